@@ -1,4 +1,4 @@
-"""Draws figures of results: `draw(results, "bars")` gives a matplotlib figure, which `style.save` writes."""
+"""Draws figures of results: `draw(results, "differences")` gives a matplotlib figure, which `style.save` writes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from binwright.analysis.figures.style import for_dark_pages, rendered, save
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.simcore.errors import ResultsError
+from binwright.simcore.extras import pl
 
 LARGE = 100_000
 """Bytes of an SVG for a page; larger ones become PNG, if that is smaller."""
@@ -54,9 +55,16 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
 
 
 def summary(results: ResultsFolder) -> Path | None:
-    """Draw the table into the results' folder, and return the PNG's path; None where it says nothing, or too much."""
+    """Draw what agents differ in into the results' folder; returns the PNG's path, None where that is nothing.
+
+    So it does where agents and points are too many.
+    """
+    names = [metric.name for metric in results.choose().first]
+    means = results.done.group_by("agent", *results.swept).agg(pl.col(names).mean())
+    if all(means[name].n_unique() < 2 for name in names):
+        return None
     try:
-        figure = draw(results, "summary")
+        figure = draw(results, "differences")
     except ResultsError:
         return None
-    return save(figure, results.folder / "figures" / "summary.png")
+    return save(figure, results.folder / "figures" / "differences.png")

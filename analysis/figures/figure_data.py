@@ -22,6 +22,7 @@ from binwright.analysis.results.escaping import cut
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.analysis.results.metric_choice import Choice, metric_named
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, suggest
+from binwright.simcore.types import Floats
 from binwright.simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ TEXT, NUMBER = str | None, int | float | None
 KINDS: dict[str, Any] = dict.fromkeys(LOOK, TEXT) | {"text": NUMBER, "titles": bool | None}
 LONGEST = 32
 """Letters of a name in a figure; of longer ones the middle is left out."""
+CLOCK = Metric("time", "time", "s")
+"""The axis of a figure over time."""
 ACROSS = 84
 """Letters of the titles of panels beside one another."""
 MOST = 8
@@ -94,6 +97,13 @@ class Average:
     seeds: int
     low: float
     high: float
+
+    @classmethod
+    def of(cls, values: Floats, metric: Metric) -> Average:
+        """Average the values [n] of a metric."""
+        mean, half = mean_interval(values)
+        ends = metric.ends(mean, half) if isfinite(half) else (mean, mean)
+        return cls(mean, half, len(values), *ends)
 
     def arms(self, scale: float) -> tuple[float, float]:
         """Return how far the interval reaches below and above the mean, times `scale`."""
@@ -212,16 +222,24 @@ class FigureData:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
+    def by_seed(self, metric: str) -> dict[tuple[Point, str], dict[int, float]]:
+        """Return the values of a metric by point and agent, then by seed in order; those without one are left out."""
+        found: dict[tuple[Point, str], dict[int, float]] = {}
+        columns = (
+            self.runs.drop_nulls(metric).sort("seed", maintain_order=True).select(*self.swept, "agent", "seed", metric)
+        )
+        for *point, agent, seed, value in columns.iter_rows():
+            found.setdefault((tuple(point), agent), {})[seed] = float(value)
+        return found
+
     def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         known = self.metric(metric)
-        found = {}
-        for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
-            values = group[metric].cast(float).to_numpy()
-            mean, half = mean_interval(values)
-            ends = known.ends(mean, half) if isfinite(half) else (mean, mean)
-            found[key[:-1], str(key[-1])] = Average(mean, half, len(values), *ends)
-        return found
+        keys = [*self.swept, "agent"]
+        return {
+            (key[:-1], str(key[-1])): Average.of(group[metric].cast(float).to_numpy(), known)
+            for key, group in self.runs.drop_nulls(metric).group_by(keys, maintain_order=True)
+        }
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
         """Yield the names of the runs by point and agent, then by seed in order."""
@@ -266,10 +284,6 @@ class FigureData:
             for key, word, is_name in zip(keys, words, named, strict=True)
         )
 
-    def value_text(self, point: Point, agent: str, metric: Metric, value: str) -> str:
-        """Say a value in words, for whoever points at it."""
-        return f"{', '.join(filter(None, [self.heading(agent), self.name(point), metric.heading]))}: {value}"
-
     def _has_names(self, key: str) -> bool:
         """Tell whether all values of a swept key are names, which say by themselves what they are of."""
         values = self.runs[key].unique().to_list()
@@ -302,11 +316,6 @@ class FigureData:
                 remedy="Choose some with --agents.",
             )
         return self.agents
-
-    @property
-    def is_one_series(self) -> bool:
-        """Whether the points are numbers of one swept key, so that their values are to be read on one axis."""
-        return len(self.swept) == 1 and self.numbers(self.swept[0]) is not None
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
         """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""

@@ -1,10 +1,9 @@
-"""Panels of metrics over a number, a line per agent: sweep, load, length, runtime and warm-start are drawn so."""
+"""Panels of metrics over a number, a line per agent; and rows of bars, one per point and agent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 
 import numpy as np
 from matplotlib import colormaps
@@ -12,44 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
-from binwright.analysis.figures.style import grid, heading, ink, legend, narrow, new, note_value, tidy
+from binwright.analysis.figures.style import grid, heading, ink, legend, narrow, new, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
-from binwright.simcore.units import TIME
 
 TICKS = 8
 """More values than that have ticks at round numbers instead."""
-
-
-def over_key(chosen: FigureData, key: str, default: Sequence[str]) -> Figure:
-    """Draw the metrics over a swept key."""
-    if key not in chosen.swept:
-        raise ResultsError(
-            f"{key} was not swept",
-            file=chosen.results.folder,
-            remedy=f"This figure needs a sweep over it: write `sweep: {{product: {{{key}: [...]}}}}`, and run it.",
-        )
-    numbers = chosen.numbers(key)
-    if numbers is None:
-        raise ResultsError("has values that are not numbers", file=chosen.results.folder, key=key)
-    place = chosen.swept.index(key)
-    units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
-    name, factor = chosen.short(key), 1.0
-    if TIME.base in units:  # in the unit that people would say it in
-        factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
-        units = {unit.strip(): None}
-    return panels(
-        chosen,
-        chosen.metrics(default),
-        {(point, agent): factor * numbers[point[place]][0] for point in chosen.points for agent in chosen.agents},
-        [key],
-        " ".join([name, *units]) if "%" in units else ", ".join([name, *units]),
-    )
 
 
 def panels(
@@ -58,15 +29,11 @@ def panels(
     x: Mapping[tuple[Point, str], float],
     keys: Sequence[str],
     label: str,
-    *,
-    logarithmic: bool = False,
-    ticks: str = "g",
 ) -> Figure:
     """Draw metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own.
 
-    A line joins what differs in numbers, and not what differs in names: of other demands, say, or topologies.
-
-    `ticks` is the format of the values of x below the axis.
+    A line joins what differs in numbers, and not what differs in names: of other demands, say, or topologies. An axis
+    is logarithmic where its values span three decades.
     """
     facets = chosen.facets(keys)
     places = [chosen.swept.index(key) for key in facets]
@@ -96,18 +63,18 @@ def panels(
         tidy(ax)
         averages = chosen.averages(metric.name)
         there = sorted({x[key] for key in averages if key in x})
-        if logarithmic:
-            _logarithmic(ax, there)
+        if spans_decades(there):
+            ax.set_xscale("log")
         elif apart_enough(there):
-            ax.set_xticks(there, [f"{value:{ticks}}" for value in there])
+            ax.set_xticks(there, [f"{value:.4g}" for value in there])
+        if spans_decades([average.mean for average in averages.values()]):
+            ax.set_yscale("log")
         scale, beside_it = metric.axis(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
             lines: dict[Point, list[tuple[float, Average]]] = {}
             for (point, name), average in averages.items():
                 if name == agent and apart[point] == other and (point, name) in x:
                     lines.setdefault(unrelated[point], []).append((x[point, name], average))
-                    text = chosen.value_text(point, agent, metric, metric.write(average.mean, average.half))
-                    note_value(ax, x[point, name], scale * average.mean, text)
             for line in lines.values():
                 _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
@@ -124,15 +91,9 @@ def apart_enough(values: Sequence[float]) -> bool:
     return 1 < len(values) <= TICKS and min(gaps) >= (values[-1] - values[0]) / (2 * TICKS)
 
 
-def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:
-    """Set both axes logarithmic: plain numbers at `ticks` on one, and at 1, 2 and 5 of every decade on the other."""
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xticks(ticks[:: ceil(len(ticks) / 6)], [f"{tick:g}" for tick in ticks[:: ceil(len(ticks) / 6)]])
-    ax.set_xticks([], minor=True)
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(NullFormatter())
+def spans_decades(values: Sequence[float]) -> bool:
+    """Tell whether values are to be read on a logarithmic axis."""
+    return bool(values) and 0 < min(values) <= max(values) / 1000
 
 
 def _line(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: tuple[str, str]) -> None:
@@ -211,10 +172,6 @@ def stacked(
         mean = runs.mean(axis=0)
         left = np.concatenate([[0], mean.cumsum()[:-1]])
         ax.barh([place] * len(names), mean, left=left, height=0.8, color=colours)
-        agent = ", ".join(filter(None, [chosen.heading(row[1]), chosen.name(row[0])]))
-        for name, start, value in zip(names, left.tolist(), mean.tolist(), strict=True):
-            if value:
-                note_value(ax, start + value / 2, place, f"{agent}, {name}: {value:.3g} %")
         end, half = mean_interval(runs.cumsum(axis=1)[:, told])
         if np.isfinite(half) and half > 0:
             ax.errorbar(end, place, xerr=half, fmt="none", ecolor=ink(), elinewidth=0.8, capsize=1.5)

@@ -222,23 +222,6 @@ _LACKS = re.compile(r"Glyph (\d+) \(.*missing from")
 _TOLD: set[str] = set()
 """Signs of which it was said already that the font does not have them."""
 _DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
-_VALUES: WeakKeyDictionary[Figure, list[tuple[Axes, float, float, str]]] = WeakKeyDictionary()
-
-
-def note_value(ax: Axes, x: float, y: float, text: str) -> None:
-    """Note what somebody reads who points at a place of a panel, in a page that can show it."""
-    figure = ax.get_figure(root=True)
-    assert figure
-    _VALUES.setdefault(figure, []).append((ax, x, y, text))
-
-
-def noted_values(figure: Figure) -> list[tuple[float, float, str]]:
-    """Return what was noted of a figure that has been rendered, at shares of its width and, from the top, height."""
-    found = []
-    for ax, x, y, text in _VALUES.get(figure, ()):
-        left, up = figure.transFigure.inverted().transform(ax.transData.transform((x, y))).tolist()
-        found.append((left, 1 - up, text))
-    return found
 
 
 def finish(figure: Figure) -> None:

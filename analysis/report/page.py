@@ -21,7 +21,6 @@ from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.chosen_style import Width
 from binwright.analysis.figures.draw import draw, image
 from binwright.analysis.figures.kind import FigureFailed, kind_named
-from binwright.analysis.figures.style import noted_values
 from binwright.analysis.measure.condition import outside_of
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
@@ -29,7 +28,7 @@ from binwright.analysis.results.folder import ResultsFolder, as_written
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
-ANSWERS = ("summary", "sweep")
+ANSWERS = ("differences", "sweep")
 """One of these figures stands beside the answer."""
 MAIN = 3
 """So many metrics are answered in a sentence, the first of the table, and all that are harm."""
@@ -50,7 +49,7 @@ def compose(
     drawn = figures(results, drawing)
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
-    summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
+    summary = drawn.shown.pop("sweep", "") or drawn.shown.pop("differences", "")
     answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in _answer(results, table))
     sections = {
         "answer": (
@@ -263,12 +262,6 @@ def _embedded(name: str, meaning: str, said: Sequence[str], figure: Figure, narr
         kind, content, _ = image(narrow)
         source = f'<source media="(max-width: 30rem)" srcset="{_data(kind, content)}">'
         shown = f"<picture>{source}{shown}</picture>"
-    if values := noted_values(figure):
-        marks = "".join(
-            f'<i style="left:{100 * left:.1f}%;top:{100 * top:.1f}%" data-value="{escape(text)}"></i>'
-            for left, top, text in values
-        )
-        shown = f'<div class="values">{shown}<div class="marks">{marks}<output hidden></output></div></div>'
     text = ". ".join(escape(part) for part in (*said, f"{name}: {meaning}"))
     return f'<figure id="figure-{name}">{shown}<figcaption>{text}</figcaption></figure>'
 

@@ -82,39 +82,6 @@ for (const figure of document.querySelectorAll("figure:has(img)")) {
   });
 }
 
-// The pointer, or the arrow keys on a figure in focus, says the value that is drawn there.
-for (const box of document.querySelectorAll(".values")) {
-  const [marks, told] = [[...box.querySelectorAll("i")], box.querySelector("output")];
-  let at = -1;
-  const show = (number) => {
-    marks[at]?.classList.remove("shown");
-    at = number;
-    told.hidden = at < 0;
-    if (told.hidden) return;
-    marks[at].classList.add("shown");
-    told.textContent = marks[at].dataset.value;
-    [told.style.left, told.style.top] = [marks[at].style.left, marks[at].style.top];
-    told.classList.toggle("before", parseFloat(told.style.left) > 50);
-  };
-  box.addEventListener("pointermove", (event) => {
-    const away = marks.map((mark) => {
-      const place = mark.getBoundingClientRect();
-      return Math.hypot(event.clientX - place.x - place.width / 2, event.clientY - place.y - place.height / 2);
-    });
-    const nearest = Math.min(...away);
-    show(nearest < 60 ? away.indexOf(nearest) : -1);
-  });
-  box.addEventListener("pointerleave", () => show(-1));
-  const figure = box.closest("figure");
-  figure.addEventListener("blur", () => show(-1));
-  figure.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step || getComputedStyle(told.parentElement).display === "none") return;
-    event.preventDefault();
-    show((Math.max(at, step < 0 ? 0 : -1) + step + marks.length) % marks.length);
-  });
-}
-
 // What is cut at the right fades out, so that it shows that there is more to scroll to.
 for (const box of document.querySelectorAll(".scroll")) {
   const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);

@@ -125,16 +125,16 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
     for word in ("first-fit", "best-fit", "accepted", "cpu", "mem", "income"):
         assert word in said.out
     assert "Results: results/quickstart/runs.parquet\n" in said.out
-    assert "Figure:  results/quickstart/figures/summary.png\n" in said.out
+    assert "Figure:  results/quickstart/figures/differences.png\n" in said.out
     states = {name for name in files() if name.endswith(".states.parquet")}
     assert len(states) == len(bw.load("results/quickstart").runs)
     assert files() - states == {
         f"results/quickstart/{name}"
-        for name in ("runs.parquet", "columns.json", "scenario.yaml", "journal.jsonl", "figures/summary.png")
+        for name in ("runs.parquet", "columns.json", "scenario.yaml", "journal.jsonl", "figures/differences.png")
     }
     runs = pl.read_parquet("results/quickstart/runs.parquet")
     assert runs.select("agent", "seed", "offered").rows() == [("first-fit", 0, 200), ("best-fit", 0, 200)]
-    assert Path("results/quickstart/figures/summary.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("results/quickstart/figures/differences.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_run_twice_runs_once(binwright: Asker) -> None:

@@ -28,7 +28,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "size": ["size", "s.yaml", "--most", "3", "--seeds", "2", "--jobs", "1", "--out", "out"],
     "report": ["report", "there", "--out", "out/r.html"],
-    "figures": ["figures", "there", "--kind", "bars", "--out", "out"],
+    "figures": ["figures", "there", "--kind", "differences", "--out", "out"],
     "convert": ["traces", "convert", "t.csv", "--out", "out/t.parquet"],
     "topology": ["topology", "alpha", "--draw", "out/t.png"],
 }

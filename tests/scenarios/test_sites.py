@@ -116,7 +116,7 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     headings, lines = site_table(results)
     assert headings == ["agent", "site", "placed %", "energy", "carbon", "cost per month"]
     assert [line[:2] for line in lines] == [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
-    assert results.figure("sites", metrics=["carbon"]).axes
+    assert results.figure("timeline", metrics=["carbon"]).axes
     served = results.runs.partition_by("seed", maintain_order=True)
     assert all(frame["postponed"].n_unique() == 1 for frame in served)  # all agents meet the same requests
 

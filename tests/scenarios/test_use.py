@@ -51,8 +51,8 @@ def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path)
         assert total["missing_cpu"] / total["wanted_cpu"] == pytest.approx(row["contention_cpu"])
         assert total["allocated_mem"] / total["capacity_mem"] == pytest.approx(row["allocation_mem"], rel=1e-6)
         assert (steps["contended_cpu"] <= 1).all()
-    axes = results.figure("contention").axes
-    assert [ax.get_ylabel() for ax in axes[::2]] == ["cpu %", "cpu missing %"]
+    axes = results.figure("timeline").axes
+    assert [ax.get_ylabel() for ax in axes[::2]] == ["cpu used %", "cpu missing %"]
     with pytest.raises(ScenarioError, match="no use is known"):
         scenario_from(data(record=["use"], workload={"use": None}))
 

@@ -1,26 +1,97 @@
-"""By how much agents differ from a baseline, paired by seed, with the intervals of the differences."""
+"""How agents differ: paired differences by the first metric, then the values of every metric; seeds are faint dots."""
 
 from __future__ import annotations
 
+from math import isfinite
+from textwrap import fill
+
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.compare.table import Table
-from binwright.analysis.figures import entries
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import Average, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.simcore.errors import ResultsError
+from binwright.analysis.figures.panels import few_rows, named_rows
+from binwright.analysis.figures.style import GREY, Look, grid, heading, new, tidy
+from binwright.analysis.figures.verdicts import verdicts
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.types import Floats
+
+PANELS, MANY = 6, 16
+"""So many panels are drawn where no metrics were asked for; half of them above so many rows, which are a page high."""
 
 
-@figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
+@figure(meaning="paired differences to the best agent, or a baseline, then values; dots: seeds", needs="any results")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw agent less baseline over the seeds that both finished, hollow where they do not differ significantly."""
-    table = Table(chosen.results, [chosen.metric(name) for name in dict.fromkeys(options.metrics)])
-    metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]
-    found = entries.compared(chosen, table, metrics) if metrics else entries.Compared()
-    panels = [panel for panel in found.panels if any(panel.entries)]
-    if not options.metrics:
-        panels = entries.few(table, [one for one in panels if any(entry and entry.mean for entry in one.entries)])
-    if not panels:
-        remedy = "Run two agents or more on the same seeds, or name a metric in which they differ with --metric."
-        raise ResultsError("there is no difference to draw", file=chosen.results.folder, remedy=remedy)
-    return entries.draw(chosen, table, panels, found, without=panels[0].baseline)
+    """Draw a row per point and agent, hollow where it does not differ significantly from the baseline."""
+    metrics = chosen.metrics([*chosen.headlines[:1], *chosen.harm, *chosen.headlines[1:]])
+    found = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
+    averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
+    rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
+    rows = [row for row in rows if any(row in each for each in averages.values())]
+    few_rows(chosen, rows)
+    first = [metrics[0]] if found else []
+    shown = metrics if options.metrics else metrics[: (PANELS if len(rows) <= MANY else PANELS // 2) - len(first)]
+    count = len(first) + len(shown)
+    width = options.width or ("page" if count > 1 else "column")
+    lines, columns = grid(count, 3 if width == "page" else 1)
+    height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
+    figure = new(width, 0.5 + height * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    beside = 0.6 * points() * max(len(chosen.heading(agent)) for _, agent in rows)
+    letters = max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
+    for number, ax in enumerate(axes.flat):
+        if number >= count:
+            ax.set_axis_off()
+            continue
+        metric = [*first, *shown][number]
+        is_difference = found is not None and number == 0
+        means = found.means if found and is_difference else averages[metric.name]
+        seeds = found.seeds if found and is_difference else {
+            row: np.array([*values.values()]) for row, values in chosen.by_seed(metric.name).items()
+        }  # fmt: skip
+        scale, unit = metric.scale(max((abs(mean.mean) for mean in means.values()), default=1.0))
+        tidy(ax)
+        for y, row in zip(named_rows(ax, chosen, rows, named=number % columns == 0), rows, strict=True):
+            if row in means:
+                hollow = found is not None and found.is_tested and (metric.name, row) in found.is_same
+                _mark(ax, y, means[row], seeds[row], scale, chosen.look[row[1]], hollow=hollow)
+        ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        ax.xaxis.get_major_formatter().set_useOffset(False)
+        if found and is_difference:
+            ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+        ax.set_xlabel(_label(metric, unit, chosen.heading(found.baseline) if found and is_difference else "", letters))
+    notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
+    notes += [found.caption("hollow", chosen.heading(found.baseline))] * (found is not None) if found else []
+    heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
+    return figure
+
+
+def _label(metric: Metric, unit: str, baseline: str, letters: int) -> str:
+    lines = [metric.heading + (unit and f",{unit}")]
+    if baseline:
+        if metric.unit == "%":
+            lines = [f"{metric.heading.removesuffix(' %')}, percentage points"]
+        lines.append(f"difference to {baseline}")
+    lines += ["(lower is better)"] * (metric.better == "lower")
+    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
+
+
+def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: Look, *, hollow: bool) -> None:
+    """Draw a mean with its interval, and every seed behind it."""
+    colour, marker = look
+    if len(seeds) > 1:
+        ax.plot(scale * seeds, np.full(len(seeds), y), "o", color=colour, markersize=1.8, alpha=0.35, zorder=1)
+    ax.errorbar(
+        scale * mean.mean,
+        y,
+        xerr=np.reshape(mean.arms(scale), (2, 1)) if isfinite(mean.half) else None,
+        markerfacecolor=ax.get_facecolor() if hollow else None,
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linewidth=1.0,
+        capsize=1.5,
+    )

@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from binwright.analysis.figures.chosen_style import points as font_points
 from binwright.analysis.figures.figure_data import Average, FigureData, Options, Point
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import GREY, grid, heading, legend, new, note_value, tidy
+from binwright.analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 
@@ -23,12 +24,13 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per point: the means of agents with their intervals both ways, filled and joined on the front."""
     across, up = _two(chosen)
     averages = [chosen.averages(metric.name) for metric in (across, up)]
+    if len(chosen.agents) == 1 and len(chosen.points) > 1:
+        return _one_agent(chosen, (across, up), averages)
     points = chosen.few_points()
     width = options.width or ("column" if len(points) == 1 else "page")
     lines, columns = grid(len(points), 3 if width == "page" else 1)
     figure = new(width, 0.9 + 2.0 * lines)
-    together = chosen.is_one_series
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=together, sharey=together).ravel()
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
     scales = [
         metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
         for metric, found in zip((across, up), averages, strict=True)
@@ -43,10 +45,6 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         }
         tidy(ax)
         _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
-        for agent, (x, y) in there.items():
-            text = chosen.value_text(point, agent, across, across.write(x.mean, x.half))
-            text += f"; {up.heading}: {up.write(y.mean, y.half)}"
-            note_value(ax, scales[0][0] * x.mean, scales[1][0] * y.mean, text)
         ax.set_title(chosen.panel_title(point, columns))
         if number + columns >= len(points):
             ax.set_xlabel(scales[0][1])
@@ -56,6 +54,32 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
     heading(figure, _said(chosen, across, up, averages), chosen.captioned(better, "pale: another is better in both"))
+    return figure
+
+
+def _one_agent(
+    chosen: FigureData, metrics: tuple[Metric, Metric], averages: Sequence[Mapping[tuple[Point, str], Average]]
+) -> Figure:
+    """Draw the points of an agent's sweep in one panel, each with its name beside it."""
+    agent, (across, up) = chosen.agents[0], metrics
+    there = [point for point in chosen.points if all((point, agent) in found for found in averages)]
+    scales = [
+        metric.axis(max(abs(found[point, agent].mean) for point in there))
+        for metric, found in zip(metrics, averages, strict=True)
+    ]
+    figure = new(chosen.options.width or "column", 3.0)
+    ax = figure.subplots()
+    tidy(ax)
+    means = {chosen.name(point): (averages[0][point, agent], averages[1][point, agent]) for point in there}
+    _points(ax, chosen, means, metrics, (scales[0][0], scales[1][0]), chosen.look[agent])
+    for name, (x, y) in means.items():
+        place = scales[0][0] * x.mean, scales[1][0] * y.mean
+        ax.annotate(name, place, (4, 4), textcoords="offset points", fontsize=font_points())
+    ax.set_xlabel(scales[0][1])
+    ax.set_ylabel(scales[1][1])
+    better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
+    title = f"{chosen.heading(agent)}: {up.heading} and {across.heading} at {len(there)} points"
+    heading(figure, title, chosen.captioned(better, "pale: another point is better in both"))
     return figure
 
 
@@ -108,13 +132,14 @@ def _points(
     there: Mapping[str, tuple[Average, Average]],
     metrics: tuple[Metric, Metric],
     scales: tuple[float, float],
+    look: Look | None = None,
 ) -> None:
-    """Draw an agent's mean and intervals, and a line along the front."""
+    """Draw means with intervals by agent, or of whatever has this look, and a line along the front."""
     places = [(scales[0] * x.mean, scales[1] * y.mean) for x, y in there.values()]
     best = front(places, (metrics[0].better, metrics[1].better))
     ax.plot(*zip(*sorted(places[number] for number in best), strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
     for number, (agent, (x, y)) in enumerate(there.items()):
-        colour, marker = chosen.look[agent]
+        colour, marker = look or chosen.look[agent]
         ax.errorbar(
             *places[number],
             xerr=np.reshape(x.arms(scales[0]), (2, 1)),

@@ -7,9 +7,8 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from binwright.analysis.figures.chosen_style import points
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.kinds.timeline import CLOCK
 from binwright.analysis.figures.style import grid, heading, new, tidy
 from binwright.simcore.errors import ResultsError, suggest
 

@@ -1,8 +1,9 @@
-"""Utilisation and the queue over time: means over the seeds with bands, expansion and failures marked."""
+"""What was in use over time: resources and the queue, what requests used and lacked, or the energy of sites."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -11,118 +12,179 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.chosen_style import points
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.figure_data import CLOCK, MOST, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import GREY, heading, new, tidy
-from binwright.analysis.measure.metric import Metric
+from binwright.analysis.figures.style import COLOURS, GREY, heading, legend, new, tidy
 from binwright.simcore.errors import ResultsError, suggest
 from binwright.simcore.types import Floats
 
 MOMENTS = 200
 """The moments at which seeds are averaged."""
-COUNTS = ("servers", "waiting")
-"""What is counted, and no share."""
-CLOCK = Metric("time", "time", "s")
+OF_SITES = {"energy": "kWh in an hour", "carbon": "kg in an hour", "electricity": "cost in an hour"}
+Steps = tuple[Floats, Floats]
+"""Times and the value from each on, float64 [k] each."""
 
 
-@figure(meaning="utilisation and queue length over time, with expansion and failures", needs="record: [samples]")
-def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a column per agent, the others grey behind it: a panel per resource and tier.
+@dataclass(frozen=True)
+class Curve:
+    """Says how to read a curve from a frame of the `source`, and how it looks: without a colour in the agent's.
 
-    There is one for servers if they grow, and one for those that wait if they are several.
-
-    Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
+    Bands end at `most`.
     """
-    chosen.few_points(1)
-    agents = chosen.few_agents()
-    samples = {agent: [chosen.results.samples(run) for run in runs] for _, agent, runs in chosen.groups()}
-    frames = [frame for found in samples.values() for frame in found]
-    names = _names(chosen, frames)
-    grows = any(frame["servers"].n_unique() > 1 for frame in frames)
-    counted = [name for name, there in zip(COUNTS, (grows, _wait(chosen, frames)), strict=True) if there]
-    rows = [*(name for name in names if name not in COUNTS), *counted]
-    width = options.width or ("column" if len(agents) == 1 else "page")
-    scale, unit = CLOCK.scale(max(frame["time"][-1] for frame in frames))
+
+    source: str
+    value: pl.Expr
+    colour: str = ""
+    dashes: str = "-"
+    where: pl.Expr | None = None
+    most: float = np.inf
+
+
+@dataclass(frozen=True)
+class Row:
+    """Holds the curves of a row of panels; `name` is what --metric says."""
+
+    name: str
+    label: str
+    curves: Sequence[Curve]
+
+
+Frames = Mapping[str, Sequence[pl.DataFrame]]
+"""What was recorded, by source: a frame per seed."""
+
+
+@figure(meaning="use over time, with expansion and failures", needs="record: [samples], [use] or [sites]")
+def draw(chosen: FigureData, options: Options) -> Figure:
+    """Draw a column per point and agent: the means over the seeds with bands, the other agents grey behind.
+
+    A curve ends when the first seed does: a mean over those that are left would be one of other runs.
+    """
+    chosen.few_points(max(1, MOST // len(chosen.few_agents())))
+    recorded = [(point, agent, _frames(chosen, runs)) for point, agent, runs in chosen.groups()]
+    rows = _rows(chosen, [frames for *_, frames in recorded])
+    several = [frame for *_, frames in recorded for some in frames.values() for frame in some]
+    scale, unit = CLOCK.scale(max((float(frame["time"][-1]) for frame in several if len(frame)), default=0.0))
+    width = options.width or ("column" if len(recorded) == 1 else "page")
     figure = new(width, 0.9 + 1.15 * len(rows))
-    axes = figure.subplots(len(rows), len(agents), squeeze=False, sharex=True, sharey="row")
-    for name, line in zip(rows, axes, strict=True):
-        line[0].set_ylabel(name if name in COUNTS else f"{name} %")
-        for ax, agent in zip(line, agents, strict=True):
+    axes = figure.subplots(len(rows), len(recorded), squeeze=False, sharex=True, sharey="row")
+    for row, line in zip(rows, axes, strict=True):
+        line[0].set_ylabel(row.label)
+        for ax, (point, agent, frames) in zip(line, recorded, strict=True):
             tidy(ax)
-            for other in (*(one for one in agents if one != agent), agent):
-                _line(ax, samples[other], name, scale, chosen.look[agent][0] if other == agent else "")
-            _mark_failures(ax, samples[agent][0], scale)
-    for ax, agent in zip(axes[0], agents, strict=True):
-        ax.set_title(chosen.heading(agent), fontsize=points())
+            for other, name, theirs in recorded:
+                if other == point and name != agent:
+                    _mean(ax, theirs, row.curves[0], scale, "")
+            for curve in row.curves:
+                _mean(ax, frames, curve, scale, curve.colour or chosen.look[agent][0])
+            _marks(ax, frames, scale)
+    for ax, (point, agent, _) in zip(axes[0], recorded, strict=True):
+        ax.set_title("\n".join(filter(None, [chosen.heading(agent), chosen.name(point)])), fontsize=points())
     for ax in axes[-1]:
         ax.set_xlabel(f"time,{unit}")
-    failed = any(found[0]["failures"][-1] for found in samples.values())
-    dashes = "dashes: failures in the first seed" if len(frames) > len(agents) else "dashes: failures"
-    marks = ["grey: the other agents"] * (len(agents) > 1)
-    marks += ["dots: servers are added"] * grows + [dashes] * failed
-    asked = ["requests that wait" if name == "waiting" else name for name in chosen.options.metrics]
-    finding = f"Over time: {', '.join(asked)}" if asked else chosen.finding(chosen.metric(chosen.headlines[0]))
-    heading(figure, finding, chosen.captioned(*marks))
+    sites = [curve for row in rows if row.name in OF_SITES for curve in row.curves]
+    if sites:
+        names = _sites([frames for *_, frames in recorded])
+        legend(figure, names, {name: (COLOURS[at % len(COLOURS)], "") for at, name in enumerate(names)})
+    samples = [frames["samples"][0] for *_, frames in recorded if frames["samples"]]
+    notes = ["grey: the other agents"] * (len(chosen.agents) > 1)
+    notes += ["dotted: servers are added"] * any(frame["servers"].n_unique() > 1 for frame in samples)
+    notes += ["dashed: failures"] * any(frame["failures"][-1] > 0 for frame in samples)
+    notes += ["dots: allocated; grey line: wanted; colour: used"] * any(len(row.curves) == 3 for row in rows)
+    title = f"Over time: {', '.join(options.metrics)}" if options.metrics else chosen.finding(
+        chosen.metric(chosen.headlines[0])
+    )  # fmt: skip
+    heading(figure, title, chosen.captioned(*notes))
     return figure
 
 
-def _names(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> list[str]:
-    """Return the resources and tiers to draw."""
-    columns = dict.fromkeys(name for frame in frames for name in frame.columns)
-    known = [name.removeprefix("capacity_") for name in columns if name.startswith("capacity_")]
-    if not known:
-        raise ResultsError(
-            "the samples do not say what was installed: another version of Binwright recorded them",
-            file=chosen.results.folder,
-            remedy="Run the scenario again with this one.",
-        )
-    for name in chosen.options.metrics:
-        if name not in known and name != "waiting":
-            raise ResultsError(
-                "is neither a resource nor a link tier",
-                key=f"--metric {name}",
-                remedy=suggest(name, [*known, "waiting"]),
-            )
-    return list(chosen.options.metrics) or known
-
-
-def _wait(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> bool:
-    """Tell whether the queue is drawn: where it is asked for, or several wait and nothing is asked for."""
-    asked = chosen.options.metrics
-    return "waiting" in asked or (not asked and any(bool((frame["waiting"] > 1).any()) for frame in frames))
-
-
-def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colour: str) -> None:
-    """Draw the mean and 95 % band over the seeds, with dots where the cluster grows; without a colour, the mean."""
-    start, end = max(float(run["time"][0]) for run in runs), min(float(run["time"][-1]) for run in runs)
-    times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), runs[0]["time"].to_numpy().clip(start, end)]))
-    values = np.stack([_at(run, name, times) for run in runs])
-    mean, half = np.array([mean_interval(column) for column in values.T]).T
-    if not colour:
-        ax.plot(scale * times, mean, color=GREY, linewidth=0.5, alpha=0.4, drawstyle="steps-post")
-        return
-    ax.plot(scale * times, mean, color=colour, linewidth=1.0, drawstyle="steps-post")
-    if len(runs) > 1:
-        most = np.where((mean > 100) | (name in COUNTS), np.inf, 100)
-        low, high = np.maximum(mean - half, 0), np.minimum(mean + half, most)
-        ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
-    if name == "waiting":
-        return
-    grown = runs[0].filter(pl.col("servers").diff() > 0)["time"].to_numpy()
-    grown = grown[grown <= end]
-    ax.plot(scale * grown, np.interp(grown, times, mean), "o", color=colour, markersize=2.2)
-
-
-def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
-    """Return what the last sample before each time says: a count, or percent of what is installed, float64 [times]."""
-    value = run[name] if name in COUNTS else 100 * run[f"used_{name}"] / run[f"capacity_{name}"]
-    last = np.searchsorted(run["time"].to_numpy(), times, side="right") - 1
-    found: Floats = value.to_numpy()[last].astype(np.float64)
+def _frames(chosen: FigureData, runs: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
+    """Read what was recorded of these runs; samples must be where nothing else is."""
+    readers = {"use": chosen.results.use, "sites": chosen.results.hours_of_sites, "samples": chosen.results.samples}
+    found: dict[str, list[pl.DataFrame]] = {}
+    for source, read in readers.items():
+        try:
+            found[source] = [read(run) for run in runs]
+        except ResultsError:
+            if source == "samples" and not any(found.values()):
+                raise
+            found[source] = []
     return found
 
 
-def _mark_failures(ax: Axes, run: pl.DataFrame, scale: float) -> None:
-    """Draw dashed lines at the samples of the first seed between which something failed."""
-    failed = run.filter(pl.col("failures").diff() > 0)["time"].to_numpy()
-    for time in failed:
-        ax.axvline(scale * time, color=GREY, linestyle="--", linewidth=0.5, alpha=0.6, zorder=0)
+def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Row]:
+    """Choose the rows: those asked for, or resources, servers where they grow, a queue, what requests lacked, sites."""
+    samples, use = ([frame for frames in recorded for frame in frames[source]] for source in ("samples", "use"))
+    known: dict[str, list[Row]] = {}
+    quiet = {"electricity"}
+    for name in _named(samples, "capacity_"):
+        known[name] = [Row(name, f"{name} %", [Curve("samples", _share(f"used_{name}", f"capacity_{name}"), most=100)])]
+    for name in ("servers", "waiting") if samples else ():
+        known[name] = [Row(name, name, [Curve("samples", pl.col(name))])]
+        counts = pl.concat([frame[name] for frame in samples]).to_numpy()
+        quiet |= {name} if counts.max() <= (1 if name == "waiting" else counts.min()) else set()
+    used = _named(use, "wanted_")
+    lacking = [name for name in used if any(frame[f"missing_{name}"].sum() > 0 for frame in use)] or used[:1]
+    for name in used:
+        looks = (("used", "", "-"), ("allocated", GREY, ":"), ("wanted", GREY, "-"))
+        curves = [
+            Curve("use", _share(f"{kind}_{name}", f"capacity_{name}"), colour, dashes, most=100)
+            for kind, colour, dashes in looks
+        ]
+        missing = Curve("use", _share(f"missing_{name}", f"wanted_{name}"), most=100)
+        if name in lacking or name not in known:
+            known[name] = [Row(name, f"{name} used %", curves), Row(name, f"{name} missing %", [missing])]
+        quiet |= {name} if name not in lacking and not samples else set()
+    sites = _sites(recorded)
+    for name, label in OF_SITES.items() if sites else ():
+        if any(frame[name].is_not_null().any() for frames in recorded for frame in frames["sites"]):
+            curves = [
+                Curve("sites", pl.col(name), COLOURS[at % len(COLOURS)], where=pl.col("site") == site)
+                for at, site in enumerate(sites)
+            ]
+            known[name] = [Row(name, label, curves)]
+    for name in chosen.options.metrics:
+        if name not in known:
+            raise ResultsError("was not recorded over time", key=f"--metric {name}", remedy=suggest(name, known))
+    names = chosen.options.metrics or [name for name in known if name not in quiet]
+    return [row for name in names for row in known[name]][:MOST]
+
+
+def _named(frames: Sequence[pl.DataFrame], begin: str) -> list[str]:
+    return [name.removeprefix(begin) for name in (frames[0].columns if frames else ()) if name.startswith(begin)]
+
+
+def _sites(recorded: Sequence[Frames]) -> list[str]:
+    return list(dict.fromkeys(site for frames in recorded for frame in frames["sites"] for site in frame["site"]))
+
+
+def _share(part: str, whole: str) -> pl.Expr:
+    """Read a column in percent of another one."""
+    return 100 * (pl.col(part) / pl.col(whole)).fill_nan(0.0)
+
+
+def _mean(ax: Axes, frames: Frames, curve: Curve, scale: float, colour: str) -> None:
+    """Draw the mean and 95 % band over the seeds; without a colour, the mean alone, thin and grey."""
+    runs = [frame if curve.where is None else frame.filter(curve.where) for frame in frames[curve.source]]
+    runs = [frame for frame in runs if len(frame)]
+    if not runs:
+        return
+    steps = [
+        (frame["time"].to_numpy(), frame.select(curve.value.cast(pl.Float64)).to_series().to_numpy()) for frame in runs
+    ]
+    start, end = max(float(time[0]) for time, _ in steps), min(float(time[-1]) for time, _ in steps)
+    times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), steps[0][0].clip(start, end)]))
+    values = np.stack([value[np.searchsorted(time, times, side="right") - 1] for time, value in steps])
+    mean, half = np.array([mean_interval(column) for column in values.T]).T
+    look = {"color": colour, "linewidth": 1.0} if colour else {"color": GREY, "linewidth": 0.5, "alpha": 0.4}
+    ax.plot(scale * times, mean, drawstyle="steps-post", linestyle=curve.dashes, **look)  # type: ignore[arg-type]
+    if len(steps) > 1 and colour and not (curve.colour and curve.where is None):
+        low, high = np.maximum(mean - half, 0), np.minimum(mean + half, np.maximum(mean, curve.most))
+        ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
+
+
+def _marks(ax: Axes, frames: Frames, scale: float) -> None:
+    """Draw lines at the samples of the first seed before which something failed, or servers were added."""
+    for frame in frames["samples"][:1]:
+        for column, dashes in (("failures", "--"), ("servers", ":")):
+            for time in frame.filter(pl.col(column).diff() > 0)["time"]:
+                ax.axvline(scale * time, color=GREY, linestyle=dashes, linewidth=0.5, alpha=0.6, zorder=0)

@@ -301,7 +301,10 @@ def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     assert [metric.name for metric in results.table().metrics] == [
         *("servers_used", "interrupted", "acceptance", "decision_us")
     ]
-    assert [panel.get_xlabel() for panel in draw(results, "bars").axes[:2]] == ["servers used", "interrupted"]
+    assert [panel.get_xlabel() for panel in draw(results, "differences").axes[1:3]] == [
+        "servers used\n(lower is better)",
+        "interrupted\n(lower is better)",
+    ]
     assert results.compare().metrics[0].name == "servers_used"
     small = {
         "cluster": {"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}},

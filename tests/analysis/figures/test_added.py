@@ -38,8 +38,8 @@ def test_figure_example_of_the_documentation_is_drawn(
     documented(tmp_path)
     monkeypatch.chdir(tmp_path)
     asked = ["figures", str(results.folder), "--kind", "mine.py:best_and_worst", "--out", "figs"]
-    assert main([*asked, "--metric", "servers_used", "--kind", "bars"]) == 0
-    assert sorted(path.name for path in Path("figs").iterdir()) == ["bars.png", "best_and_worst.png"]
+    assert main([*asked, "--metric", "servers_used", "--kind", "differences"]) == 0
+    assert sorted(path.name for path in Path("figs").iterdir()) == ["best_and_worst.png", "differences.png"]
     assert "Figure: figs/best_and_worst.png" in capsys.readouterr().out
     figure = results.figure("mine.py:best_and_worst", agents=["first-fit"])
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["first-fit"]
@@ -70,9 +70,9 @@ f = F()
 """
 WRAPS_OURS = """
 from functools import wraps
-from binwright.analysis.figures.kinds import bars
+from binwright.analysis.figures.kinds import differences
 
-@wraps(bars.draw._function)
+@wraps(differences.draw._function)
 def f(chosen, options): return chosen.swept[0]
 """
 REFUSED_LATER = """
@@ -116,18 +116,18 @@ def test_a_package_whose_figure_fails_does_not_take_the_others_with_it(
     point = EntryPoint("broken", target, "binwright.figures")
     monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
     monkeypatch.setattr(FIGURES, "_all", None)
-    kept = {"bars": FIGURES._targets()["bars"], "broken": target}  # the others take their time
+    kept = {"differences": FIGURES._targets()["differences"], "broken": target}  # the others take their time
     monkeypatch.setattr(FIGURES, "_all", kept)
-    monkeypatch.setattr(FIGURES, "_builtin", {"bars": kept["bars"]})
+    monkeypatch.setattr(FIGURES, "_builtin", {"differences": kept["differences"]})
     why = "f raised IndexError" if target == "broken_figures:f" else "cannot import this figure"
     assert main(["report", str(results.folder), "--out", str(tmp_path / "report.html")]) == 0
     assert f"The figure broken is left out: {why}" in capsys.readouterr().err
     page = (tmp_path / "report.html").read_text("utf-8")
     assert f'<p class="wrong">The figure broken is left out: {why}' in page
-    assert 'id="figure-bars"' in page
+    assert 'id="figure-differences"' in page
     assert main(["figures", str(results.folder), "--out", str(tmp_path / "figs")]) == 0
     assert f"Not drawn: broken: {why}" in capsys.readouterr().out
-    assert [path.name for path in (tmp_path / "figs").iterdir()] == ["bars.png"]
+    assert [path.name for path in (tmp_path / "figs").iterdir()] == ["differences.png"]
     assert main(["list", "figures"]) == 0
     assert "broken" in capsys.readouterr().out
     assert main(["figures", str(results.folder), "--kind", "broken", "--out", str(tmp_path / "none")]) == 2

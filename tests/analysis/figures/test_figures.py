@@ -14,18 +14,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
-from matplotlib.patches import StepPatch
-from scipy.stats import gaussian_kde
 
 import binwright as bw
-from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.compare.differences import Differences
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.kind import kind_named
-from binwright.analysis.figures.kinds.distances import DOTS, LARGEST
 from binwright.analysis.figures.kinds.gantt import rows
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
@@ -44,11 +40,17 @@ LOADED = SWEPT | {
     "sweep": {"product": {"workload.arrivals.poisson.every": ["40 s", "20 s", "10 s"]}},
 }
 DRAWN_FROM = {
-    "summary": "servers", "bars": "servers", "differences": "servers", "pareto": "loaded", "gains": "loaded",
-    "seeds": "loaded", "refusals": "network", "timeline": "servers", "sweep": "loaded", "load": "loaded",
-    "runtime": "swept", "spread": "network", "servers": "network", "gantt": "network", "distances": "network",
-    "topology": "network", "decisions": "network",
-}  # fmt: skip
+    "differences": "servers",
+    "pareto": "loaded",
+    "gains": "loaded",
+    "refusals": "network",
+    "timeline": "servers",
+    "sweep": "loaded",
+    "spread": "network",
+    "servers": "network",
+    "gantt": "network",
+    "topology": "network",
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +88,10 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning", "size", "sites", "contention"} == set(FIGURES)  # the last four: tests/scenarios
+    assert {*DRAWN_FROM, "learning", "size"} == set(FIGURES)  # the last two have no results here
 
 
-AVERAGES = {
-    "differences", "pareto", "seeds", "refusals", "bars", "summary", "timeline", "sweep", "load", "spread",
-    "distances",
-}  # fmt: skip
+AVERAGES = {"differences", "pareto", "refusals", "timeline", "sweep", "spread"}
 
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)
@@ -115,25 +114,6 @@ def title(figure: Figure) -> str:
 
 
 # -- what is drawn -------------------------------------------------------------------------------------------------
-
-
-def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> None:
-    results = found["servers"]
-    agents = results.runs["agent"].unique(maintain_order=True).to_list()
-    metrics = {"scheduled": 1, "interrupted": 1, "lost": 1, "allocation_cpu": 100, "allocation_mem": 100}
-    panels = [panel for panel in bars(draw(results, "bars", metrics=[*metrics])) if panel]
-    assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
-    of_first = results.done.group_by("agent").agg(pl.mean("scheduled")).sort("scheduled", descending=True)
-    assert agents != of_first["agent"].to_list()
-    agents = of_first["agent"].to_list()  # rows are sorted by their mean
-    for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
-        means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]
-        assert [width for width, _ in panel] == pytest.approx([scale * mean for mean in means])  # type: ignore[operator]
-    figure = results.figure("bars", metrics=["allocation_cpu"], agents=["worst-fit"])
-    _, half = mean_interval(results.done.filter(pl.col("agent") == "worst-fit")["allocation_cpu"].to_numpy())
-    (whisker,) = (group for group in figure.axes[0].collections if isinstance(group, LineCollection))
-    (segment,) = whisker.get_segments()
-    assert segment[1, 0] - segment[0, 0] == pytest.approx(200 * half)
 
 
 def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
@@ -161,8 +141,8 @@ def test_timeline_ends_with_the_samples(found: dict[str, Results]) -> None:
         expected = np.mean([100 * row[f"used_{name}"] / row[f"capacity_{name}"] for row in last])
         assert ax.lines[0].get_ydata()[-1] == pytest.approx(expected)  # type: ignore[index]
     assert figure.axes[2].lines[0].get_ydata()[-1] == np.mean([row["servers"] for row in last])  # type: ignore[index]
-    assert "dashes: failures" in title(figure)
-    assert "dots: servers are added" in title(figure)
+    assert "dashed: failures" in title(figure)
+    assert "dotted: servers are added" in title(figure)
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     assert len(dashed) == 1
 
@@ -177,30 +157,6 @@ def test_spread_bars_are_the_shares_of_each_span(found: dict[str, Results]) -> N
         for span in range(4)
     ]
     assert [width for width, _ in panel] == pytest.approx(expected)
-
-
-def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -> None:
-    results = found["network"]
-    figure = draw(results, "distances", agents=["tetris"])
-    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
-    placed = [results.requests(run).filter(pl.col("servers") > 0) for run in runs]
-    placed = [frame.with_columns(links=frame["links"] / frame["servers"]) for frame in placed]
-    links, servers = (np.concatenate([frame[name].to_numpy() for frame in placed]) for name in ("links", "servers"))
-    for ax, values in zip(figure.axes, (links, servers), strict=False):
-        (bars,) = (patch for patch in ax.patches if isinstance(patch, StepPatch))
-        heights, edges, _ = bars.get_data()
-        assert heights.tolist() == pytest.approx(np.histogram(values, edges, density=True)[0].tolist())
-        assert edges[0] < values.min() <= values.max() < edges[-1]
-        kernel, mean = ax.lines
-        x, y = np.asarray(kernel.get_data(), np.float64)
-        assert y == pytest.approx(gaussian_kde(values)(x))
-        name = "links" if values is links else "servers"
-        of_seeds = [frame[name].to_numpy().mean() for frame in placed]
-        assert mean.get_xdata()[0] == pytest.approx(np.mean(of_seeds))  # type: ignore[index]
-    bubbles, dots = (ax.collections[0] for ax in figure.axes[2:])
-    assert bubbles.get_sizes().sum() == pytest.approx(LARGEST)  # type: ignore[attr-defined]
-    assert np.asarray(dots.get_offsets())[:, 1].max() <= 1
-    assert len(dots.get_offsets()) == min(len(links), DOTS)  # type: ignore[arg-type]
 
 
 def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> None:
@@ -234,54 +190,67 @@ def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
     return found
 
 
-def test_summary_begins_with_differences_paired_by_seed(found: dict[str, Results]) -> None:
-    """Paired differences to the first agent, as `compare` has them; shares near 100 % differ by little else."""
+def test_the_first_panel_has_the_paired_differences_to_the_best_and_seeds_are_dots(found: dict[str, Results]) -> None:
     results = found["network"]
-    figure = draw(results, "summary")
+    figure = draw(results, "differences")
     ax = figure.axes[0]
-    assert ax.get_xlabel() == "accepted, percentage points\ndifference to random"
+    assert ax.get_xlabel() == "accepted, percentage points\ndifference to tetris"
     comparison = results.compare()
-    assert title(figure).endswith(
-        f"differences paired by seed; all significantly different from random (p <= .05, {comparison.family})"
-    )
-    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
+    assert title(figure).endswith(f"hollow: not significantly different from tetris (p > .05, {comparison.family})")
+    frame = results.compare("tetris", metrics=["acceptance"]).frame
+    rows = frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
     assert len(rows) == 2
     for mark, one in zip(dots(figure)[0], rows, strict=True):
         assert mark[:3] == pytest.approx([100 * one[name] for name in ("diff", "diff_low", "diff_high")])
-        assert mark[3] == (one["verdict"] in TOLD)
     assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
+    seeds = [np.asarray(line.get_xdata()) for line in figure.axes[1].lines if line.get_markersize() == 1.8]
+    shown = sorted(np.concatenate(seeds).tolist())
+    assert shown == pytest.approx(sorted((100 * results.done["acceptance"]).to_list()))
     # Hollow is one thing in the whole figure: no significant difference to the baseline, by the metric of the panel.
-    order = results.compare(metrics=["acceptance"]).frame.sort("mean", descending=True)["agent"].to_list()
+    order = frame.sort("mean", descending=True)["agent"].to_list()
     by_heading = {metric.heading: metric.name for metric in comparison.metrics}
     for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
         name = by_heading[panel.get_xlabel().splitlines()[0]]
-        by_agent = dict(comparison.frame.filter(metric=name).select("agent", "verdict").iter_rows())
-        verdicts = [by_agent[agent] for agent in order]
-        assert [mark[3] for mark in marks] == [verdict in (*TOLD, "baseline") for verdict in verdicts]
+        told = Differences(results, "tetris", name, all_pairs=True).frame
+        verdicts = dict(told.select("agent", "verdict").iter_rows())
+        assert [mark[3] for mark in marks] == [verdicts[agent] in (*TOLD, "baseline") for agent in order]
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
+
+
+def test_a_sweep_goes_over_the_load_that_was_measured_too(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    [*lines] = curves(draw(results, "sweep", x="load_cpu", metrics=["acceptance"]))
+    loads = results.done.group_by("workload.arrivals.poisson.every").agg(pl.mean("load_cpu"))["load_cpu"]
+    assert len(lines) == 3
+    for _, x, _ in lines:
+        assert sorted(x.tolist()) == pytest.approx(sorted((100 * loads).to_list()))
+
+
+def test_fewer_than_five_seeds_are_not_called_no_difference(found: dict[str, Results]) -> None:
+    for kind in ("differences", "timeline"):
+        said = title(draw(found["servers"], kind))
+        assert "; 3 seeds, not tested: 5 are needed. " in said
+        assert "no significant difference" not in said
 
 
 # -- what cannot be drawn ------------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
-    ("swept", "timeline", {}, "one point can be drawn, not 4"),
+    ("swept", "servers", {}, "one point can be drawn, not 4"),
     ("swept", "timeline", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[samples\]"),
-    ("swept", "distances", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
     ("swept", "topology", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[states\]"),
     ("swept", "sweep", {"x": "cluster.server"}, "Did you mean 'cluster.servers'"),
-    ("swept", "bars", {"where": [("cluster.servers", "9")]}, "no run has this value"),
-    ("swept", "bars", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
-    ("servers", "bars", {"agents": ["best-fot"]}, "Did you mean 'best-fit'"),
-    ("servers", "bars", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
-    ("servers", "timeline", {"metrics": ["gpu"]}, "is neither a resource nor a link tier"),
+    ("swept", "differences", {"where": [("cluster.servers", "9")]}, "no run has this value"),
+    ("swept", "differences", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
+    ("servers", "differences", {"agents": ["best-fot"]}, "Did you mean 'best-fit'"),
+    ("servers", "differences", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
+    ("servers", "timeline", {"metrics": ["gpu"]}, "was not recorded over time"),
     ("servers", "sweep", {}, "no number was swept"),
-    ("servers", "load", {}, "the load is the same everywhere"),
-    ("loaded", "runtime", {}, "the cluster is as large everywhere"),
+    ("loaded", "sweep", {"x": "servers"}, "is the same everywhere"),
     ("servers", "spread", {}, "the cluster has no network"),
-    ("servers", "distances", {}, "the requests have no servers and links and bandwidth"),
     ("loaded", "servers", {"where": [("workload.arrivals.poisson.every", "40 s")]}, "the states of run"),
     ("network", "topology", {"at": 1e6}, "is outside of the run"),
-    ("network", "bar", {}, "Did you mean 'bars'"),
+    ("network", "bars", {}, "this figure is gone"),
 ]
 
 
@@ -364,7 +333,8 @@ def test_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> 
 def test_gains_are_the_paired_differences_hatched_where_not_significant(found: dict[str, Results]) -> None:
     results = found["loaded"]
     figure = draw(results, "gains", metrics=["acceptance"])
-    frame = results.compare(metrics=["acceptance"]).frame.filter(pl.col("pairs") > 0)
+    best = results.done.group_by("agent").agg(pl.mean("acceptance")).sort("acceptance")["agent"][-1]
+    frame = results.compare(best, metrics=["acceptance"]).frame.filter(pl.col("pairs") > 0)
     texts = sorted(text.get_text() for text in figure.axes[0].texts)
     assert texts == sorted(f"{100 * row['diff']:+.{2 if abs(row['diff']) < 0.1 else 1}f}" for row in frame.to_dicts())
     hatched = sum(bool(patch.get_hatch()) for patch in figure.axes[0].patches)
@@ -373,14 +343,6 @@ def test_gains_are_the_paired_differences_hatched_where_not_significant(found: d
     )
     with pytest.raises(ResultsError, match="two points or more"):
         draw(found["servers"], "gains")
-
-
-def test_every_seed_is_a_dot(found: dict[str, Results]) -> None:
-    results = found["loaded"]
-    figure = draw(results, "seeds", metrics=["acceptance"])
-    lines = [line for ax in figure.axes for line in ax.lines if str(line.get_marker()) in "osD^v<>p"]
-    shown = sorted(np.concatenate([np.asarray(line.get_xdata(), float) for line in lines]))
-    assert shown == pytest.approx(sorted((100 * results.done["acceptance"]).to_list()))
 
 
 def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> None:

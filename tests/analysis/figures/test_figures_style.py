@@ -116,7 +116,7 @@ def test_four_figures_answer_what_results_ask(
     network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["figures", str(network.folder), "--out", str(tmp_path)]) == 0
-    assert {path.stem for path in tmp_path.iterdir()} == {"summary", "refusals", "servers", "seeds"}
+    assert {path.stem for path in tmp_path.iterdir()} == {"differences", "refusals", "servers", "pareto"}
     text = capsys.readouterr().out
     assert "Not drawn" not in text
     assert "--kind all" in text
@@ -133,12 +133,12 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (["RESULTS", "--kind", "sweep", "--kind", "bars"], "no number was swept"),
-        (["RESULTS", "--kind", "bars", "--out", "OUT/x.jpg"], "unknown format for figures"),
+        (["RESULTS", "--kind", "sweep", "--kind", "differences"], "no number was swept"),
+        (["RESULTS", "--kind", "differences", "--out", "OUT/x.jpg"], "unknown format for figures"),
         (["RESULTS", "--out", "OUT/x.png"], "is one file for several figures"),
-        (["RESULTS", "--kind", "bars", "--where", "agent"], "Write --where KEY=VALUE"),
+        (["RESULTS", "--kind", "differences", "--where", "agent"], "Write --where KEY=VALUE"),
         (["RESULTS", "--kind", "topology", "--at", "3 h"], "is outside of the run"),
-        (["RESULTS", "--kind", "learning", "--kind", "bars"], "needs folders with a log.parquet"),
+        (["RESULTS", "--kind", "learning", "--kind", "differences"], "needs folders with a log.parquet"),
     ],
 )
 def test_mistakes_of_the_figures_command_write_nothing(

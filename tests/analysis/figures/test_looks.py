@@ -143,7 +143,7 @@ def test_impossible_styles_sizes_and_fonts_are_refused(options: dict[str, Any], 
 
 def test_a_figure_without_room_is_refused_and_not_written(results: Results, tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="have no room for this figure"):
-        save(draw(results, "bars", size="0.6x0.5"), tmp_path / "one.png")
+        save(draw(results, "differences", size="0.6x0.5"), tmp_path / "one.png")
     assert not list(tmp_path.iterdir())
 
 
@@ -198,7 +198,7 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     assert figure.axes[0].get_xlabel() == "Servers"
     assert figure.axes[0].get_ylabel() == "Accepted (%)"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First Fit", "worst-fit"]
-    bars = draw(results, "bars", metrics=["acceptance"])
+    bars = draw(results, "differences", metrics=["acceptance"])
     assert [tick.get_text() for tick in bars.axes[0].get_yticklabels()] == ["First Fit", "worst-fit"] * 2
     assert "Servers 2" in [text.get_text() for text in bars.axes[0].texts]
     together = Comparison([results, made(tmp_path / "other")], metrics=["acceptance"]).markdown()

@@ -46,25 +46,35 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
 
 @pytest.mark.parametrize("baseline", [None, "c"])
 def test_differences_are_those_of_compare(baseline: str | None, results: Results) -> None:
-    figure = draw(results, "differences", metrics=["acceptance", "wait_p95"], baseline=baseline)
-    for panel, (metric, scale) in enumerate({"acceptance": 100, "wait_p95": 1}.items()):
-        rows = results.compare(baseline, metric).frame.filter(pairs=7).to_dicts()
-        assert len(rows) == 2
-        for (x, _, filled), one in zip(marks(figure, panel), rows, strict=True):
-            assert x == pytest.approx(scale * one["diff"])
-            assert filled == (one["verdict"] in ("better", "worse"))
-        said = figure.axes[panel].get_xlabel()
-        assert f"difference to {baseline or 'a'}" in said
+    for metric, scale, best in (("acceptance", 100, "a"), ("wait_p95", 1, "b")):
+        figure = draw(results, "differences", metrics=[metric], baseline=baseline)
+        frame = results.compare(baseline or best, metric).frame.filter(pairs=7)
+        rows = {one["diff"]: one["verdict"] for one in frame.to_dicts()}
+        drawn = marks(figure)
+        assert sorted(x for x, *_ in drawn) == pytest.approx(sorted(scale * diff for diff in rows))
+        assert all(filled for *_, filled in drawn) == all(verdict in ("better", "worse") for verdict in rows.values())
+        said = figure.axes[0].get_xlabel()
+        assert f"difference to {baseline or best}" in said
         assert ("lower is better" in said) == (metric == "wait_p95")
-    named = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    assert named == [agent for agent in VALUES if agent != (baseline or "a")]
 
 
-def test_differences_need_a_baseline_that_was_run_and_somebody_beside_it(results: Results, tmp_path: Path) -> None:
+def test_a_baseline_was_run_and_one_agent_alone_has_its_values_drawn(results: Results) -> None:
     with pytest.raises(UserError, match="this baseline was not run"):
         draw(results, "differences", baseline="d")
-    with pytest.raises(UserError, match="there is no difference to draw"):
-        draw(results, "differences", agents=["a"])
+    alone = draw(results, "differences", agents=["a"], metrics=["acceptance"])
+    assert [ax.get_xlabel() for ax in alone.axes] == ["accepted %"]
+
+
+def test_points_of_one_agent_stand_in_one_panel_with_their_names(tmp_path: Path) -> None:
+    rows = [
+        row("a", seed, point={"k": k}, acceptance=0.5 + k / 10, wait_p95=10.0 * k + seed) | {"run": f"{k}-{seed}"}
+        for k in (1, 2, 3)
+        for seed in range(3)
+    ]
+    write_results(tmp_path, rows)
+    figure = draw(Results(tmp_path), "pareto", metrics=["acceptance", "wait_p95"])
+    [ax] = figure.axes
+    assert [text.get_text() for text in ax.texts] == ["k 1", "k 2", "k 3"]
 
 
 def pale(figure: Figure) -> list[bool]:

@@ -174,7 +174,7 @@ def made(folder: Path, values: dict[str, list[float]], swept: dict[str, list[Any
 NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
 
 
-@pytest.mark.parametrize("command", [("report",), ("figures", "--kind", "bars")])
+@pytest.mark.parametrize("command", [("report",), ("figures", "--kind", "differences")])
 def test_progress_names_the_figure_being_drawn(
     tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,18 +188,18 @@ def test_progress_names_the_figure_being_drawn(
     monkeypatch.setattr(Line, "drawing", noted)
     made(tmp_path, {"one": NOISE, "two": NOISE[::-1]})
     assert main([*command, str(tmp_path)]) == 0
-    assert "drawing bars" in said
+    assert "drawing differences" in said
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
         ({"one": [0.3, 0.4]}, "One agent: there is nothing to compare it with."),
-        ({"one": [0.3, 0.4], "two": [0.3, 0.4]}, "By accepted %, no significant difference."),
+        ({"one": [0.3, 0.4], "two": [0.3, 0.4]}, "All agents have the same accepted %."),
         ({"one": [np.nan], "two": [np.nan]}, "No run finished"),
         (
             {"a<b": [0.3 + noise for noise in NOISE], "good": [0.5 + 1.5 * noise for noise in NOISE]},
-            "good accepts most, significantly better than all others.",
+            "good accepts most, 22 points above a&lt;b.",
         ),
     ],
 )

@@ -131,7 +131,7 @@ def _failed(frame: pl.DataFrame, error: str) -> pl.DataFrame:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The tags of a page with harmless names."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"bars": "no"}, {"own": "no"}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"sweep": "no"}, {"own": "no"}))
         return set(Text(compose(made(tmp_path_factory.mktemp("usual"), list("abcdef")))).tags)
 
 
@@ -168,13 +168,13 @@ def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: li
     assert _parsed(f"description {texts[3]}") in _parsed(read.text)
 
 
-@pytest.mark.parametrize("kind", ["summary", "bars", "differences", "pareto", "seeds"])
+@pytest.mark.parametrize("kind", ["differences", "pareto"])
 def test_a_figure_shows_names_as_they_are(kind: str, tmp_path: Path) -> None:
     """No formula begins in them, and none that is wrong ends the figure."""
     results = made(tmp_path, ["$x^$ \\frac{$\x1b\x00", "$k_{1$", "1 % of $5", "$\\alpha$ <b>", "$ per $", ""])
     # Ranks need three agents.
     results.runs = pl.concat([results.runs, results.done[:6].with_columns(agent=pl.lit("third$_$"))])
-    metrics = ["own", "acceptance", "servers_used"][: {"bars": 1, "pareto": 2}.get(kind, 3)]
+    metrics = ["own", "acceptance", "servers_used"][: 2 if kind == "pareto" else 3]
     texts = Text(svg(draw(results, kind, metrics=metrics))).text
     assert not set(texts) & {"\x1b", "\x00"}
     for text in ("$x^$ \\frac{$", "$\\alpha$ <b>", "third$_$"):

@@ -32,7 +32,7 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
     for agents in ("b", "abc"):
         results = made(tmp_path, [one | ({"acceptance": value} if one["agent"] in agents else {}) for one in rows])
         assert results.done["acceptance"].null_count() == 6 * len(agents)
-        figure = draw(results, "bars", metrics=["acceptance", "hours"])
+        figure = draw(results, "differences", metrics=["acceptance", "hours"])
         assert len(figure.axes[0].lines) + len(figure.axes[0].patches) > 0 or agents == "abc"
         assert results.table().texts()[1][2] == "-" or agents == "abc"
 
@@ -45,17 +45,17 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
 def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(said: bytes, tmp_path: Path) -> None:
     made(tmp_path, drawn(["a", "b"]))
     (tmp_path / "scenario.yaml").write_bytes(said)
-    assert main(["figures", str(tmp_path), "--kind", "bars", "--out", str(tmp_path / "f")]) == 0
+    assert main(["figures", str(tmp_path), "--kind", "differences", "--out", str(tmp_path / "f")]) == 0
     assert main(["report", str(tmp_path)]) == 0
 
 
 def test_where_takes_several_values_of_a_key_and_numbers_however_they_are_written(tmp_path: Path) -> None:
     rows = [row("a", seed, point={"k": k}) | {"run": f"{k}{seed}"} for k in (1, 2, 3) for seed in range(3)]
     results = made(tmp_path, rows)
-    bars = draw(results, "bars", where=[("k", "1.0"), ("k", "3")]).axes[0].get_yticks()
+    bars = draw(results, "differences", where=[("k", "1.0"), ("k", "3")]).axes[0].get_yticks()
     assert len(bars) == 2
-    assert main(["figures", str(tmp_path), "--kind", "bars", "--where", "seed=0", "--where", "seed=2"]) == 0
-    assert main(["figures", str(tmp_path), "--kind", "bars", "--where", "k=1", "--where", "k=4"]) == 2
+    assert main(["figures", str(tmp_path), "--kind", "differences", "--where", "seed=0", "--where", "seed=2"]) == 0
+    assert main(["figures", str(tmp_path), "--kind", "differences", "--where", "k=1", "--where", "k=4"]) == 2
 
 
 def test_accepted_and_refused_shares_add_up_to_all(tmp_path: Path) -> None:
