@@ -13,7 +13,7 @@ from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.properties import first
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 
 SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
@@ -24,15 +24,8 @@ def asked(**changes: Any) -> dict[str, Any]:
     return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
 
 
-def requests_of(given: dict[str, Any], folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Play the first run of a scenario; returns its row and its requests."""
-    run = plan(scenario_from({"record": ["requests"], **given}))[0]
-    row = execute(run, folder)
-    return row, pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
-
-
 def test_parts_keep_their_rules(tmp_path: Path) -> None:
-    row, requests = requests_of(asked(), tmp_path)
+    row, requests = first_run(asked(), tmp_path)
     gangs = requests.filter(pl.col("outcome") == "placed").group_by("gang").agg(pl.col("server"), pl.len())
     gangs = gangs.filter(pl.col("len") > 1)
     assert len(gangs) > 5
@@ -55,7 +48,7 @@ def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
     )
     cluster = {"servers": 4, "node": {"cpu": 4}, "devices": {"count": 4}, "domains": {"rack": 2}}
     given = asked(cluster=cluster, workload=workload, overflow={"preempt": {"victims": "fewest"}})
-    _, requests = requests_of(given, tmp_path)
+    _, requests = first_run(given, tmp_path)
     urgent = requests.filter(pl.col("priority") == 9)
     evicted = requests.filter(pl.col("evicted_for").is_in(urgent["row"].implode()))
     by = evicted.group_by("evicted_for").agg(pl.len(), pl.col("gang").n_unique(), pl.col("end").first())
@@ -84,7 +77,7 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str) 
         "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
         "agents": [{"in-line": {"backfilling": backfilling}}],
     }
-    row, requests = requests_of(given, tmp_path)
+    row, requests = first_run(given, tmp_path)
     leads = requests.filter(pl.col("gang") == pl.col("row"))
     assert leads["outcome"].to_list() == ["placed", "placed", "impossible"]
     assert leads["decided"].to_list()[:2] == [0.0, 10.0]
@@ -100,7 +93,7 @@ def test_elastic_gangs_take_what_there_is(tmp_path: Path) -> None:
         "flavours": [{"cpu": 2, "parts": {"number": 6, "least": 2, "work": "fixed"}}],
         "lifetimes": {"fixed": "1 min"},
     }
-    row, requests = requests_of(asked(workload=workload), tmp_path)
+    row, requests = first_run(asked(workload=workload), tmp_path)
     assert requests["outcome"].to_list() == ["placed"] * 8 + ["rejected"] * 4
     assert requests["end"].to_list()[:8] == [60.0] * 6 + [10.0 + 180.0] * 2
     assert set(requests["reason"].to_list()[8:]) == {"its gang does without this part"}
@@ -149,7 +142,7 @@ def test_why_names_the_servers_of_an_interrupted_gang(tmp_path: Path) -> None:
     down = {"failures": {"scheduled": [{"at": "1 s", "server": 0}]}}
     given = asked(cluster={**SERVERS, **down}, overflow={"preempt": {}})
     given["workload"] = {**given["workload"], "flavours": [{"cpu": 1, "parts": 5}]}
-    _, requests = requests_of(given, tmp_path)
+    _, requests = first_run(given, tmp_path)
     assert requests["outcome"].to_list()[:5] == ["interrupted"] * 5
     found = why(plan(scenario_from(given))[0], str(requests["id"][0]))
     assert found.answer == "placed with 5 parts on servers 0, 1"

@@ -15,6 +15,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
+from tests.support.scenarios import first_run
 
 GROUPS: list[dict[str, Any]] = [
     {"count": 1, "nodes": 3, "node": {"cpu": 2, "mem": 8}},
@@ -48,9 +49,7 @@ def test_a_node_that_a_server_does_not_have_has_nothing() -> None:
 
 
 def test_a_request_lies_on_nodes_that_there_are(tmp_path: Path) -> None:
-    [run] = plan(scenario_from(scenario_of()))
-    execute(run, tmp_path)
-    found = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, found = first_run(scenario_of(), tmp_path)
     placed = found.filter(pl.col("outcome") == "placed")
     assert (placed["node"].to_numpy() < np.array([3, 2, 2, 1])[placed["server"].to_numpy()]).all()
     assert placed["server"].n_unique() > 1

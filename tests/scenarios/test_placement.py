@@ -20,6 +20,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
 from tests.support.batches import changed
+from tests.support.scenarios import first_run
 
 TIMES = {"seconds", "decision_us", "engine"}
 ZONES: dict[str, Any] = {
@@ -88,9 +89,7 @@ def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
     found: list[pl.DataFrame] = []
     for groups in (written, ["db", "web"]):
         data = changed(ZONES, "placement", to=[{"apart": groups, "per": "rack"}])
-        [run] = plan(scenario_from(data))
-        execute(run, tmp_path / str(len(found)))
-        frame = pl.read_parquet(tmp_path / str(len(found)) / "details" / f"{run.name}.requests.parquet")
+        _, frame = first_run(data, tmp_path / str(len(found)))
         found.append(frame.drop("reason"))
     assert_frame_equal(*found)
     assert found[0]["outcome"].value_counts().height > 1
@@ -109,9 +108,7 @@ def test_a_server_takes_requests_again_after_its_maintenance(engine: Engine, ove
         "agents": ["first-fit"],
         "record": ["requests"],
     }
-    [one] = plan(scenario_from(data))
-    found = execute(one, tmp_path, engine)
-    rows = pl.read_parquet(tmp_path / "details" / f"{one.name}.requests.parquet")
+    found, rows = first_run(data, tmp_path, engine)
     closed = rows.filter(pl.col("server") == 1)["decided"]
     assert found["engine"] == engine
     assert not closed.is_between(10, 30, closed="left").any()

@@ -11,13 +11,12 @@ import pytest
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.scenarios.build.cluster import build_ledger
-from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_learning, build_world
-from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
 from tests.support.batches import changed
+from tests.support.scenarios import first_run
 
 SMALL = {"racks": 4, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
 RACKS: dict[str, Any] = {
@@ -124,9 +123,7 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
         "agents": ["tetris"],
         "record": ["requests"],
     }
-    [run] = plan(scenario_from(data))
-    execute(run, tmp_path)
-    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, frame = first_run(data, tmp_path)
     assert (frame["server"] >= 20).to_list() == [False, True, False, False]
     assert frame["reason"].to_list() == [None, None, "rule: at most 1 of * per pod", None]
     assert frame["bandwidth"].to_list() == [0.0] * 4
@@ -134,9 +131,7 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_shipped_scenario_empties_a_rack(tmp_path: Path) -> None:
-    run = plan(load_scenario("placement/racks"))[0]
-    execute(run, tmp_path)
-    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, frame = first_run(load_scenario("placement/racks"), tmp_path)
     late = frame.filter(pl.col("decided") >= 400)
     assert frame.filter(pl.col("server") >= 30).height
     assert late.filter(pl.col("server") >= 30).is_empty()

@@ -27,6 +27,7 @@ from binwright.workloads.predictors import Survival
 from binwright.workloads.starts import RandomStart
 from binwright.workloads.windows import Window, select
 from tests.support.batches import data
+from tests.support.scenarios import first_run
 
 INF = float("inf")
 LONG = [(0, INF, 4), (1, 500, 2), (2, 3, 1), (3, 97, 1), (50, 10, 3), (100, 20, 1), (130, 5, 2), (140, 50, 2)]
@@ -48,14 +49,6 @@ def trace(tmp_path: Path) -> dict[str, Any]:
 def scenario(workload: dict[str, Any], **more: Any) -> Scenario:
     given = {"cluster": {"servers": 1, "node": {"cpu": 10}}, "agents": ["first-fit"], "record": ["requests"]}
     return scenario_from(data(workload=workload, **{**given, **more}))
-
-
-def played(folder: Path, given: Scenario) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Run it; the row of its metrics, and its requests."""
-    found = Batch(given, folder).run()
-    assert found.failed.is_empty(), found.failed["error"][0]
-    row = found.runs.row(0, named=True)
-    return row, pl.read_parquet(next((folder / "details").glob("*.requests.parquet")))
 
 
 def test_running_requests_are_taken_over_with_their_remaining_lifetime() -> None:
@@ -115,7 +108,7 @@ def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: di
     assert row["allocation_cpu"] == pytest.approx((6 * 40 + 20 + 2 * 5) / 400)
     asked = pl.read_parquet(next((tmp_path / "results" / "details").glob("*.requests.parquet")))
     assert asked["warm"].to_list() == [True, True, False, False, False]
-    dropped, _ = played(tmp_path / "without", scenario({**trace, "running": "drop"}))
+    dropped, _ = first_run(scenario({**trace, "running": "drop"}), tmp_path / "without")
     assert (dropped["offered"], dropped["running"], dropped["running_lost"]) == (3, 0, 0)
     assert dropped["allocation_cpu"] == pytest.approx((20 + 2 * 5) / 400)
 
@@ -124,7 +117,7 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}})
-    row, asked = played(tmp_path / "results", small)
+    row, asked = first_run(small, tmp_path / "results")
     assert (row["running"], row["running_lost"], row["offered"], row["scheduled"]) == (2, 1, 3, 1)
     assert asked["outcome"].to_list() == ["placed", "rejected", "placed", "rejected", "rejected"]
     file = tmp_path / "small.yaml"
@@ -159,10 +152,10 @@ def test_a_run_that_stops_before_anything_arrives_says_so(tmp_path: Path, trace:
 def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> None:
     """Also where so much is reached before: what runs is there in any case."""
     warm = {"resource": "cpu", "until": "10 %", "with": "best-fit"}
-    row, asked = played(tmp_path / "results", scenario(trace, warm_start=warm))
+    row, asked = first_run(scenario(trace, warm_start=warm), tmp_path / "results")
     assert (row["offered"], row["running"]) == (3, 2)
     assert asked["warm"].to_list() == [True, True, False, False, False]
-    row, asked = played(tmp_path / "more", scenario(trace, warm_start={**warm, "until": "70 %"}))
+    row, asked = first_run(scenario(trace, warm_start={**warm, "until": "70 %"}), tmp_path / "more")
     assert asked["warm"].to_list() == [True, True, True, False, False]
     assert row["offered"] == 2
 

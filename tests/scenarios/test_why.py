@@ -19,7 +19,7 @@ from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, part
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 
 SMALL: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},
@@ -36,11 +36,6 @@ SMALL: dict[str, Any] = {
 
 def run_of(**changes: Any) -> Run:
     return plan(scenario_from({**SMALL, **changes}))[0]
-
-
-def requests_of(run: Run, folder: Path) -> list[dict[str, Any]]:
-    execute(run, folder)
-    return pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet").to_dicts()
 
 
 def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None:
@@ -62,7 +57,7 @@ def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None
 def test_why_tells_the_outcome_and_every_server_of_a_request(failures: dict[str, str], tmp_path: Path) -> None:
     run = run_of(cluster={**SMALL["cluster"], "failures": failures} if failures else SMALL["cluster"])
     words = set()
-    for row in requests_of(run, tmp_path)[:60:2]:
+    for row in first_run(run.scenario, tmp_path)[1].to_dicts()[:60:2]:
         if row["origin"] >= 0:
             continue  # what a failure sent back is another request with the same id
         found = why(run, str(row["id"]))
@@ -101,7 +96,7 @@ def test_why_names_the_largest_amount_that_would_have_fit(monkeypatch: pytest.Mo
 
 def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> None:
     run = run_of()
-    rows = requests_of(run, tmp_path)
+    rows = first_run(run.scenario, tmp_path)[1].to_dicts()
     reasons, kinds, labels, spans, *_ = refused(run)
     assert labels.is_empty()
     rejected = [row for row in rows if row["outcome"] == "rejected"]

@@ -26,7 +26,7 @@ from binwright.simcore.rules import Victim
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.properties import first, scaled
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 from tests.support.simulations import (
     VICTIMS,
     cases,
@@ -233,10 +233,7 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
         "checkpoint": "20 s",
         "budgets": [{"of": {"group": "web"}, "share": 0.5}],
     }
-    [run] = plan(scenario({"preempt": preempt}))
-    row = execute(run, tmp_path)
-    [file] = (tmp_path / "details").glob("*.requests.parquet")
-    requests = pl.read_parquet(file)
+    row, requests = first_run(scenario({"preempt": preempt}), tmp_path)
     evicted = requests.filter(pl.col("evicted_for") >= 0)
     assert row["engine"] == "simpy"
     assert row["preemptions"] == len(evicted) > 5

@@ -8,11 +8,11 @@ import pytest
 
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
+from tests.support.scenarios import first_run
 
 
 def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-line", **more: Any) -> Scenario:
@@ -32,10 +32,8 @@ def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-l
 
 def decided(folder: Path, *given: Any, **more: Any) -> dict[int, float | None]:
     """Return when each job started, by its id."""
-    [run] = plan(scenario(folder, *given, **more))
-    row = execute(run, folder)
+    row, requests = first_run(scenario(folder, *given, **more), folder)
     assert row["engine"] == "simpy"
-    requests = pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
     placed = requests.with_columns(pl.when(pl.col("outcome") == "placed").then("decided").alias("decided"))
     return dict(placed.select("id", "decided").rows())
 
@@ -82,9 +80,7 @@ def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -
     workload["labels"] = {"who": "who", "queue": "queue"}
     jobs = "0,0,10,1,a,3\n1,0,10,1,a,1\n2,0,10,1,a,1\n"
     found = scenario(tmp_path, jobs, queues, "best-fit", cluster=cluster, workload=workload)
-    [run] = plan(found)
-    execute(run, tmp_path)
-    rows = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, rows = first_run(found, tmp_path)
     assert sorted(rows.filter(pl.col("outcome") == "placed")["decided"].to_list()) == [5, 5, 5, 10, 20]
 
 
@@ -96,9 +92,7 @@ def test_a_gang_that_a_limit_closes_out_waits_whole(tmp_path: Path, agent: Any) 
     queues = {"a": {"of": {"who": "a"}, "running": {"requests": 1}}, "all": {}}
     jobs = "0,0,10,1,a,2\n1,0,10,1,a,2\n2,0,10,1,b,2\n"
     found = scenario(tmp_path, jobs, queues, agent, cluster=cluster, workload=workload)
-    [run] = plan(found)
-    execute(run, tmp_path)
-    rows = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, rows = first_run(found, tmp_path)
     assert rows["decided"].to_list() == [0, 0, 10, 10, 0, 0]
 
 

@@ -28,7 +28,7 @@ from binwright.simcore.types import Request
 from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 from tests.support.simulations import compare, drive, first_fit, long_case, moody, quota_of, simulate
 
 
@@ -257,9 +257,7 @@ def reclaimed(folder: Path, jobs: str = GANG, **changes: Any) -> list[tuple[Any,
         "agents": ["best-fit"],
         "record": ["requests"],
     }
-    [run] = plan(scenario_from({**given, **changes}))
-    execute(run, folder)
-    requests = pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
+    _, requests = first_run({**given, **changes}, folder)
     return requests.select("labels.who", "duration", "decided", "end", "outcome").rows()
 
 
@@ -326,9 +324,7 @@ def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Pat
         "record": ["requests"],
     }
     given["workload"] |= {"labels": {"who": "who", "priority": "priority"}}  # type: ignore[operator]
-    [run] = plan(scenario_from(given))
-    execute(run, tmp_path)
-    requests = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    _, requests = first_run(given, tmp_path)
     evicted = requests.filter(pl.col("outcome") == "interrupted").select("row", "evicted_for").rows()
     assert (1, 2) in evicted
     assert all(row != 0 for row, _ in evicted)

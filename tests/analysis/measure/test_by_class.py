@@ -15,7 +15,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 
 
 def scenario(metrics: list[Any], **more: Any) -> Scenario:
@@ -45,11 +45,8 @@ def test_metrics_by_class_are_those_of_its_requests(tmp_path: Path) -> None:
         {"turnaround_p95": {"by": {"queue": ["short", "long"]}}},
         {"slowdown_mean": {"by": {"group": ["a"]}, "last": "50 %"}},
     ]
-    [run] = plan(scenario(asked))
-    row = execute(run, tmp_path)
-    table = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet").with_columns(
-        turnaround=pl.col("end") - pl.col("arrival")
-    )
+    row, table = first_run(scenario(asked), tmp_path)
+    table = table.with_columns(turnaround=pl.col("end") - pl.col("arrival"))
     for group in "ab":
         mine = table.filter(pl.col("group") == group)
         assert row[f"wait_mean_group_{group}"] == pytest.approx(mine["wait"].mean())
