@@ -10,11 +10,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from time import perf_counter, process_time
 
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends import cpu, opencl
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -23,8 +23,6 @@ from binwright.agents.solver.solving.searches import dense_attempts
 from binwright.workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0
-WIDTH = 32
-"""Lanes of an attempt that are in lock-step, as on graphics cards."""
 NAMES = ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")
 
 
@@ -41,7 +39,7 @@ def pgrank() -> Problem:
     )
 
 
-def pace(found: Iterator[reference.Found]) -> tuple[float, float]:
+def pace(found: Iterator[Found]) -> tuple[float, float]:
     """Count attempts per second, and per second of processor time, after compilation and a second to warm up."""
     next(found)
     began = start = perf_counter()
@@ -62,14 +60,13 @@ def main(devices: list[str]) -> None:
     packing = Packing.of(given)
     assert packing is not None
     most = 1 << 40
-    runs: dict[str, Iterator[reference.Found]] = {
+    runs: dict[str, Iterator[Found]] = {
         "dense, cpu": dense_attempts(given, packing, "published", 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):
-        make = partial(opencl.attempts, given, 1, 0, most, devices=[device.number])
-        runs[f"generated, {device.name} ({device.driver}), a lane per attempt"] = make(width=1)
-        runs[f"generated, {device.name} ({device.driver}), {WIDTH} lanes per attempt"] = make(width=WIDTH)
+        made = opencl.attempts(given, 1, 0, most, devices=[device.number])
+        runs[f"generated, {device.name} ({device.driver})"] = made
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
     for name, found in runs.items():

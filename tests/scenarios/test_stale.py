@@ -52,7 +52,7 @@ def names() -> set[str]:
         4,
         [
             "agents/learned/cvd_rl/rule.py", "agents/learned/numa/value.py", "agents/solver/online/agent.py",
-            "agents/solver/templates/numa.alloc", "agents/solver/backends/search.cl", "agents/learned/weights/*",
+            "agents/solver/templates/numa.alloc", "agents/solver/backends/attempt.py", "agents/learned/weights/*",
             "simcore/engine.py", "analysis/measure/metrics/waits.py",
         ],
     ),

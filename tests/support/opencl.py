@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends import cpu, opencl
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import Device, choose, opencl_devices
 from binwright.simcore.errors import UserError
 
@@ -22,21 +23,20 @@ def opencl_device() -> Device:
         pytest.skip(error.problem)
 
 
-def _attempts(*given: Any, **more: Any) -> Iterator[reference.Found]:
+def _attempts(*given: Any, **more: Any) -> Iterator[Found]:
     return opencl.attempts(*given, **more, devices=[opencl_device().number])
 
 
-def _shared_out(*given: Any, **more: Any) -> Iterator[reference.Found]:
+def _shared_out(*given: Any, **more: Any) -> Iterator[Found]:
     """Share attempts out between two devices, or between two users of the only one."""
     first = opencl_device()
     last = [one for one in opencl_devices() if one.usable][-1]
     return opencl.attempts(*given, **more, devices=[first.number, last.number])
 
 
-BACKENDS: dict[str, Callable[..., Iterator[reference.Found]]] = {
+BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
-    "opencl": partial(_attempts, width=1),
-    "opencl, four lanes": partial(_attempts, width=4),
+    "opencl": _attempts,
     "opencl, four attempts beside one another": partial(_attempts, beside=4),
     "opencl, two devices": _shared_out,
 }

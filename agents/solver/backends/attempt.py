@@ -1,7 +1,45 @@
-"""Make one attempt of the published search, compiled for processors.
+"""Make one attempt of the published search: the source of all devices, which numba compiles and `kernel_c` prints as C.
 
-`agents.solver.backends.reference` defines what an attempt is. All functions write the room that they are given, unless
-they only answer a question.
+An **attempt** is named by (seed, group, attempt): `group` is the grouping of the bins (`Problem.groupings`). Draw
+number i is `below(i, ...)` of the stream with this key (agents/solver/model/random.py), so that the attempt gives the
+same answer wherever and whenever it runs. It places units (`Problem.units`: single balls, and balls joined by certain
+friendship):
+
+1. Units with a pinned ball are tried by index, each in its bin only.
+2. Each set of FRIENDS, then of FOES, in order, whose chance is below one is imposed if draw `CHANCES` + its number is
+   below its chance, and the balls of step 1 do not break it already. The others are imposed always. What FRIENDS of
+   the former kind join of the units that are not pinned is one unit until step 4: by its first ball, the units by the
+   set in which they come, each with all that it is joined to already.
+3. Then group by group of the grouping: while m of the units that were left before this group are not tried yet, one of
+   them is chosen by the next draw, below m, and tried in the bins of the group, from a random one on and around; the
+   first that takes it gets it. In attempts of even numbers every unit begins at another bin: so does the publication,
+   which spreads them, and no answer is out of reach. In the others all begin at the same one, which leaves fewer holes.
+   Precisely: the units left are an array, before the first group by index. For i = 0, 1, ... the entry i + draw is
+   tried, and entry i takes its place; those that found no bin are the array of the next group, in the order in which
+   they were tried. The first bin is draw `TURNS` + n, below their number, n being the number of the draw that chose the
+   unit, or in attempts of odd numbers of the group.
+4. If units are left, those of the sets with a chance below one that have a ball of them are not imposed any more, and
+   if there are such sets, the units of step 2 fall apart again, and those that are left are tried once more, as in step
+   3, its draws going on.
+5. The attempt has succeeded if no unit is left.
+
+A bin **takes** a unit if, ball after ball, no pin speaks against it, UTILFN does not reject, every touched dimension
+stays within its ceiling, no touched soft group has more members above their capacity than allowed, no other member of
+an imposed FRIENDS set is in another bin, and no imposed FOES set would lie in this bin whole. Otherwise nothing of the
+unit counts.
+
+An attempt that **trims** is ours, not the publication's. Demands such as min(m, N - m) x B rise and fall again: bins
+that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 1,
+and may be over their ceiling while a group is filled. On leaving a group, and after step 1, units are taken out again
+until none is over: always the last placed of those whose removal changes a dimension that is over. They are left for
+the next group, in the order in which they are taken out, after the others; pinned ones are lost. What removing a ball
+takes off is what UTILFN would add for it now, were it placed last; if it rejects, or if nobody is left whose removal
+would help, the attempt ends with all units left.
+
+Of several attempts the answer is that which leaves fewest units, then that with the lowest attempt, then the lowest
+group. `tests/reference` has these rules in plain Python.
+
+All functions write the room that they are given, unless they only answer a question.
 """
 
 from __future__ import annotations
@@ -9,19 +47,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
+
 from binwright.agents.solver.backends.flat import Flat, Room
-from binwright.agents.solver.backends.reference import TURNS
-from binwright.agents.solver.backends.soft_constraints import lift, members, pinned, wish
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
+CHANCES = 1 << 32
+"""The draws from here on say which sets an attempt imposes."""
+TURNS = 1 << 33
+"""The draws from here on say at which bins of their groups units begin."""
+ENDLESS = 1 << 62
+"""A budget that no attempt uses up."""
+GROUP, ENTRY, COUNT, STILL, PLACED, LOST, DRAWS, LIFTED = range(8)
+"""Entries of `Room.progress`: the group (NULL: the attempt is over), the entry of `left` that is next, how many entries
+there were when the group began, how many of them found no bin, how many units are placed, and lost; draws so far; 1 if
+wishes are lifted."""
+
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `binwright.agents.solver.model.emit` says."""
 Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
-"""(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high): the first entry of bins[low:high] that
-UTILFN does not rule out for the ball, -1 if there is none."""
+"""As `scan`."""
+
+utilfn: Utilfn
+"""UTILFN of the problem at hand, in the copy of `scan` that is compiled with it."""
+
+
+def scan(
+    ball: int,
+    alloc: Ints,
+    data: Ints,
+    numbers: Ints,
+    used: Ints,
+    ceiling: Ints,
+    dims: Ints,
+    amounts: Ints,
+    bins: Ints,
+    low: int,
+    high: int,
+) -> int:
+    """Return the first entry of bins[low:high] that UTILFN does not rule out for the ball, -1 if there is none."""
+    for at in range(low, high):
+        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821
+            return at
+    return -1
 
 
 @lean
@@ -88,36 +159,38 @@ def within(flat: Flat, room: Room, first: int, last: int) -> bool:
 @lean
 def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
     """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit."""
-    alloc, dims, amounts = room.alloc, room.dims, room.amounts
-    n, leader = 0, unit
-    at, end = flat.units[unit], flat.units[unit + 1]
+    n = 0
+    leader = unit
+    at = flat.units[unit]
     while True:
-        if at == end:
+        if at == flat.units[unit + 1]:
             unit = room.after[unit]
             if unit == NULL:
                 return n
-            at, end = flat.units[unit], flat.units[unit + 1]
+            at = flat.units[unit]
         ball = flat.unit_balls[at]
         fits = allowed(flat, friends, room, ball, place)
         if fits:
-            last = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
+            last = call(
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, n
+            )
             fits = last >= 0
             if fits:
                 for k in range(n, last):
-                    change(flat, room, dims[k], amounts[k])
+                    change(flat, room, room.dims[k], room.amounts[k])
                 fits = within(flat, room, n, last)
                 n = last
         if not fits:
             for k in range(n):
-                change(flat, room, dims[k], -amounts[k])
+                change(flat, room, room.dims[k], -room.amounts[k])
             while leader != unit:
                 for other in range(flat.units[leader], flat.units[leader + 1]):
-                    alloc[flat.unit_balls[other]] = NULL
+                    room.alloc[flat.unit_balls[other]] = NULL
                 leader = room.after[leader]
             for other in range(flat.units[unit], at):
-                alloc[flat.unit_balls[other]] = NULL
+                room.alloc[flat.unit_balls[other]] = NULL
             return -1
-        alloc[ball] = place
+        room.alloc[ball] = place
         at += 1
 
 
@@ -128,34 +201,36 @@ def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: in
     `owner` [dims] says which groups own which. Returns how many additions are taken away, the first ones in `dims`; 0
     if the unit stays, -1 if UTILFN rejects it.
     """
-    alloc, dims, amounts = room.alloc, room.dims, room.amounts
-    place = alloc[flat.unit_balls[flat.units[unit]]]
-    n, one = 0, unit
-    while one != NULL:
-        for at in range(flat.units[one + 1] - 1, flat.units[one] - 1, -1):
+    place = room.alloc[flat.unit_balls[flat.units[unit]]]
+    n = 0
+    part = unit
+    while part != NULL:
+        for at in range(flat.units[part + 1] - 1, flat.units[part] - 1, -1):
             ball = flat.unit_balls[at]
-            alloc[ball] = NULL
-            n = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
+            room.alloc[ball] = NULL
+            n = call(
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, n
+            )
             if n < 0:
                 return -1
-        one = room.after[one]
+        part = room.after[part]
     for k in range(n):
-        if owner[dims[k]] == group and room.used[dims[k]] > flat.ceiling[dims[k]]:
+        if owner[room.dims[k]] == group and room.used[room.dims[k]] > flat.ceiling[room.dims[k]]:
             for other in range(n):
-                change(flat, room, dims[other], -amounts[other])
+                change(flat, room, room.dims[other], -room.amounts[other])
             return n
     while unit != NULL:
         for at in range(flat.units[unit], flat.units[unit + 1]):
-            alloc[flat.unit_balls[at]] = place
+            room.alloc[flat.unit_balls[at]] = place
         unit = room.after[unit]
     return 0
 
 
 @lean
-def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> tuple[int, int]:
+def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> int:
     """Take out the last unit that `take` takes out, of those in `placed` from entry `mark` on.
 
-    Returns what `take` returned, and the unit.
+    Returns what `take` returned. The unit comes last in `placed` then, the others before it.
     """
     for at in range(placed - 1, mark - 1, -1):
         unit = room.placed[at]
@@ -163,90 +238,227 @@ def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mar
         if n != 0:
             for k in range(at, placed - 1):
                 room.placed[k] = room.placed[k + 1]
-            return n, unit
-    return 0, NULL
+            room.placed[placed - 1] = unit
+            return n
+    return 0
 
 
 @lean
-def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[int, int]:
-    """Take units out again until nothing is over; they go to `left`, from entry `out` on.
+def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> int:
+    """Take units out again, the last in `placed`, until nothing is over; they go to `left`, from entry `out` on.
 
-    Returns how many units are placed and left then; -1 for those left if that cannot be.
+    Returns where they end there, -1 if that cannot be.
     """
     while room.over[len(room.over) - 1] > 0:
-        n, unit = take_last(call, flat, room, flat.elastic, 1, 0, placed)
-        if n <= 0:
-            return placed, -1
-        room.left[out] = unit
-        placed, out = placed - 1, out + 1
-    return placed, out
+        if take_last(call, flat, room, flat.elastic, 1, 0, placed) <= 0:
+            return -1
+        placed -= 1
+        room.left[out] = room.placed[placed]
+        out += 1
+    return out
 
 
 @lean
-def attempt(
-    call: Utilfn,
-    scan: Scan,
-    flat: Flat,
-    friends: int,
-    sets: int,
-    room: Room,
-    seed: int,
-    way: int,
-    number: int,
-    reach: int,
-    turning: bool,
-) -> int:
-    """Make one attempt; returns how many units are left.
+def pinned(flat: Flat, unit: int) -> int:
+    """Return the bin that a unit must be in, or NULL."""
+    pin = NULL
+    for at in range(flat.units[unit], flat.units[unit + 1]):
+        pin = max(pin, flat.pins[flat.unit_balls[at]])
+    return pin
 
-    Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
-    from a random one on if `turning`, as published; else from the first.
+
+@lean
+def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
+    """Choose by chance the sets that this attempt keeps to; writes `room.imposed`."""
+    for number in range(sets):
+        chance = flat.chance[number]
+        room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
+
+
+@lean
+def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
+    """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
+    for number in range(sets):
+        if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
+            continue
+        place = NULL
+        free = False
+        apart = False
+        for k in range(flat.sets[number], flat.sets[number + 1]):
+            bin_of = room.alloc[flat.set_balls[k]]
+            free = free or bin_of == NULL
+            apart = apart or (place != NULL and bin_of != NULL and bin_of != place)
+            place = max(place, bin_of)
+        if apart if number < friends else not (free or apart):
+            continue
+        room.imposed[number] = 1
+        before = NULL
+        for k in range(flat.sets[number], flat.sets[number + 1] if number < friends else 0):
+            unit = flat.unit_of[flat.set_balls[k]]
+            if pinned(flat, unit) != NULL:
+                continue
+            if before != NULL and room.chain[before] != room.chain[unit]:
+                first = min(room.chain[before], room.chain[unit])
+                second = max(room.chain[before], room.chain[unit])
+                last = first
+                while room.after[last] != NULL:
+                    last = room.after[last]
+                room.after[last] = second
+                while second != NULL:
+                    room.chain[second] = first
+                    second = room.after[second]
+            before = unit
+
+
+@lean
+def lift(flat: Flat, room: Room, count: int) -> int:
+    """Split the first `count` units of `left` into single ones again, and impose no wish on them.
+
+    Returns how many units are left then; -1 if there was no wish.
     """
+    lifted = False
+    for i in range(count):
+        unit = room.left[i]
+        while unit != NULL:
+            for at in range(flat.units[unit], flat.units[unit + 1]):
+                ball = flat.unit_balls[at]
+                for k in range(flat.of[ball], flat.of[ball + 1]):
+                    number = flat.of_sets[k]
+                    if flat.chance[number] < MICRO and room.imposed[number]:
+                        room.imposed[number] = 0
+                        lifted = True
+            unit = room.after[unit]
+    if not lifted:
+        return -1
+    total = members(room, count)
+    first = total
+    for i in range(count - 1, -1, -1):
+        unit = room.left[i]
+        first -= members_of(room, unit)
+        place = first
+        while unit != NULL:
+            following = room.after[unit]
+            room.left[place] = unit
+            room.after[unit] = NULL
+            place += 1
+            unit = following
+    return total
+
+
+@lean
+def members_of(room: Room, unit: int) -> int:
+    """Count the units of a chain."""
+    count = 0
+    while unit != NULL:
+        count += 1
+        unit = room.after[unit]
+    return count
+
+
+@lean
+def members(room: Room, count: int) -> int:
+    """Count the units of the first `count` chains of `left`."""
+    total = 0
+    for i in range(count):
+        total += members_of(room, room.left[i])
+    return total
+
+
+@lean
+def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> None:
+    """Begin an attempt: place what is pinned, and impose sets. Writes `room.progress`, too."""
     start = stream_kernel(seed, way, number)
-    left = room.left
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
-    for one in range(sets):
-        room.imposed[one] = 1 if flat.chance[one] == MICRO else 0
-    count, placed, lost, draws = 0, 0, 0, 0
-    for unit in range(len(left)):
+    for index in range(sets):
+        room.imposed[index] = 1 if flat.chance[index] == MICRO else 0
+    count = 0
+    placed = 0
+    lost = 0
+    for unit in range(len(room.left)):
+        room.chain[unit] = unit
+        room.after[unit] = NULL
         pin = pinned(flat, unit)
         if pin == NULL:
-            left[count] = unit
+            room.left[count] = unit
             count += 1
         elif put(call, flat, friends, room, unit, pin) >= 0:
             room.placed[placed] = unit
             placed += 1
         else:
             lost += 1
-    placed, out = trim(call, flat, room, placed, count)
+    out = trim(call, flat, room, placed, count)
+    placed -= out - count
+    lost += out - count
+    group = flat.ways[way]
     if out < 0:
         room.alloc[:] = NULL
-        return len(left)
-    lost += out - count
-    if sets > 0:
+        count = 0
+        lost = len(room.left)
+        group = flat.ways[way + 1]
+    elif sets > 0:
         wish(flat, friends, sets, room, start)
         still = 0
         for i in range(count):
-            if room.chain[left[i]] == left[i]:
-                left[still] = left[i]
+            if room.chain[room.left[i]] == room.left[i]:
+                room.left[still] = room.left[i]
                 still += 1
         count = still
-    group, lifted = flat.ways[way], sets == 0
+    room.progress[GROUP] = group
+    room.progress[ENTRY] = 0
+    room.progress[COUNT] = count
+    room.progress[STILL] = 0
+    room.progress[PLACED] = placed
+    room.progress[LOST] = lost
+    room.progress[DRAWS] = 0
+    room.progress[LIFTED] = 1 if sets == 0 else 0
+
+
+@lean
+def go_on(
+    call: Utilfn,
+    scan: Scan,
+    flat: Flat,
+    friends: int,
+    room: Room,
+    seed: int,
+    way: int,
+    number: int,
+    reach: int,
+    turning: bool,
+    budget: int,
+) -> int:
+    """Try so many more units of an attempt that has begun; returns how many are left, -1 if it is not over.
+
+    Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
+    from a random one on if `turning`, as published; else from the first.
+    """
+    start = stream_kernel(seed, way, number)
+    group = room.progress[GROUP]
+    i = room.progress[ENTRY]
+    count = room.progress[COUNT]
+    still = room.progress[STILL]
+    placed = room.progress[PLACED]
+    lost = room.progress[LOST]
+    draws = room.progress[DRAWS]
+    lifted = room.progress[LIFTED]
     while group < flat.ways[way + 1]:
-        if room.stop[0]:
+        if room.stop[0] and i == 0:
             break
-        still = 0
-        for i in range(count):
+        low = flat.groups[group]
+        end = flat.groups[group + 1]
+        while i < count and budget > 0:
             chosen = i + below_kernel(start, draws, min(reach, count - i))
-            unit = left[chosen]
-            left[chosen] = left[i]
-            low, end = flat.groups[group], flat.groups[group + 1]
+            unit = room.left[chosen]
+            room.left[chosen] = room.left[i]
             turn = 0
             if turning:
                 turn = below_kernel(start, TURNS + (draws if number % 2 == 0 else group - flat.ways[way]), end - low)
             draws += 1
-            at, last, around = low + turn, end, turn == 0
+            at = low + turn
+            last = end
+            around = turn == 0
             while True:
                 if room.stop[0]:
                     at = -1
@@ -271,28 +483,68 @@ def attempt(
                 elif around:
                     break
                 else:
-                    at, last, around = low, low + turn, True
+                    at = low
+                    last = low + turn
+                    around = True
             if at < 0:
-                left[still] = unit
+                room.left[still] = unit
                 still += 1
             else:
                 room.placed[placed] = unit
                 placed += 1
-        placed, out = trim(call, flat, room, placed, still)
+            i += 1
+            budget -= 1
+        if i < count:
+            room.progress[GROUP] = group
+            room.progress[ENTRY] = i
+            room.progress[COUNT] = count
+            room.progress[STILL] = still
+            room.progress[PLACED] = placed
+            room.progress[LOST] = lost
+            room.progress[DRAWS] = draws
+            room.progress[LIFTED] = lifted
+            return -1
+        out = trim(call, flat, room, placed, still)
         if out < 0:
             room.alloc[:] = NULL
-            return len(left)
+            count = 0
+            lost = len(room.left)
+            break
+        placed -= out - still
         count = still
-        for at in range(still, out):
-            if pinned(flat, left[at]) == NULL:
-                left[count] = left[at]
+        for k in range(still, out):
+            if pinned(flat, room.left[k]) == NULL:
+                room.left[count] = room.left[k]
                 count += 1
             else:
                 lost += 1
+        i = 0
+        still = 0
         group += 1
         if group == flat.ways[way + 1] and not lifted:
-            lifted = True
-            more = lift(flat, sets, room, count)
+            lifted = 1
+            more = lift(flat, room, count)
             if more >= 0:
-                count, group = more, flat.ways[way]
-    return members(room, count) + lost
+                count = more
+                group = flat.ways[way]
+    room.progress[GROUP] = NULL
+    return int(members(room, count) + lost)
+
+
+@lean
+def attempt(
+    call: Utilfn,
+    scan: Scan,
+    flat: Flat,
+    friends: int,
+    sets: int,
+    room: Room,
+    seed: int,
+    way: int,
+    number: int,
+    reach: int,
+    turning: bool,
+) -> int:
+    """Make one attempt; returns how many units are left. `reach` and `turning` are as in `go_on`."""
+    begin(call, flat, friends, sets, room, seed, way, number)
+    return go_on(call, scan, flat, friends, room, seed, way, number, reach, turning, ENDLESS)

@@ -1,6 +1,6 @@
 """Run the published search on processors: attempts on every core, compiled for the problem at hand.
 
-The rules are those of `binwright.agents.solver.backends.reference`, step by step.
+What an attempt is says `binwright.agents.solver.backends.attempt`.
 """
 
 from __future__ import annotations
@@ -8,30 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import inf
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt
+from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt, scan
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.backends.numbered_attempts import Result, in_waves
-from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves
 from binwright.agents.solver.model import arithmetic
-from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import word
 from binwright.simcore.jit import callback, generated, kernel
+from binwright.simcore.types import Ints
 
-CALLED = {one.__name__: kernel(one) for one in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)}
-"""What the sources of programs call."""
-SCAN = """
-def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high):
-    for at in range(low, high):
-        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:
-            return at
-    return -1
-"""
+CALLED: dict[str, Any] = {"Ints": Ints} | {
+    function.__name__: kernel(function) for function in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)
+}
+"""What the sources of programs name."""
 
 
 @kernel
@@ -64,10 +60,8 @@ def called(source: str) -> Utilfn:
 def compiled(source: str) -> tuple[Utilfn, Scan]:
     """Compile UTILFN from its source: for one bin, and over many bins."""
     utilfn = _utilfn(source)
-    names: dict[str, Any] = {"__name__": __name__, "utilfn": utilfn}
-    exec(SCAN, names)
-    scan = callback(generated(names["scan"]), *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2)
-    return _called(utilfn), cast(Scan, scan)
+    scanning = generated(FunctionType(scan.__code__, {"__name__": __name__, "utilfn": utilfn}))
+    return _called(utilfn), cast(Scan, callback(scanning, *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2))
 
 
 @lru_cache(maxsize=32)
@@ -83,7 +77,7 @@ def _called(utilfn: Utilfn) -> Utilfn:
 
 def prepare(problem: Problem) -> None:
     """Compile what `attempts` will run, or read it from disk."""
-    source, numbers = utilfn(problem.program, PYTHON)
+    source, numbers = utilfn(problem.program)
     search(*compiled(source), Flat.of_problem(problem, numbers), 0, 0, room(problem), word(0), 0, 0)
 
 
@@ -94,7 +88,7 @@ def attempts(
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
-    source, numbers = utilfn(problem.program, PYTHON)
+    source, numbers = utilfn(problem.program)
     call, scan = compiled(source)
     flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
     given = len(problem.friends), len(problem.friends) + len(problem.foes)

@@ -110,7 +110,7 @@ class Room(NamedTuple):
     groups are over their capacity [soft groups] and behind them how many elastic dimensions are over their ceiling,
     imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a chain: `chain` is its
     first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left
-    then stay unplaced.
+    then stay unplaced. `progress` [8] says how far an attempt is (see `backends.attempt`).
     """
 
     used: Ints
@@ -125,12 +125,18 @@ class Room(NamedTuple):
     chain: Ints
     after: Ints
     stop: Ints
+    progress: Ints
+
+
+def lengths(problem: Problem) -> dict[str, int]:
+    """Return the length of each array of the room for a problem."""
+    dims, balls, units, adds, soft, sets = Sizes.of_problem(problem)
+    each = (dims, balls, units, units, adds, adds, soft + 1, sets, balls, units, units, 1, 8)
+    return dict(zip(Room._fields, each, strict=True))
 
 
 def room(problem: Problem) -> Room:
     """Make the room for one search at a time."""
-    sizes = Sizes.of_problem(problem)
-    lengths = (sizes.dims, sizes.balls, sizes.units, sizes.units, sizes.adds, sizes.adds, sizes.soft + 1, sizes.sets)
-    found = Room(*(np.zeros(length, np.int64) for length in (*lengths, sizes.balls, sizes.units, sizes.units, 1)))
+    found = Room(*(np.zeros(length, np.int64) for length in lengths(problem).values()))
     found.after[:] = NULL
     return found

@@ -37,6 +37,21 @@ class Result(NamedTuple):
     checked: int
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of some attempts."""
+
+    alloc: list[int]
+    left: int
+    """Units that are not placed."""
+    attempt: int
+    group: int
+    checked: int
+    """How many attempts were made; of other searches than `published`, how many first fits or moves."""
+    search: str = "published"
+    """Which search found it."""
+
+
 T = TypeVar("T", bound=Tried)
 
 

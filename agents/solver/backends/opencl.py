@@ -1,27 +1,75 @@
 """Run the published search on OpenCL devices: graphics cards, and processors through PoCL, several at once.
 
-Devices are given consecutive attempts, each as many as should take it `WAVE`, and what they come to counts in the order
-of the attempts. So answers are those of `binwright.agents.solver.backends.reference`, whatever device was how fast.
+A device runs the kernels of `binwright.agents.solver.backends.attempt`, printed as C: an attempt per lane. Devices are
+given consecutive attempts, each as many as should take it `WAVE`, and what they come to counts in the order of the
+attempts. So answers are those of processors, whatever device was how fast.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from itertools import accumulate
 from math import inf
-from time import monotonic
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple
 
-from binwright.agents.solver.backends.opencl_devices import chosen
-from binwright.agents.solver.backends.reference import Found
-from binwright.agents.solver.backends.session import Limit, Part, Session
+import numpy as np
+
+from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on, scan
+from binwright.agents.solver.backends.cpu import CALLED
+from binwright.agents.solver.backends.flat import Flat, Room, Sizes, lengths
+from binwright.agents.solver.backends.kernel_c import HEAD, OWN, Printer
+from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.opencl_devices import Device, chosen
+from binwright.agents.solver.backends.probe import fault, found
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.random import word
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints
+
+WAVE = 0.05
+"""Seconds between two looks at the clock, roughly."""
+RESIDENT = 64
+"""Work-groups per compute unit of a processor at a time, at most."""
+WAVES = 2
+"""Of other devices: how many times the work-groups that fit at a time. When one ends, another takes its place."""
+PRIVATE = 32
+"""Additions of a unit, at most, that lanes keep to themselves, in registers; more lie in global memory."""
+FIRST = 16
+"""Units that the first launch tries in every attempt, where time is limited."""
+WIDEST = 128
+"""Lanes of a work-group, at most."""
+LANES = """
+/* Begins an attempt per lane if FRESH, and goes on with it for BUDGET units; CUT leaves those that are not tried. The
+ * outcome is -1 while it is not over. Neighbours are of the same grouping where that can be: so they do alike. */
+__kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, const long seed,
+                    const long first, const long many, const int fresh, const long budget, const int cut) {{
+    const long lane = get_global_id(0);
+    if (lane >= many) return;
+    const long id = first % {ways} || many % {ways} ? lane : lane % (many / {ways}) * {ways} + lane / (many / {ways});
+    const long number = (first + id) / {ways}, way = (first + id) % {ways};
+    GLOBAL long *const at = rooms + id * {total};
+    {own};
+    const Flat flat = {{{flat}}};
+    const Room room = {{{room}}};
+    if (fresh) begin(flat, {friends}, {sets}, room, seed, way, number);
+    else if (room.progress[0] < 0) return;
+    room.stop[0] = cut;
+    outcome[id] = go_on(flat, {friends}, room, seed, way, number, {units}, 1L, budget);
+}}
+"""
 
 
 def prepare(problem: Problem, devices: Sequence[int]) -> None:
     """Build the kernel for some devices, by default the first usable one; it takes about a second each."""
-    for one in chosen(devices):
-        Session(problem, one, False).begin()
+    for device in chosen(devices):
+        Session(problem, device, False).begin()
 
 
 def attempts(
@@ -33,16 +81,15 @@ def attempts(
     trims: bool = False,
     until: float = inf,
     devices: Sequence[int] = (),
-    width: int | None = None,
     beside: int | None = None,
 ) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
-    `devices` are numbers, by default that of the first usable one. `width` is how many lanes work on one attempt, and
-    `beside` how many attempts a work-group makes if that is one; by default what suits the device.
+    `devices` are numbers, by default that of the first usable one. `beside` is how many attempts a work-group makes, by
+    default as many as suit the device.
     """
-    sessions = [Session(problem, one, trims, width, beside) for one in chosen(devices)]
+    sessions = [Session(problem, device, trims, beside) for device in chosen(devices)]
     ways = len(problem.groupings)
     best: Found | None = None
     for part in _parts(sessions, seed, first * ways, (first + count) * ways, until):
@@ -82,8 +129,8 @@ def _parts(sessions: Sequence[Session], seed: int, number: int, end: int, until:
                 except KeyboardInterrupt:
                     interrupted, limit.until, end = True, 0.0, number
                     done = wait(busy).done
-                idle += [busy.pop(one) for one in done]
-                if monotonic() >= until or any(one.result().left == 0 for one in done):
+                idle += [busy.pop(future) for future in done]
+                if monotonic() >= until or any(future.result().left == 0 for future in done):
                     end = number
                 while order and order[0] not in busy:
                     part = order.popleft().result()
@@ -94,3 +141,197 @@ def _parts(sessions: Sequence[Session], seed: int, number: int, end: int, until:
             limit.until = 0.0  # whoever is still at it need not go on
     if interrupted:
         raise KeyboardInterrupt
+
+
+class Limit:
+    """When attempts are to be cut short; threads look at it between launches."""
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        """A value of `monotonic()`."""
+
+
+class Part(NamedTuple):
+    """What consecutive attempts came to."""
+
+    made: int
+    number: int
+    """The one that leaves fewest units, of several the first: attempt n // groupings in grouping n % groupings."""
+    left: int
+    """Units that it leaves."""
+    alloc: list[int]
+    """[balls]; empty if that is not fewer than was asked for."""
+
+
+def source(problem: Problem, body: str) -> str:
+    """Write the program for a device, with UTILFN from its source in Python."""
+    sizes, each = Sizes.of_problem(problem), lengths(problem) | {"best": 0}
+    printer = Printer(each)
+    printer.add_source(body, CALLED)
+    for function in (scan, begin, go_on):
+        printer.add(function)
+    own = sizes.adds <= PRIVATE
+    starts = dict(zip(each, accumulate(each.values(), initial=0), strict=False))
+    room = [
+        f"own + {OWN.index(name) * sizes.adds}" if name in OWN else f"at + {start}" for name, start in starts.items()
+    ]
+    lanes = LANES.format(
+        arguments=", ".join(f"GLOBAL long *{name}" for name in Flat._fields),
+        flat=", ".join(Flat._fields),
+        room=", ".join(room),
+        own=f"long own[{2 * sizes.adds}]" if own else f"GLOBAL long *const own = additions + id * {2 * sizes.adds}",
+        total=sum(each.values()),
+        ways=f"{len(problem.groupings)}L",
+        friends=f"{len(problem.friends)}L",
+        sets=f"{len(problem.friends) + len(problem.foes)}L",
+        units=f"{sizes.units}L",
+    )
+    fields = "\n".join(f"    GLOBAL long *{name};" for name in Flat._fields)
+    places = "\n".join(f"    {'OWN' if name in OWN else 'GLOBAL'} long *{name};" for name in Room._fields)
+    head = f"#define OWN {'__private' if own else '__global'}\n{HEAD}"
+    return (
+        f"{head}typedef struct {{\n{fields}\n}} Flat;\ntypedef struct {{\n{places}\n}} Room;\n{printer.text}\n{lanes}"
+    )
+
+
+@cache
+def _context(number: int) -> Any:
+    import pyopencl as cl
+
+    known = found()
+    if number >= len(known):
+        raise UserError(
+            "its driver does not load any more",
+            key="device",
+            value=f"opencl:{number}",
+            remedy="It needs memory: give the process more, or a job of a service (--limit memory=2e9).",
+        )
+    return cl.Context([known[number]])
+
+
+@lru_cache(maxsize=32)
+def _program(number: int, text: str) -> Any:
+    import pyopencl as cl
+
+    with warnings.catch_warnings():  # what compilers have to say of a program that they accept
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return cl.Program(_context(number), text).build()
+
+
+@contextmanager
+def reported(device: Device) -> Iterator[None]:
+    """Turn what OpenCL raises meanwhile into one message: the device works, but not for this problem."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except cl.Error as error:
+        raise UserError(
+            f"{device} fails at this problem: {fault(error)}",
+            key="device",
+            value=f"opencl:{device.number}",
+            remedy="`--device cpu` needs no OpenCL; `binwright solve --devices` lists other devices.",
+        ) from error
+
+
+class Session:
+    """A problem on a device: its kernel, its arrays, and room for many attempts at a time.
+
+    Processors run one attempt per work-group, for they take the lanes of a group in turns; other devices as many as run
+    in lock-step. `beside` may say another number.
+    """
+
+    def __init__(self, problem: Problem, device: Device, trims: bool, beside: int | None = None) -> None:
+        self._chosen = device
+        with reported(device):
+            self._build(problem, trims, beside)
+        self.each = 1
+        """Attempts that it should make next."""
+
+    def _build(self, problem: Problem, trims: bool, beside: int | None) -> None:
+        import pyopencl as cl
+
+        self._cl = cl
+        context = _context(self._chosen.number)
+        device = context.devices[0]
+        self._queue = cl.CommandQueue(context)
+        body, numbers = utilfn(problem.program, spelt=not problem.searched)
+        self._sizes = sizes = Sizes.of_problem(problem)
+        self._kernel = cl.Kernel(_program(self._chosen.number, source(problem, body)), "lanes")
+        info = cl.kernel_work_group_info
+        lanes, most = (
+            self._kernel.get_work_group_info(key, device)
+            for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
+        )
+        if device.type & cl.device_type.CPU:
+            suitable, groups = 1, RESIDENT * device.max_compute_units
+        else:
+            suitable = max(1, min(lanes, most, WIDEST))
+            groups = WAVES * max(1, most // suitable) * device.max_compute_units
+        self._beside = beside or suitable
+        flags = cl.mem_flags
+        flat = Flat.of_problem(problem, numbers, trims)
+        self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
+        self._room = sum((lengths(problem) | {"best": 0}).values())
+        memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
+        self.most = max(1, min(groups * self._beside, memory // (8 * max(self._room, 2 * sizes.adds))))
+        """Attempts that there is room for at a time."""
+        additions = 1 if sizes.adds <= PRIVATE else 2 * sizes.adds
+        self._rooms, self._additions, self._outcome = (
+            cl.Buffer(context, flags.READ_WRITE, 8 * each * self.most) for each in (self._room, additions, 1)
+        )
+        self._units = FIRST
+        """Units that a launch tries in every attempt, where time is limited."""
+
+    def make(self, seed: int, first: int, count: int, limit: Limit, fewest: float) -> Part:
+        """Make attempts first, ..., first + count - 1 of all groupings in turn, `most` at most.
+
+        The allocation is read if it leaves less than `fewest` units. Then `each` is as many as should take `WAVE`.
+        """
+        began = perf_counter()
+        with reported(self._chosen):
+            left = self._run(seed, first, count, limit)
+            which = int(left.argmin())
+            alloc = self._alloc(which) if left[which] < fewest else []
+        each = min(4 * count, int(count * WAVE / max(perf_counter() - began, 1e-6)))
+        self.each = max(1, min(each, self.most))
+        return Part(count, first + which, int(left[which]), alloc)
+
+    def begin(self) -> None:
+        """Begin an attempt, and leave it at that: the kernel is built then."""
+        with reported(self._chosen):
+            self._launch(0, 0, 1, True, 0, False)
+
+    def _run(self, seed: int, first: int, count: int, limit: Limit) -> Ints:
+        """Return the units that each attempt leaves, int64 [count].
+
+        When `monotonic()` is the limit, attempts are cut short. A launch cannot be: where there is such a time, an
+        attempt goes on in one launch after another.
+        """
+        if limit.until == inf:
+            return self._launch(seed, first, count, True, ENDLESS, False)
+        left = self._launch(seed, first, count, True, 0, False)
+        while left.min() < 0:
+            began, until = monotonic(), limit.until
+            over = began >= until
+            left = self._launch(seed, first, count, False, ENDLESS if over else self._units, over)
+            faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
+            self._units = max(1, min(ENDLESS, int(self._units * min(2.0, faster))))
+        return left
+
+    def _launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
+        size = -(-count // self._beside) * self._beside
+        buffers = *self._flat, self._rooms, self._additions, self._outcome
+        numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
+        how = np.int32(fresh), np.int64(units), np.int32(cut)
+        self._kernel(self._queue, (size,), (self._beside,), *buffers, *numbers, *how)
+        left = np.empty(count, np.int64)
+        self._cl.enqueue_copy(self._queue, left, self._outcome)
+        return left
+
+    def _alloc(self, which: int) -> list[int]:
+        """Read ALLOC [balls] at the end of attempt `which` of the last launch."""
+        alloc = np.empty(self._sizes.balls, np.int64)
+        offset = 8 * (which * self._room + self._sizes.dims)
+        self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
+        return [int(place) for place in alloc]

@@ -1,67 +1,24 @@
-"""Run the published search in plain Python, one attempt after another: this is the definition.
+"""Run the published search in plain Python, one attempt after another.
 
-An **attempt** is named by (seed, group, attempt): `group` is the grouping of the bins (`Problem.groupings`). Draw
-number i is `below(i, ...)` of the stream with this key (agents/solver/model/random.py), so that the attempt gives the
-same answer wherever and whenever it runs. It places units (`Problem.units`: single balls, and balls joined by certain
-friendship):
-
-1. Units with a pinned ball are tried by index, each in its bin only.
-2. Each set of FRIENDS, then of FOES, in order, whose chance is below one is imposed if draw `CHANCES` + its number is
-   below its chance, and the balls of step 1 do not break it already. The others are imposed always. What FRIENDS of
-   the former kind join of the units that are not pinned is one unit until step 4: by its first ball, the units by the
-   set in which they come, each with all that it is joined to already.
-3. Then group by group of the grouping: while m of the units that were left before this group are not tried yet, one of
-   them is chosen by the next draw, below m, and tried in the bins of the group, from a random one on and around; the
-   first that takes it gets it. In attempts of even numbers every unit begins at another bin: so does the publication,
-   which spreads them, and no answer is out of reach. In the others all begin at the same one, which leaves fewer holes.
-   Precisely: the units left are an array, before the first group by index. For i = 0, 1, ... the entry i + draw is
-   tried, and entry i takes its place; those that found no bin are the array of the next group, in the order in which
-   they were tried. The first bin is draw `TURNS` + n, below their number, n being the number of the draw that chose the
-   unit, or in attempts of odd numbers of the group.
-4. If units are left, those of the sets with a chance below one that have a ball of them are not imposed any more, and
-   if there are such sets, the units of step 2 fall apart again, and those that are left are tried once more, as in step
-   3, its draws going on.
-5. The attempt has succeeded if no unit is left.
-
-A bin **takes** a unit if, ball after ball, no pin speaks against it, UTILFN does not reject, every touched dimension
-stays within its ceiling, no touched soft group has more members above their capacity than allowed, no other member of
-an imposed FRIENDS set is in another bin, and no imposed FOES set would lie in this bin whole. Otherwise nothing of the
-unit counts.
-
-An attempt that **trims** is ours, not the publication's. Demands such as min(m, N - m) x B rise and fall again: bins
-that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 1,
-and may be over their ceiling while a group is filled. On leaving a group, and after step 1, units are taken out again
-until none is over: always the last placed of those whose removal changes a dimension that is over. They are left for
-the next group, in the order in which they are taken out, after the others; pinned ones are lost. What removing a ball
-takes off is what UTILFN would add for it now, were it placed last; if it rejects, or if nobody is left whose removal
-would help, the attempt ends with all units left.
-
-Of several attempts the answer is that which leaves fewest units, then that with the lowest attempt, then the lowest
-group.
-A device may try units and bins speculatively and in parallel, as long as it comes to the same answer.
+The rules are those of `binwright.agents.solver.backends.attempt`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from time import monotonic
 
 import numpy as np
 
+from binwright.agents.solver.backends.attempt import CHANCES, TURNS
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.evaluate import Added, Evaluate, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import below, stream
-
-CHANCES = 1 << 32
-"""The draws from here on say which sets an attempt imposes."""
-WAVE = 0.05
-"""Seconds between two looks at the clock of compiled attempts, roughly."""
-TURNS = 1 << 33
-"""The draws from here on say at which bins of their groups units begin."""
 
 
 class Rejected(Exception):
@@ -295,21 +252,6 @@ def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
         else:
             raise Rejected  # nobody changes it any more: the specification depends on the order
     return out
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best of some attempts."""
-
-    alloc: list[int]
-    left: int
-    """Units that are not placed."""
-    attempt: int
-    group: int
-    checked: int
-    """How many attempts were made; of other searches than `published`, how many first fits or moves."""
-    search: str = "published"
-    """Which search found it."""
 
 
 def attempts(

@@ -16,7 +16,7 @@ from binwright.agents.solver.local import goals
 from binwright.agents.solver.local.goals import BEST, GoalState, goal_state
 from binwright.agents.solver.local.polish import load, polish
 from binwright.agents.solver.local.state import State, state
-from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.random import word
@@ -94,7 +94,7 @@ class ObjectiveSearch:
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.objective is not None
         self._problem, self._seed = problem, word(seed)
-        source, numbers = utilfn(problem.program, PYTHON)
+        source, numbers = utilfn(problem.program)
         self._compiled, self._goals = compiled(source), goals.compiled(problem.objective)
         self._score = goal_state(problem)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))

@@ -13,11 +13,10 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.backends.cpu import compiled, search
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.backends.numbered_attempts import in_waves
-from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.local.search import begin, improve, relent
 from binwright.agents.solver.local.state import State, state
-from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import word
@@ -40,7 +39,7 @@ LONGEST, SHORTEST = 64.0, 0.25
 Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
 """(cancelled) -> whether local search is compiled. It is called when the other searches have failed, and may wait."""
 Device: TypeAlias = Callable[..., Iterator[Found]]
-"""Makes attempts on a device, as `binwright.agents.solver.backends.reference.attempts`."""
+"""Makes attempts on a device, as `binwright.agents.solver.backends.cpu.attempts`."""
 
 
 class Tried(NamedTuple):
@@ -78,7 +77,7 @@ class Portfolio:
     ) -> None:
         """Make published attempts on a `device`, if there is one; local search is run on processors."""
         self._device, self._by_device = device, dict[str, Found]()
-        source, numbers = utilfn(problem.program, PYTHON)
+        source, numbers = utilfn(problem.program)
         self._source = source
         self._problem, self._seed, self._ready = problem, word(seed), ready
         self._flats = {PUBLISHED: Flat.of_problem(problem, numbers)}
@@ -210,7 +209,7 @@ def prepare(problem: Problem) -> None:
     """Compile local search, or read it from disk: it is the same for all problems."""
     if getattr(relent, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
-    source, numbers = utilfn(problem.program, PYTHON)
+    source, numbers = utilfn(problem.program)
     given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
     prepared(begin, *given, 0, 0, problem.unit_now, 0, 0)
     prepared(improve, *given, 0, 0, 0, 0, 0, False)

@@ -14,15 +14,14 @@ def placed(alloc: Sequence[int], other: int, ball: int) -> int:
 
 def qmul(left: int, right: int) -> int:
     """Return the floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
-    high, low = left // MICRO, left % MICRO
-    return high * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
+    low = left % MICRO
+    return left // MICRO * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
 
 
 def qdiv(left: int, right: int) -> int:
     """Return the floor of left * MICRO / right without a product wider than 64 bits; right is not 0."""
-    whole, rest = left // right, left % right
-    first, rest = rest * 1000 // right, rest * 1000 % right
-    return whole * MICRO + first * 1000 + rest * 1000 // right
+    rest = left % right * 1000
+    return left // right * MICRO + rest // right * 1000 + rest % right * 1000 // right
 
 
 OPERATIONS: dict[str, Callable[[int, int], int]] = {

@@ -1,4 +1,4 @@
-"""Write UTILFN as source text, in Python for numba and for Python itself, and in C for OpenCL.
+"""Write UTILFN and goals as source text in Python: numba compiles it, devices get it as C (see `backends.kernel_c`).
 
 The function is given a ball, a bin, ALLOC, the tables, and `used` and `ceiling` [dims]. It writes the dimensions and
 millionths of its additions from entry n on, and returns where they end. Below zero it is rejected: by statement number
@@ -9,8 +9,6 @@ Operands are parenthesised only where they must be, for parsers allow some two h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.program import (
@@ -36,45 +34,24 @@ from binwright.agents.solver.model.reductions import Reduction
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""
 _SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
-_CALLS = {"div": "floor_div", "mod": "floor_mod", "qmul": "qmul", "qdiv": "qdiv", "min": "min", "max": "max"}
-_DIVISIONS = {"div": "//", "mod": "%"}
-"""Operations that round down in Python, and not in C."""
+_CALLS = "qmul", "qdiv", "min", "max"
+_PRODUCTS = {"mul": "*", "div": "//", "mod": "%"}
+ARRAYS = "alloc", "data", "numbers", "used", "ceiling", "dims", "amounts"
+"""The arrays that UTILFN takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The differences between Python and C in what the programs need."""
-
-    name: Literal["python", "c"]
-
-    def choice(self, test: str, yes: str, no: str) -> str:
-        """Write a choice between two values."""
-        return f"({yes} if {test} else {no})" if self.name == "python" else f"({test} ? {yes} : {no})"
-
-
-PYTHON, C = Dialect("python"), Dialect("c")
-
-
-def utilfn(program: Program, dialect: Dialect, *, spelt: bool = False, early: bool = True) -> tuple[str, list[int]]:
+def utilfn(program: Program, *, spelt: bool = False, early: bool = True) -> tuple[str, list[int]]:
     """Write the source of the function `utilfn`, and list its argument `numbers`: the constants, if not `spelt` out.
 
     Without those, the source for the next number of bins, or for tables of other sizes, is the same, and compiled
     already. Unless it is `early`, no ceiling is looked at.
     """
-    lines = _Lines(dialect, early=early and program.non_negative, spelt=spelt)
+    lines = _Lines(early=early and program.non_negative, spelt=spelt)
     body = list(lines.block(program.body))
-    slots = [f"v{slot}" for slot in range(2, program.slots)]
-    if dialect.name == "python":
-        head = f"def utilfn(v{BALL}, v{BIN}, alloc, data, numbers, used, ceiling, dims, amounts, n):"
-        start = [f"    {slot} = 0" for slot in slots]
-        return "\n".join([head, *start, *body, "    return n", ""]), lines.numbers
-    head = (
-        f"static inline long utilfn(const long v{BALL}, const long v{BIN}, GLOBAL const long *alloc,\n"
-        "    TABLE *data, FIXED *numbers, GLOBAL const long *used, TABLE *ceiling, OWN long *dims,\n"
-        "    OWN long *amounts, long n) {"
-    )
-    start = [f"    long {slot} = 0;" for slot in slots]
-    return "\n".join([head, *start, *body, "    return n;", "}", ""]), lines.numbers
+    arrays = ", ".join(f"{name}: Ints" for name in ARRAYS)
+    head = f"def utilfn(v{BALL}: int, v{BIN}: int, {arrays}, n: int) -> int:"
+    start = [f"    v{slot} = 0" for slot in range(2, program.slots) if slot not in lines.loops]
+    return "\n".join([head, *start, *body, "    return n", ""]), lines.numbers
 
 
 def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]:
@@ -83,7 +60,7 @@ def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]
     It returns term `at` of reduction `which`. If `which` is -1, it writes into `values` what each goal comes to where
     the reductions come to `totals`; goals that are to be made large count with a minus. If `whole`, none are taken out.
     """
-    lines = _Lines(PYTHON, early=False, spelt=False)
+    lines = _Lines(early=False, spelt=False)
     reductions, rest = ((), objective.body) if whole else objective.parts
     text = ["def goals(which, at, alloc, data, numbers, used, totals, values):", f"    v{BALL} = -1"]
     text += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
@@ -100,7 +77,7 @@ def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]
 
 def reads(reduction: Reduction) -> str:
     """Write the source of the function `reads` in Python: it lists what a term reads."""
-    lines = _Lines(PYTHON, early=False, spelt=True)
+    lines = _Lines(early=False, spelt=True)
     body = lines.block(reduction.reads)
     return "\n".join([f"def reads(v{reduction.loop.slot}, data, dims, amounts):", "    n = 0", *body, ""])
 
@@ -108,13 +85,14 @@ def reads(reduction: Reduction) -> str:
 class _Lines:
     """Writes the lines of statements."""
 
-    def __init__(self, dialect: Dialect, *, early: bool, spelt: bool) -> None:
-        self.dialect = dialect
+    def __init__(self, *, early: bool, spelt: bool) -> None:
         self.early = early
         """Nothing is ever taken off: an addition beyond the ceiling decides at once."""
         self.spelt = spelt
         """Constants are literals."""
         self.numbers: list[int] = []
+        self.loops: set[int] = set()
+        """The slots of loops."""
         self.rejects = 0
         """Statements that reject, so far."""
 
@@ -123,57 +101,36 @@ class _Lines:
         if not self.spelt:
             self.numbers.append(value)
             return f"numbers[{len(self.numbers) - 1}]"
-        text = f"{value}" if self.dialect.name == "python" else f"{value}L"
-        return text if value >= 0 else f"({text})"
+        return f"{value}" if value >= 0 else f"({value})"
 
     def block(self, body: Block, depth: int = 1) -> Iterator[str]:
         """Write statements, indented."""
-        python = self.dialect.name == "python"
-        indent, end = "    " * depth, "" if python else ";"
-        if not body and python:
+        indent = "    " * depth
+        if not body:
             yield f"{indent}pass"
         for one in body:
             if isinstance(one, Set):
-                yield f"{indent}v{one.slot} = {self.value(one.value)}{end}"
+                yield f"{indent}v{one.slot} = {self.value(one.value)}"
             elif isinstance(one, If):
-                test = self.truth(one.test)
-                yield f"{indent}if {test}:" if python else f"{indent}if ({test}) {{"
+                yield f"{indent}if {self.truth(one.test)}:"
                 yield from self.block(one.then, depth + 1)
                 if one.other:
-                    yield f"{indent}else:" if python else f"{indent}}} else {{"
+                    yield f"{indent}else:"
                     yield from self.block(one.other, depth + 1)
-                if not python:
-                    yield f"{indent}}}"
             elif isinstance(one, For):
-                yield from self._loop(one, depth)
+                self.loops.add(one.slot)
+                yield f"{indent}for v{one.slot} in range({self.value(one.start)}, {self.value(one.stop)}):"
+                yield from self.block(one.body, depth + 1)
             elif isinstance(one, Add):
-                yield from (f"{indent}{line}{end}" for line in self._add(one))
+                yield f"{indent}dims[n] = {self.value(one.dim)}"
+                yield f"{indent}amounts[n] = {self.value(one.amount)}"
+                if self.early:
+                    yield f"{indent}if used[dims[n]] + amounts[n] > ceiling[dims[n]]: return -1"
+                yield f"{indent}n += 1"
             else:
                 assert isinstance(one, Reject)
                 self.rejects += 1
-                yield f"{indent}return {-self.rejects}{end}"
-
-    def _loop(self, one: For, depth: int) -> Iterator[str]:
-        indent, start, stop = "    " * depth, self.value(one.start), self.value(one.stop)
-        if self.dialect.name == "python":
-            yield f"{indent}for v{one.slot} in range({start}, {stop}):"
-            yield from self.block(one.body, depth + 1)
-            return
-        yield f"{indent}for (long i = {start}, stop = {stop}; i < stop; i++) {{"
-        yield f"{indent}    v{one.slot} = i;"
-        yield from self.block(one.body, depth + 1)
-        yield f"{indent}}}"
-
-    def _add(self, one: Add) -> Iterator[str]:
-        yield f"dims[n] = {self.value(one.dim)}"
-        yield f"amounts[n] = {self.value(one.amount)}"
-        if self.early:
-            test = "used[dims[n]] + amounts[n] > ceiling[dims[n]]"
-            if self.dialect.name == "python":
-                yield f"if {test}: return -1"
-            else:
-                yield f"if ({test}) return -1"
-        yield "n += 1"
+                yield f"{indent}return {-self.rejects}"
 
     def value(self, node: Expr, least: int = LOOSE) -> str:
         """Write an expression, in brackets unless it binds at least this tightly."""
@@ -187,21 +144,17 @@ class _Lines:
             return f"placed(alloc, {self.value(node.ball)}, v{BALL})"
         if isinstance(node, Used):
             return f"used[{self.value(node.dim)}]"
+        if node.kind in _CALLS:
+            return f"{node.kind}({self.value(node.left)}, {self.value(node.right)})"
+        # The right operand is parenthesised if it binds as tightly, so that nothing is regrouped.
         if node.kind in ("add", "sub"):
-            # The right operand of a sum is parenthesised if it is one, so that nothing is regrouped.
-            text, tight = (
-                f"{self.value(node.left, SUM)} {'+-'[node.kind == 'sub']} {self.value(node.right, PRODUCT)}",
-                SUM,
-            )
-        elif node.kind == "mul":
-            text, tight = f"{self.value(node.left, PRODUCT)} * {self.value(node.right, TIGHT)}", PRODUCT
-        elif node.kind in _DIVISIONS and self.dialect.name == "python":
-            symbol = _DIVISIONS[node.kind]
+            symbol = "+" if node.kind == "add" else "-"
+            text, tight = f"{self.value(node.left, SUM)} {symbol} {self.value(node.right, PRODUCT)}", SUM
+        elif node.kind in _PRODUCTS:
+            symbol = _PRODUCTS[node.kind]
             text, tight = f"{self.value(node.left, PRODUCT)} {symbol} {self.value(node.right, TIGHT)}", PRODUCT
-        elif node.kind in _CALLS:
-            return f"{_CALLS[node.kind]}({self.value(node.left)}, {self.value(node.right)})"
         else:
-            return self.dialect.choice(self.truth(node), "1", "0")
+            return f"(1 if {self.truth(node)} else 0)"
         return f"({text})" if tight < least else text
 
     def truth(self, node: Expr) -> str:
@@ -210,5 +163,4 @@ class _Lines:
             return f"{self.value(node, SUM)} != 0"
         if node.kind in _SYMBOLS:
             return f"{self.value(node.left, SUM)} {_SYMBOLS[node.kind]} {self.value(node.right, SUM)}"
-        symbol = node.kind if self.dialect.name == "python" else {"and": "&&", "or": "||"}[node.kind]
-        return f"({self.truth(node.left)}) {symbol} ({self.truth(node.right)})"
+        return f"({self.truth(node.left)}) {node.kind} ({self.truth(node.right)})"

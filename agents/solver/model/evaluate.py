@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
-from binwright.agents.solver.model.emit import PYTHON, goals, utilfn
+from binwright.agents.solver.model.emit import goals, utilfn
 from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.program import Block, For, If, Program, Reject
+from binwright.simcore.types import Ints
 
 Added: TypeAlias = list[tuple[Any, Any]]
 """The dimension and the millionths of each addition."""
@@ -24,7 +25,7 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
     part of an addition is an array then, or a number that is the same for all. Others raise `ValueError` or
     `TypeError`.
     """
-    source, numbers = utilfn(program, PYTHON, spelt=True, early=False)
+    source, numbers = utilfn(program, spelt=True, early=False)
     run = _made(source, "utilfn", functions)
     one_by_one = program.data.data  # numpy would return numbers of 64 bits, five times as slowly
 
@@ -40,7 +41,7 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
 
 def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> Reject | None:
     """Return the statement that rejects a ball in a bin, None if nothing does."""
-    source, numbers = utilfn(program, PYTHON, spelt=True, early=False)
+    source, numbers = utilfn(program, spelt=True, early=False)
     end = _made(source, "utilfn", {})(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
     return None if end >= 0 else list(_rejects(program.body))[-1 - end]
 
@@ -82,7 +83,7 @@ def reads(objective: Objective) -> Iterator[list[tuple[int, int]]]:
 
 
 def _made(source: str, name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., int]:
-    names: dict[str, Any] = {"placed": placed, "qmul": qmul, "qdiv": qdiv, **functions}
+    names: dict[str, Any] = {"Ints": Ints, "placed": placed, "qmul": qmul, "qdiv": qdiv, **functions}
     exec(compile(source, f"<{name}>", "exec"), names)
     made: Callable[..., int] = names[name]
     return made

@@ -2,8 +2,7 @@
 
 So every back end draws the same numbers, however many lanes it has and in whatever order they run. A stream is keyed by
 (seed, group, attempt). The hash is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-generators, OOPSLA 2014), in unsigned arithmetic modulo 2^64. The functions are here three times: in plain Python, which
-is the definition, for numba, and in OpenCL C.
+generators, OOPSLA 2014), in unsigned arithmetic modulo 2^64. The functions are here in plain Python and as kernels.
 """
 
 from __future__ import annotations
@@ -76,20 +75,3 @@ def bits_kernel(start: np.uint64, counter: int) -> np.uint64:
 def below_kernel(start: np.uint64, counter: int, n: int) -> int:
     """Do the same as `below`; the result is an int64."""
     return int(np.int64(((bits_kernel(start, counter) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
-
-
-OPENCL = f"""
-ulong mix(ulong z) {{
-    z = (z ^ (z >> 30)) * {FIRST:#x}UL;
-    z = (z ^ (z >> 27)) * {SECOND:#x}UL;
-    return z ^ (z >> 31);
-}}
-ulong stream(long seed, long group, long attempt) {{
-    ulong z = mix((ulong)seed + {GAMMA:#x}UL);
-    z = mix(z + (ulong)group + {GAMMA:#x}UL);
-    return mix(z + (ulong)attempt + {GAMMA:#x}UL);
-}}
-ulong bits(ulong start, long counter) {{ return mix(start + (ulong)(counter + 1) * {GAMMA:#x}UL); }}
-long below(ulong start, long counter, long n) {{ return (long)(((bits(start, counter) >> 32) * (ulong)n) >> 32); }}
-"""
-"""The same functions."""

@@ -21,7 +21,7 @@ from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.agents.solver.specification.load import specification
@@ -134,7 +134,7 @@ class Varying:
             groupings = groupings[-1:]
         problem = replace(problem, groupings=groupings)
         self.problem = problem
-        source, numbers = utilfn(problem.program, PYTHON)
+        source, numbers = utilfn(problem.program)
         self._source = source
         self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}

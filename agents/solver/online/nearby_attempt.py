@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn, put, take_last
+from binwright.agents.solver.backends.attempt import Utilfn, impose, put, take_last
 from binwright.agents.solver.backends.flat import Flat, Room
-from binwright.agents.solver.backends.soft_constraints import impose
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import stream_kernel
 from binwright.simcore.jit import kernel
@@ -160,13 +159,13 @@ def leave(
     Returns how many units are placed and left; -1 for those left if that cannot be.
     """
     while is_over(flat, near, room, group):
-        n, unit = take_last(call, flat, room, near.owner, group, mark, placed)
+        n = take_last(call, flat, room, near.owner, group, mark, placed)
         if n <= 0:
             return placed, -1
         touch(notes, room, 0, n)
         for k in range(count, 0, -1):  # it comes first again
             room.left[k] = room.left[k - 1]
-        room.left[0] = unit
+        room.left[0] = room.placed[placed - 1]
         placed, count = placed - 1, count + 1
     return placed, count
 

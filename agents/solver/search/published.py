@@ -7,7 +7,7 @@ This is the kernel for processors, one lane without a barrier; all lanes are att
 
 Attempt `number` searches grouping `number % groupings`, and its random numbers are those of the stream (seed, that
 grouping, `number // groupings`), one for each ball that is unplaced when a group begins: draw i of m swaps the balls in
-places i and i + below(m - i). `agents.solver.backends.reference` says at which bin of the group a ball begins. Pinned
+places i and i + below(m - i). `agents.solver.backends.attempt` says at which bin of the group a ball begins. Pinned
 balls come first.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binwright.agents.solver.backends.reference import TURNS
+from binwright.agents.solver.backends.attempt import TURNS
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.fabric.array_kernels import overwrite
 from binwright.simcore.jit import kernel

@@ -11,8 +11,7 @@ from time import monotonic
 import numpy as np
 
 from binwright.agents.solver.backends import reference
-from binwright.agents.solver.backends.numbered_attempts import Result, in_waves
-from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves
 from binwright.agents.solver.local import portfolio
 from binwright.agents.solver.local.objective_search import prepare as prepare_goals
 from binwright.agents.solver.local.portfolio import Portfolio

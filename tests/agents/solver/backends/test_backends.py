@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends import cpu, reference
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
+from binwright.agents.solver.backends.kernel_c import HEAD, Printer
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.local.portfolio import Portfolio
-from binwright.agents.solver.model.emit import PYTHON, C, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE
@@ -45,7 +47,7 @@ def answer(
 ) -> object:
     """What the attempts come to, but for how many were made: that depends on how many run at a time."""
     *_, last = backend(problem, seed, first, count, trims=trims)
-    assert isinstance(last, reference.Found)
+    assert isinstance(last, Found)
     return list(last.alloc), last.left, last.attempt, last.group
 
 
@@ -86,10 +88,9 @@ def test_random_problems(backend: str, text: str, seed: int) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("dialect", [PYTHON, C])
-def test_generated_source_is_the_same_for_any_number_of_bins(dialect: object) -> None:
+def test_generated_source_is_the_same_for_any_number_of_bins() -> None:
     problem = load_problem("spain")
-    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins).program, dialect) for bins in (3, 4))  # type: ignore[arg-type]
+    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins).program) for bins in (3, 4))
     assert text == again
     assert len(numbers) == len(others)
 
@@ -112,7 +113,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
         UTIL.CPU[BIN] += (BALL - 4) // (BIN + 1) + (BALL - 4) % (BIN + 1)
     end"""
     problem = Spec(text).problem()
-    body, numbers = utilfn(problem.program, PYTHON)
+    body, numbers = utilfn(problem.program)
     call, _ = cpu.compiled(body)
     flat, room = Flat.of_problem(problem, numbers), room_of(problem)
     alloc = [-1] * problem.balls
@@ -129,7 +130,7 @@ Call = Callable[[int, int], list[tuple[int, int]] | None]
 
 def numba_calls(problem: Problem) -> Call:
     """What numba makes of UTILFN."""
-    source, numbers = utilfn(problem.program, PYTHON)
+    source, numbers = utilfn(problem.program)
     call = cpu.called(source)
     flat, room = Flat.of_problem(problem, numbers), room_of(problem)
     flat.ceiling[:] = WIDE
@@ -147,16 +148,17 @@ def c_calls(problem: Problem) -> Call:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no compiler of C")
-    body, numbers = utilfn(problem.program, C)
-    device = (Path(opencl.__file__).parent / "search.cl").read_text("utf-8").partition("#define UTILFN")[0]
+    body, numbers = utilfn(problem.program)
+    printer = Printer(lengths(problem))
+    printer.add_source(body, cpu.CALLED)
     asked = "long asked(const long b, const long p, const long *a, const long *d, const long *f, const long *u,"
     asked += " const long *c, long *x, long *y) { return utilfn(b, p, a, d, f, u, c, x, y, 0); }"
-    head = "#define __global\n#define SHARED\n#define OWN\n"
+    head = "#define __global\n#define OWN\n"
     for name, sign in (("min", "<"), ("max", ">")):  # OpenCL has them
         head += f"static inline long {name}(long a, long b) {{ return a {sign} b ? a : b; }}\n"
     with TemporaryDirectory() as folder:
         source, library = Path(folder, "utilfn.c"), Path(folder, "utilfn.so")
-        source.write_text(f"{head}{device}{body}{asked}")
+        source.write_text(f"{head}{HEAD}{printer.text}\n{asked}")
         subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, source], check=True)
         function = ctypes.CDLL(str(library)).asked
     function.restype = ctypes.c_long

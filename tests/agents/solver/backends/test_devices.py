@@ -11,13 +11,13 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import opencl, opencl_devices, probe, reference, session
+from binwright.agents.solver.backends import opencl, opencl_devices, probe, reference
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
 from tests.support.opencl import opencl_device
-from tests.support.properties import first
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
@@ -119,14 +119,12 @@ def packing(bins: int) -> Problem:
     )
 
 
-@pytest.mark.parametrize("how", first(1, [{"width": 8}, {"width": 3}, {"width": 32}, {"beside": 7}]))
-def test_lanes_that_speculate_and_lanes_side_by_side_agree(how: dict[str, Any]) -> None:
-    """Groups have one bin, a few, and more than there are lanes."""
+def test_attempts_beside_one_another_are_the_attempts() -> None:
     number = opencl_device().number
     made = packing(14)
     for seed in (2, 3):
         *_, expected = reference.attempts(made, seed, 0, 12)
-        *_, got = opencl.attempts(made, seed, 0, 12, devices=[number], **how)
+        *_, got = opencl.attempts(made, seed, 0, 12, devices=[number], beside=7)
         assert (got.alloc, got.left, got.attempt, got.group) == (
             expected.alloc,
             expected.left,
@@ -141,16 +139,16 @@ def test_answers_do_not_depend_on_which_device_is_faster(slow: int, monkeypatch:
     number = opencl_device().number
     made = packing(14)
     *_, expected = reference.attempts(made, 2, 0, 40)
-    make, sessions = session.Session.make, list[session.Session]()
+    make, sessions = opencl.Session.make, list[opencl.Session]()
 
-    def late(self: session.Session, *arguments: Any) -> session.Part:
+    def late(self: opencl.Session, *arguments: Any) -> opencl.Part:
         if self not in sessions:
             sessions.append(self)
         if sessions.index(self) == slow:
             sleep(0.05)
         return make(self, *arguments)
 
-    monkeypatch.setattr(session.Session, "make", late)
+    monkeypatch.setattr(opencl.Session, "make", late)
     *_, got = opencl.attempts(made, 2, 0, 40, devices=[number, number])
     assert (got.alloc, got.left, got.attempt, got.group) == (expected.alloc, 0, expected.attempt, expected.group)
     assert len(sessions) == 2
@@ -167,7 +165,7 @@ def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.Monke
         return wait(*arguments, **more)
 
     monkeypatch.setattr("binwright.agents.solver.backends.opencl.wait", interrupted)
-    found = list[reference.Found]()
+    found = list[Found]()
     with pytest.raises(KeyboardInterrupt):
         found.extend(opencl.attempts(packing(11), 2, 0, 1 << 40, devices=[number, number], until=monotonic() + 60))
     assert len(waits) == 3
@@ -181,4 +179,4 @@ def test_devices_tried_by_another_process_are_trusted(monkeypatch: pytest.Monkey
     opencl_devices.trust([card])
     assert opencl_devices.choose(7) == card
     with pytest.raises(UserError, match="its driver does not load any more"):
-        session.Session(packing(14), card, False)
+        opencl.Session(packing(14), card, False)

@@ -6,7 +6,7 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import opencl, reference, session
+from binwright.agents.solver.backends import opencl, reference
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.specification.load import load_problem
@@ -64,17 +64,16 @@ def test_attempts_that_are_cut_short_count_what_they_placed(name: str, trims: bo
         assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
 
 
-@pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("trims", [False, True])
-def test_parts_of_an_attempt_are_the_attempt(width: int, trims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_an_attempt_are_the_attempt(trims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One or two balls per launch."""
     number = opencl_device().number
-    monkeypatch.setattr(session, "FIRST", 2)
-    monkeypatch.setattr(session, "WAVE", 0.0)
+    monkeypatch.setattr(opencl, "FIRST", 2)
+    monkeypatch.setattr(opencl, "WAVE", 0.0)
     for spec in ("oktopus", "time-varying"):
         given = load_problem(spec)
         whole, parts = (
-            list(opencl.attempts(given, 5, 0, 3, trims=trims, until=until, devices=[number], width=width))[-1]
+            list(opencl.attempts(given, 5, 0, 3, trims=trims, until=until, devices=[number]))[-1]
             for until in (float("inf"), monotonic() + 1000)
         )
         assert (whole.alloc, whole.left, whole.attempt, whole.group) == (

@@ -19,7 +19,7 @@ from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.moves import offer_out
 from binwright.agents.solver.local.portfolio import Portfolio
 from binwright.agents.solver.local.search import begin, improve
-from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 
 
 def opened(given: Problem) -> tuple[Any, s.State, int, int]:
-    source, numbers = utilfn(given.program, PYTHON)
+    source, numbers = utilfn(given.program)
     state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
     return compiled(source), state, len(given.friends), len(given.friends) + len(given.foes)
 

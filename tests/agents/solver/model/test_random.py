@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import probe
+from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.model import random
 from tests.support.opencl import opencl_device
 
@@ -47,16 +48,19 @@ def test_opencl_draws_the_same_bits() -> None:
     source = """__kernel void draw(__global const long *in, __global ulong *out) {
         long i = get_global_id(0);
         __global const long *it = in + 5 * i;
-        ulong start = stream(it[0], it[1], it[2]);
+        ulong start = stream_kernel(it[0], it[1], it[2]);
         out[3 * i] = start;
-        out[3 * i + 1] = bits(start, it[3]);
-        out[3 * i + 2] = below(start, it[3], it[4]);
+        out[3 * i + 1] = bits_kernel(start, it[3]);
+        out[3 * i + 2] = below_kernel(start, it[3], it[4]);
     }"""
+    printer = Printer({})
+    printer.add(random.stream_kernel)
+    printer.add(random.below_kernel)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler's remarks
         context = opencl.Context([probe.found()[device.number]])
         queue = opencl.CommandQueue(context)
-        program = opencl.Program(context, random.OPENCL + source).build()
+        program = opencl.Program(context, HEAD + printer.text + source).build()
         flags = opencl.mem_flags
         into = opencl.Buffer(context, flags.COPY_HOST_PTR, hostbuf=np.array(EDGES, np.int64))
         out = np.empty((len(EDGES), 3), np.uint64)

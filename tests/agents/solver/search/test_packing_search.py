@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import reference
+from binwright.agents.solver.backends.attempt import TURNS
 from binwright.agents.solver.backends.numbered_attempts import lowest
 from binwright.agents.solver.model import random
 from binwright.agents.solver.model.verify import faults
@@ -49,7 +50,7 @@ def attempt(packing: Packing, seed: int, number: int) -> list[int]:
         for i in range(len(left)):
             j = i + random.below(stream, draws, len(left) - i)
             left[i], left[j] = left[j], left[i]
-            turn = random.below(stream, reference.TURNS + (draws if number // ways % 2 == 0 else group_of), len(bins))
+            turn = random.below(stream, TURNS + (draws if number // ways % 2 == 0 else group_of), len(bins))
             draws += 1
             turned = bins[turn:] + bins[:turn]
             target = next((one for one in turned if allowed(packing, where, left[i], one)), -1)
