@@ -111,7 +111,7 @@ class RecordedCase(UseCase):
             raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
         columns = (self.id, self.time, self.column or resource)
         source = _Source(file, version, self.trace, self.folder, resource if self.trace else columns, self.unit, step)
-        ids, first, length, values = _series(source, cache)
+        ids, first, length, values = series_of(source, cache)
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
             names = np.array([name if found is None else found[1] for name in names for found in [_DRAWN.match(name)]])
@@ -141,10 +141,10 @@ class _Source(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _series(source: _Source, cache: Path | None) -> Series:
+def series_of(source: _Source, cache: Path | None) -> Series:
     """Read series onto a grid; of traces a copy is kept in the folder `cache`, whose values processes share."""
     if source.trace is None:
-        return _on_grid(_table(source), source.step)
+        return on_grid(_table(source), source.step)
     kind = TRACES.load(source.trace)
     trace = kind(folder=source.folder) if source.folder else kind()
     if cache is None:
@@ -171,7 +171,7 @@ def _of_trace(trace: Trace, source: _Source) -> Series:
     assert isinstance(source.read, str)
     try:
         rows = trace.used(source.file, source.read)
-        return _on_grid(rows.filter(pl.col("share").is_between(0, LARGEST) & pl.col("time").is_finite()), source.step)
+        return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST) & pl.col("time").is_finite()), source.step)
     except pl.exceptions.PolarsError as error:
         problem = f"cannot be read as what {source.trace} used: {str(error).splitlines()[0]}"
         raise WorkloadError(problem, file=source.file, remedy=f"Get it from {trace.source}.") from error
@@ -206,7 +206,7 @@ def _table(source: _Source) -> pl.LazyFrame:
     return pl.LazyFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": value})
 
 
-def _on_grid(rows: pl.LazyFrame, step: float) -> Series:
+def on_grid(rows: pl.LazyFrame, step: float) -> Series:
     """Put rows of `id`, `time` and `share` onto a grid; a step without any has what the one before has."""
     begins = rows.group_by("id").agg(begin=pl.col("time").min()).collect(engine="streaming").sort("id")
     begins = begins.with_row_index("place")

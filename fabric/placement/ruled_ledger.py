@@ -44,7 +44,7 @@ class ConstrainedLedger(Ledger):
         self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule], *more: Any, **options: Any
     ) -> None:
         """Begin with an empty cluster; `more` and `options` are what the other ledger takes."""
-        self._labels, self.rules = labels, tuple(rules)
+        self.server_labels, self.rules = labels, tuple(rules)
         self._draining: set[int] = set()
         """The rules that keep requests off servers now, of those that empty some."""
         self._asked: tuple[Role, ...] = (NO_ROLE,)
@@ -87,8 +87,8 @@ class ConstrainedLedger(Ledger):
     def _compiled(self, draining: Iterable[int]) -> Mask:
         """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
         rules = self.rules
-        drained = {n: rule.of(self._labels) for n in draining if isinstance(rule := rules[n], Drain)}
-        return compiled(self._labels, rules, self._asked, drained, self.several)
+        drained = {n: rule.of(self.server_labels) for n in draining if isinstance(rule := rules[n], Drain)}
+        return compiled(self.server_labels, rules, self._asked, drained, self.several)
 
     def _drain(self, number: int) -> None:
         """Let the servers of a rule take no more requests."""
@@ -132,13 +132,13 @@ class ConstrainedLedger(Ledger):
 
     def domains(self, label: str) -> Ints | None:
         """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
-        known = self._labels.labels.get(label)
+        known = self.server_labels.labels.get(label)
         return self._domains(label) if label == SERVER or (known is not None and (known != "").all()) else None
 
     def _domains(self, label: str) -> Ints:
         """Return the domain of every server by a label, int64 [servers]."""
         if len(self._known.get(label, ())) != self._servers:
-            self._known[label] = self._labels.domains(label)[0]
+            self._known[label] = self.server_labels.domains(label)[0]
         return self._known[label]
 
     def _taken(self, request: Request) -> list[int]:
@@ -277,7 +277,7 @@ class ConstrainedLedger(Ledger):
     def grow(self, by: int) -> None:
         """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
         super().grow(by)
-        self._labels = self._labels.grown(by)
+        self.server_labels = self.server_labels.grown(by)
         self._compile()
 
     def confirm(self) -> None:
@@ -299,7 +299,7 @@ class ConstrainedLedger(Ledger):
     def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
         """From when until when servers take no requests, and which, bool [servers]."""
         rules = [rule for rule in self.rules if isinstance(rule, Drain)]
-        return [(rule.at, inf if rule.until is None else rule.until, rule.of(self._labels)) for rule in rules]
+        return [(rule.at, inf if rule.until is None else rule.until, rule.of(self.server_labels)) for rule in rules]
 
     def stages(self) -> list[Stage]:
         """Return the rules for a compiled run as they are now, and then after each begin and end of a drain."""

@@ -36,11 +36,7 @@ YAML = [
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: yes}}]", ["random-top.k", "got True"]),
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: 2020-01-01}}]", ["random-top.k", "like a date"]),
     ("cluster:", "name: ''\ncluster:", ["s.yaml:1: name: is not a name (got '')", "the first is a letter"]),
-    ("cluster:", "extends: [s.yaml]\ncluster:", ["s.yaml:1: extends: extends itself"]),
-    ("cluster:", "extends: [4]\ncluster:", ["s.yaml:1: extends"]),
-    ("cluster:", "extends: .\ncluster:", ["extends: there is no such file (got '.')"]),
     ("cluster:", "3: 4\ncluster:", ["the key 3 is not text", "quotes"]),
-    ("cluster:", f"prices: {'[' * 3000}{']' * 3000}\ncluster:", ["s.yaml:1: is nested too deeply"]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
     ("cluster:", "sweep: {product: {workload.flavours.7.cpu: [1]}}\ncluster:", ["has no item 7", "0 to 0"]),
     ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
@@ -69,25 +65,17 @@ TRACES = [
     ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "row. `empty: {end: never}`", "`keep: {end: '!='}`"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
      ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "`faulty: drop`"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,0x10\n", ["t.csv:2: cpu: not a number (got '0x10')"]),
     ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
-    ("id,arrival,lifetime,cpu\n1,01/02/2020 00:00,5,1\n",
-     ["arrival: a date that does not begin with the year (got '01/02/2020 00:00')", "2026-11-03 08:15 (UTC)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,1\n1,1,5,1\n", ["t.csv:3: id: duplicate id (got 1)"]),
-    ("", ["t.csv: no requests: the file is empty"]),
 ]  # fmt: skip
 
 # The file of a cluster's servers, and what the message has.
 SERVERS = [
-    ("4,8\n", ["c.csv:1: cluster.csv.columns.cpu: has no column cpu", "Its columns: 4, 8."]),
     ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
-    ("cpu\n-4\n", ["c.csv:2: cpu: is not a capacity (got '-4')"]),
     ("cpu\n1e18\n", ["c.csv:2: cpu: is not a capacity (got '1e18')", "at most 1000000000 cores"]),
     ("cpu,cpu\n1,2\n", ["c.csv:1: has two columns cpu"]),
     ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
-    ("cpu\n", ["c.csv: cluster.csv.path: has no servers"]),
 ]
 
 AGENT = "from binwright.simcore.types import Agent\nclass Mine(Agent):\n"
@@ -101,12 +89,10 @@ class Mine(ScanAgent):
 """
 # What a file says that should have an agent, Mine, and what the message has.
 AGENTS = [
-    ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
     ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of binwright.Agent."]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
-    ("import nosuchmodule\n", ["cannot import this agent: No module named 'nosuchmodule'"]),
     ("from binwright import Agent\nclass Other(Agnt):\n    pass\n",
      ["cannot import this agent: name 'Agnt' is not defined (mine.py:2, in class Other)", "Mend that line"]),
     ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2, in class Mine)"]),

@@ -5,7 +5,7 @@ import pytest
 
 from binwright.agents.solver.packing.pack import keeps, pack
 from binwright.reproduction.publications import z3_parts
-from binwright.reproduction.publications.wrasse import _by_z3
+from binwright.reproduction.publications.wrasse import packed_by_z3
 from binwright.reproduction.publications.z3_parts import pack_parts, place
 from binwright.simcore import extras
 from binwright.simcore.errors import BinwrightError
@@ -60,10 +60,10 @@ def test_a_placement_of_z3_that_breaks_the_rules_is_refused(monkeypatch: pytest.
 
 
 def test_table_4_says_why_z3_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert str(_by_z3(machines("clkbot"), "clkbot", "quick")).startswith("Z3 is left out with --quick")
+    assert str(packed_by_z3(machines("clkbot"), "clkbot", "quick")).startswith("Z3 is left out with --quick")
     monkeypatch.setattr("binwright.reproduction.publications.wrasse.Z3_SECONDS", {"smallest": {"pgrank": 0.0}})
-    assert str(_by_z3(machines("pgrank"), "pgrank", "smallest")) == "Z3 found no placement in its 0 s."
+    assert str(packed_by_z3(machines("pgrank"), "pgrank", "smallest")) == "Z3 found no placement in its 0 s."
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    said = str(_by_z3(machines("pgrank"), "pgrank", "smallest"))
+    said = str(packed_by_z3(machines("pgrank"), "pgrank", "smallest"))
     assert said.startswith("It cannot be run here: z3 partitioned needs z3, which is not installed.")
     assert "pip install '.[rivals]'" in said

@@ -256,15 +256,6 @@ def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest
         load_scenario("sub/frist")
 
 
-def test_a_file_that_is_not_utf8_text_is_refused(file: Path) -> None:
-    file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="this is not UTF-8 text"):
-        load_scenario(file)
-    file.write_bytes(b"name: \x01")
-    with pytest.raises(ScenarioError, match="this is not valid YAML"):
-        load_scenario(file)
-
-
 # -- loading -----------------------------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,7 @@ def test_rules_and_labels_of_a_scenario_reach_the_ledger() -> None:
         "drain kind=small",
     ]
     assert [at for at, *_ in ledger.planned] == [30.0, 60.0]
-    labels = ledger._labels
+    labels = ledger.server_labels
     assert labels.labels["zone"].tolist() == list("aaabbb")
     assert labels.labels["kind"].tolist() == ["small"] * 3 + [""] * 3
     assert labels.labels["rack"].tolist() == list("001122")
@@ -184,8 +184,8 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
     data = changed(ZONES, "cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
     ledger = build_ledger(scenario_from(data))
     assert isinstance(ledger, ConstrainedLedger)
-    assert ledger._labels.labels["zone"].tolist() == ["a", "b", "b"]
-    assert {name: there.tolist() for name, there in ledger._labels.taints.items()} == {
+    assert ledger.server_labels.labels["zone"].tolist() == ["a", "b", "b"]
+    assert {name: there.tolist() for name, there in ledger.server_labels.taints.items()} == {
         "old": [False, True, True],
         "spot": [False, True, False],
     }

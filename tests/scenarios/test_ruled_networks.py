@@ -49,7 +49,7 @@ def test_rules_and_labels_of_a_network_reach_the_ledger() -> None:
     ledger = build_ledger(scenario)
     assert isinstance(ledger, RuledNetwork)
     assert [str(rule) for rule in ledger.rules] == ["at most 1 of web per rack", "* is spread over pod, skew 2"]
-    labels = ledger._labels
+    labels = ledger.server_labels
     assert labels.labels["feed"].tolist() == list("aaaabbbb")
     assert labels.labels["kind"].tolist() == ["old", "", "", "old"] + ["new"] * 4
     assert labels.labels["rack"].tolist()[::2] == ["rack-0", "rack-1", "rack-2", "rack-3"]

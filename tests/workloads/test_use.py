@@ -15,7 +15,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
 from binwright.workloads.use import RecordedUse, UseByResource, shape_of
 from binwright.workloads.use_models import ConstantUse, VaryingUse, draw_use
-from binwright.workloads.use_series import RecordedCase, _on_grid, _series
+from binwright.workloads.use_series import RecordedCase, on_grid, series_of
 
 N = 60
 
@@ -179,7 +179,7 @@ def test_bitbrains_use_is_read_as_shares(tmp_path: Path) -> None:
         assert each.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.125, 1, 0.25, 0.25, 0.125])
         assert each.during(1, 0, 2).ravel() == pytest.approx([0, 0.125, 0, 0.25])
     assert len(list(cache.iterdir())) == 4
-    _series.cache_clear()
+    series_of.cache_clear()
     mapped = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache).resources[0]
     assert isinstance(mapped, RecordedUse)
     assert isinstance(mapped.values, np.memmap)
@@ -206,7 +206,7 @@ def test_a_grid_has_the_mean_of_every_step(rows: list[tuple[str, int, int]], ord
     frame = pl.DataFrame(mixed, schema=["id", "time", "share"], orient="row").with_columns(
         pl.col("time").cast(pl.Float64), pl.col("share") / 100
     )
-    ids, first, length, values = _on_grid(frame.lazy(), 300.0)
+    ids, first, length, values = on_grid(frame.lazy(), 300.0)
     assert ids.tolist() == sorted({name for name, *_ in rows})
     for name, at, many in zip(ids.tolist(), first, length, strict=True):
         mine = [(time, share) for one, time, share in rows if one == name]

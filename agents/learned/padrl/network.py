@@ -158,7 +158,7 @@ def _is_alike(free: Ints, capacity: Ints, server: int, slots: Ints) -> bool:
 
 
 @lean
-def _highest(
+def highest_score(
     free: Ints,
     capacity: Ints,
     demand: Amounts,
@@ -197,7 +197,7 @@ def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Fl
     share(free, capacity, seen, memory, shared)
     begin_scores(shared, weights, common)
     slots = np.full(SLOTS * (len(free) >= SHARED_FROM), -1, np.int64)
-    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
+    return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
 
 
 @kernel

@@ -100,7 +100,7 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
                 pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds
             ]
         by_ffd_prod = _milliseconds(answers["ffd-prod"]).mean()
-        by_z3 = _by_z3(given, name, size)
+        by_z3 = packed_by_z3(given, name, size)
         if isinstance(by_z3, str):
             found |= dict.fromkeys(((condition, Z3, metric) for metric in ("servers", MILLISECONDS, TIMES)), by_z3)
         else:
@@ -121,7 +121,7 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
     return found
 
 
-def _by_z3(given: Machines, name: str, size: Size) -> tuple[int, float] | str:
+def packed_by_z3(given: Machines, name: str, size: Size) -> tuple[int, float] | str:
     """Pack one application's machines by Z3 in parts: servers and milliseconds, or why there is no answer."""
     from binwright.reproduction.publications.z3_parts import pack_parts
 

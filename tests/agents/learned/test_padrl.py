@@ -20,9 +20,9 @@ from binwright.agents.learned.padrl.network import (
     SHAPES,
     SHARED_FROM,
     SLOTS,
-    _highest,
     begin_diary,
     diary_of,
+    highest_score,
     padrl,
     padrl_sampled,
     rows_of,
@@ -59,7 +59,7 @@ def test_scoring_one_of_those_that_are_alike_changes_no_decision(seed: int, kind
     capacity = np.full_like(free, 4 * 10**6) * rng.integers(1, 3, size=(len(which), 1, 1))
     weights, common = joined(tensors_of(seed % 7)), rng.normal(size=HIDDEN)
     seen = free, capacity, (2 * 10**6, 10**6), spread, common, weights, np.empty(PLACE)
-    assert _highest(*seen, np.full(SLOTS, -1)) == _highest(*seen, np.zeros(0, np.int64))
+    assert highest_score(*seen, np.full(SLOTS, -1)) == highest_score(*seen, np.zeros(0, np.int64))
 
 
 class Slow:
