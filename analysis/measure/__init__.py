@@ -2,119 +2,33 @@
 
 from binwright.simcore.registry import Registry
 
-BUILT_IN = {
-    "offered": "binwright.analysis.measure.metrics.requests:offered",
-    "scheduled": "binwright.analysis.measure.metrics.requests:scheduled",
-    "scheduled_bound": "binwright.analysis.measure.metrics.requests:bound",
-    "acceptance": "binwright.analysis.measure.metrics.requests:acceptance",
-    "rejected": "binwright.analysis.measure.metrics.requests:rejected",
-    "impossible": "binwright.analysis.measure.metrics.requests:impossible",
-    "running": "binwright.analysis.measure.metrics.requests:running",
-    "running_lost": "binwright.analysis.measure.metrics.requests:running_lost",
-    "stopped": "binwright.analysis.measure.metrics.requests:stopped",
-    "interrupted": "binwright.analysis.measure.metrics.requests:interrupted",
-    "lost": "binwright.analysis.measure.metrics.requests:lost",
-    "preemptions": "binwright.analysis.measure.metrics.preemption:preemptions",
-    "lost_work_{}": "binwright.analysis.measure.metrics.preemption:lost_work",
-    "spot_evicted": "binwright.analysis.measure.metrics.preemption:spot_evicted",
-    "jain": "binwright.analysis.measure.metrics.tenants:jain",
-    "borrowed_{}": "binwright.analysis.measure.metrics.tenants:borrowed",
-    "quota_wait": "binwright.analysis.measure.metrics.tenants:quota_wait",
-    "away": "binwright.analysis.measure.metrics.sites:away",
-    "spilled": "binwright.analysis.measure.metrics.sites:spilled",
-    "latency": "binwright.analysis.measure.metrics.sites:latency",
-    "postponed": "binwright.analysis.measure.metrics.sites:postponed",
-    "postponed_by": "binwright.analysis.measure.metrics.sites:postponed_by",
-    "moves": "binwright.analysis.measure.metrics.moves:moves",
-    "wait_total": "binwright.analysis.measure.metrics.waits:wait_total",
-    "wait_mean": "binwright.analysis.measure.metrics.waits:wait_mean",
-    "wait_p95": "binwright.analysis.measure.metrics.waits:wait_p95",
-    "wait_max": "binwright.analysis.measure.metrics.waits:wait_max",
-    "hours": "binwright.analysis.measure.metrics.length:hours",
-    "makespan": "binwright.analysis.measure.metrics.length:makespan",
-    "allocation": "binwright.analysis.measure.metrics.allocation:allocation",
-    "allocation_decisions": "binwright.analysis.measure.metrics.allocation:allocation_decisions",
-    "allocation_end": "binwright.analysis.measure.metrics.allocation:allocation_end",
-    "utilisation": "binwright.analysis.measure.metrics.allocation:utilisation",
-    "links_allocation": "binwright.analysis.measure.metrics.allocation:links_allocation",
-    "links_allocation_decisions": "binwright.analysis.measure.metrics.allocation:links_allocation_decisions",
-    "links_allocation_end": "binwright.analysis.measure.metrics.allocation:links_allocation_end",
-    "links_utilisation": "binwright.analysis.measure.metrics.allocation:links_utilisation",
-    "used_{}": "binwright.analysis.measure.metrics.contention:used",
-    "contention_{}": "binwright.analysis.measure.metrics.contention:contention",
-    "contended": "binwright.analysis.measure.metrics.contention:contended",
-    "contended_worst": "binwright.analysis.measure.metrics.contention:contended_worst",
-    "contended_requests": "binwright.analysis.measure.metrics.contention:contended_requests",
-    "contention_p95": "binwright.analysis.measure.metrics.contention:contention_p95",
-    "contention_p99": "binwright.analysis.measure.metrics.contention:contention_p99",
-    "contention_max": "binwright.analysis.measure.metrics.contention:contention_max",
-    "blocked": "binwright.analysis.measure.metrics.allocation:blocked",
-    "load": "binwright.analysis.measure.metrics.allocation:load",
-    "gang_servers": "binwright.analysis.measure.metrics.spans:gang_servers",
-    "gang_racks": "binwright.analysis.measure.metrics.spans:gang_racks",
-    "servers_per_request": "binwright.analysis.measure.metrics.spans:servers_per_request",
-    "span": "binwright.analysis.measure.metrics.spans:span",
-    "span_0": "binwright.analysis.measure.metrics.spans:one_server",
-    "span_1": "binwright.analysis.measure.metrics.spans:one_rack",
-    "span_2": "binwright.analysis.measure.metrics.spans:neighbouring_racks",
-    "span_3": "binwright.analysis.measure.metrics.spans:beyond",
-    "income_month": "binwright.analysis.measure.costs.metrics:income_month",
-    "income": "binwright.analysis.measure.costs.metrics:income",
-    "income_held": "binwright.analysis.measure.costs.metrics:held",
-    "income_booked": "binwright.analysis.measure.costs.metrics:booked",
-    "server_hours": "binwright.analysis.measure.costs.metrics:there",
-    "server_hours_on": "binwright.analysis.measure.costs.metrics:on",
-    "server_hours_used": "binwright.analysis.measure.costs.metrics:used",
-    "woken": "binwright.analysis.measure.costs.metrics:woken",
-    "energy": "binwright.analysis.measure.costs.metrics:energy",
-    "power": "binwright.analysis.measure.costs.metrics:power",
-    "power_peak": "binwright.analysis.measure.costs.metrics:peak",
-    "carbon": "binwright.analysis.measure.costs.metrics:carbon",
-    "cost_month": "binwright.analysis.measure.costs.metrics:cost_month",
-    "cost": "binwright.analysis.measure.costs.metrics:cost",
-    "cost_servers": "binwright.analysis.measure.costs.metrics:servers",
-    "cost_electricity": "binwright.analysis.measure.costs.metrics:electricity",
-    "cost_moves": "binwright.analysis.measure.costs.metrics:moves",
-    "net_month": "binwright.analysis.measure.costs.metrics:net_month",
-    "net": "binwright.analysis.measure.costs.metrics:net",
-    "drained": "binwright.analysis.measure.metrics.drains:drained",
-    "undrained": "binwright.analysis.measure.metrics.drains:undrained",
-    "fragmentation": "binwright.analysis.measure.metrics.servers:fragmentation",
-    "fragmented_gpu": "binwright.analysis.measure.metrics.devices:fragmented",
-    "fragmented_gpu_end": "binwright.analysis.measure.metrics.devices:at_the_end",
-    "fragmented_gpu_both": "binwright.analysis.measure.metrics.devices:lacks_both",
-    "fragmented_gpu_devices": "binwright.analysis.measure.metrics.devices:lacks_devices",
-    "fragmented_gpu_cpu": "binwright.analysis.measure.metrics.devices:lacks_cpu",
-    "fragmented_gpu_model": "binwright.analysis.measure.metrics.devices:other_model",
-    "fragmented_gpu_no_devices_asked": "binwright.analysis.measure.metrics.devices:not_asked",
-    "fragmented_gpu_no_devices_asked_no_cpu": "binwright.analysis.measure.metrics.devices:not_asked_no_cpu",
-    "servers": "binwright.analysis.measure.metrics.servers:servers",
-    "servers_used": "binwright.analysis.measure.metrics.servers:used",
-    "moved": "binwright.analysis.measure.metrics.moves:moved",
-    "downtime": "binwright.analysis.measure.metrics.moves:downtime",
-    "moves_failed": "binwright.analysis.measure.metrics.moves:failed",
-    "moves_for_load": "binwright.analysis.measure.metrics.moves:moves_for_load",
-    "moves_under_way": "binwright.analysis.measure.metrics.moves:under_way",
-    "plan_ms": "binwright.analysis.measure.metrics.moves:plan_ms",
-    "plans_late": "binwright.analysis.measure.metrics.moves:late",
-    "decision_us": "binwright.analysis.measure.metrics.length:decision_us",
-}
+
+def _targets(names: str) -> dict[str, str]:
+    return {name: f"binwright.analysis.measure.metrics:{name}" for name in names.split()}
+
+
+BUILT_IN = _targets("""
+    offered scheduled scheduled_bound acceptance rejected impossible running running_lost stopped interrupted lost
+    preemptions lost_work_{} spot_evicted jain borrowed_{} quota_wait away spilled latency postponed postponed_by moves
+    wait_total wait_mean wait_p95 wait_max hours makespan
+    allocation allocation_decisions allocation_end utilisation
+    links_allocation links_allocation_decisions links_allocation_end links_utilisation
+    used_{} contention_{} contended contended_worst contended_requests contention_p95 contention_p99 contention_max
+    blocked load gang_servers gang_racks servers_per_request span span_0 span_1 span_2 span_3
+    income_month income income_held income_booked server_hours server_hours_on server_hours_used woken
+    energy power power_peak carbon cost_month cost cost_servers cost_electricity cost_moves net_month net
+    drained undrained fragmentation fragmented_gpu fragmented_gpu_end fragmented_gpu_both fragmented_gpu_devices
+    fragmented_gpu_cpu fragmented_gpu_model fragmented_gpu_no_devices_asked fragmented_gpu_no_devices_asked_no_cpu
+    servers servers_used moved downtime moves_failed moves_for_load moves_under_way plan_ms plans_late decision_us
+""")
 """Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
 
 FOREMOST = "acceptance"
 
-ASKED = {
-    "acceptance_cumulative": "binwright.analysis.measure.metrics.requests:cumulative",
-    **{f"{what}_year": f"binwright.analysis.measure.costs.metrics:{what}_year" for what in ("income", "cost", "net")},
-    "servers_used_end": "binwright.analysis.measure.metrics.servers:used_at_the_end",
-    **{
-        name: f"binwright.analysis.measure.metrics.batch:{name}"
-        for name in (
-            *("wait_p50", "wait_p99", "turnaround_mean", "turnaround_p50", "turnaround_p95", "turnaround_p99"),
-            *("slowdown_mean", "slowdown_p50", "slowdown_p95", "slowdown_p99"),
-        )
-    },
-}
+ASKED = _targets("""
+    acceptance_cumulative income_year cost_year net_year servers_used_end wait_p50 wait_p99
+    turnaround_mean turnaround_p50 turnaround_p95 turnaround_p99 slowdown_mean slowdown_p50 slowdown_p95 slowdown_p99
+""")
 """Runs have these where their scenario asks for them."""
 
 METRICS = Registry("metric", "binwright.metrics", BUILT_IN | ASKED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -27,20 +27,28 @@ class Asked(NamedTuple):
     by: Sequence[tuple[str, Sequence[str]]] = ()
 
 
+class NoData(Exception):
+    """Says that a run does not have what a metric reads: the metric is empty then."""
+
+
 class Definition:
     """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
 
-    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier.
+    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier. `key` is what scenarios ask for.
     """
 
     def __init__(
-        self, function: Callable[[FinishedRun], Any], described: Metric, per: Per | None, in_parts: bool = False
+        self,
+        function: Callable[..., Any],
+        described: Metric,
+        per: Per | None,
+        in_parts: bool = False,
+        needs: Callable[[FinishedRun], Any] | None = None,
+        key: str = "",
     ) -> None:
         update_wrapper(self, function)  # so that it counts as code of the function's module
-        self._function = function
-        self._described = described
-        self._per = per
-        self.in_parts = in_parts
+        self._function, self._described, self._per, self._needs = function, described, per, needs
+        self.in_parts, self.key = in_parts, key or described.name
         self._names: dict[tuple[str, ...], list[str]] = {}
 
     @property
@@ -49,7 +57,14 @@ class Definition:
         return self._described.name
 
     def __call__(self, run: FinishedRun) -> Any:
-        return self._function(run)
+        """Compute the value, or a value for each part; None where the run does not have what it needs."""
+        try:
+            if self._needs is None:
+                return self._function(run)
+            found = self._needs(run)
+            return None if found is None else self._function(run, found)
+        except NoData:
+            return None
 
     def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
         """List the names of its columns, for a cluster with these resources and tiers."""
@@ -70,7 +85,7 @@ class Definition:
         window = f"last {percent} %"
 
         def over_the_last(run: FinishedRun) -> Any:
-            return self._function(run.last_part(share))
+            return self(run.last_part(share))
 
         described = replace(
             self._described,
@@ -85,19 +100,19 @@ class Definition:
 
     def of_classes(self, by: Sequence[tuple[str, Sequence[str]]]) -> ByClass:
         """Make the metric of the requests with each of these values of labels."""
-        found = ByClass(self._function, self._described, None)
+        found = ByClass(self._function, self._described, None, needs=self._needs)
         found.__module__, found.classes = self.__module__, [(label, value) for label, some in by for value in some]
         return found
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
         if self._per is None:
-            value = self._function(run)
+            value = self(run)
             return {} if value is None else {self._described.name: value}
         parts = run.resources if self._per == "resource" else run.tiers
         if not parts:
             return {}
-        value = self._function(run)
+        value = self(run)
         if parts not in self._names:
             self._names[parts] = self.names(run.resources, run.tiers)
         return {} if value is None else dict(zip(self._names[parts], value, strict=True))
@@ -129,7 +144,7 @@ class ByClass(Definition):
         for name, (label, value) in zip(self.names(run.resources, run.tiers), self.classes, strict=True):
             some = run.among(label, value)
             if len(some.placed):
-                found[name] = self._function(some)
+                found[name] = self(some)
         return found
 
 
@@ -145,22 +160,39 @@ def metric(
     timed: bool = False,
     beyond: bool = False,
     in_parts: bool = False,
-) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
+    needs: Callable[[FinishedRun], Any] | None = None,
+) -> Callable[[Callable[..., Any]], Definition]:
     """Make a metric of a function that takes a finished run and returns a number, or None where there is no value.
 
     `per` "resource" or "tier" makes a column for each; the function then returns as many numbers, in their order, and
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. With `in_parts` there may be a
     metric of the last part of a run, too: the function keeps to the measured time of the run that it gets, and to its
-    rows from `first` on. The other arguments are those of `Metric`; `name` is the function's by default.
+    rows from `first` on. `needs` returns what the metric is computed from, which the function takes as its second
+    argument; where that is None, the metric is empty. The other arguments are those of `Metric`; `name` is the
+    function's by default.
     """
     if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
         kinds = ", ".join(f"{key} {' or '.join(get_args(kind))}" for key, kind in _CHOICES.items())
         raise ValueError(f"a metric's choices are {kinds}")
 
-    def define(function: Callable[[FinishedRun], Any]) -> Definition:
+    def make(function: Callable[..., Any]) -> Definition:
         if (per is not None) != ("{}" in (name or function.__name__)):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
         described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed, beyond)
-        return Definition(function, described, per, in_parts)
+        return Definition(function, described, per, in_parts, needs)
 
-    return define
+    return make
+
+
+def define(
+    key: str, heading: str, meaning: str, function: Callable[..., Any], *, name: str = "", **how: Any
+) -> Definition:
+    """Make a metric as a row of a table says it: as `metric` does, with the `key` that scenarios ask for."""
+    found = metric(heading=heading, meaning=meaning, name=name or key, **how)(function)
+    found.key = key
+    return found
+
+
+def table(definitions: Iterable[Definition]) -> dict[str, Definition]:
+    """Return metrics by their keys."""
+    return {one.key: one for one in definitions}

@@ -17,6 +17,7 @@ from binwright.analysis.measure.cached_arrays import Computed, fixed, read_only
 from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, HourOfSite, bill_of, by_hour
 from binwright.analysis.measure.costs.server_intervals import Held, Stretches
+from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.moved import OnTheWay, on_the_way, stays
 from binwright.analysis.measure.order import Order
@@ -24,7 +25,7 @@ from binwright.fabric.devices import DeviceView
 from binwright.fabric.network import NetworkLedger
 from binwright.simcore import memmap
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import RunError
+from binwright.simcore.errors import LedgerError, RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.queues import Queues
@@ -272,10 +273,13 @@ class FinishedRun(Rows):
         """On which servers those in `held` lay, and when.
 
         In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
-        servers that are to be emptied.
+        servers that are to be emptied: a metric that reads them is empty elsewhere.
         """
         if isinstance(self.simulation.ledger, NetworkLedger):
-            who, server, node, amounts = self.simulation.ledger.places(self.held)
+            try:
+                who, server, node, amounts = self.simulation.ledger.places(self.held)
+            except LedgerError as error:
+                raise NoData("where requests lay is not known") from error
             return Places(who, server, node, amounts, self.start[who], self.end[who])
         lay = stays(self.simulation, self.held, self.start, self.end)
         return Places(lay.who, lay.server, lay.node, self.demand[self.held[lay.who]], lay.start, lay.end)

@@ -17,8 +17,7 @@ from binwright.agents.world import WarmStart, World
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.measure.metrics.sites import sites_column
-from binwright.analysis.measure.metrics.tenants import tenants_column
+from binwright.analysis.measure.metrics.features import sites_column, tenants_column
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
 from binwright.analysis.measure.states import StateSampler

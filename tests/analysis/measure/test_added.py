@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import binwright as bw
 from binwright.analysis.measure import METRICS
 from binwright.analysis.results_api import Results
 from binwright.cli import main
@@ -16,6 +17,7 @@ from binwright.simcore import registry
 from binwright.simcore.errors import ScenarioError, UserError
 from tests.support import ROOT
 from tests.support.batches import scenario
+from tests.support.figures import NETWORK
 
 HEAD = "from binwright import metric\n\n\n"
 LONGEST = """
@@ -50,6 +52,31 @@ def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, caps
     figure = results.figure("differences", metrics=["longest_queue"])
     assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["longest queue"] * 2
     assert "Most requests that waited at once." in results.report().read_text()
+
+
+PLACES = """
+@metric(heading="places", meaning="How many places requests had.")
+def places(run):
+    return len(run.places.server)
+"""
+NEEDS = """
+@metric(heading="bill", meaning="Hours of servers.", needs=lambda run: run.bill)
+def hours_of_servers(run, bill):
+    return bill.there
+"""
+
+
+@pytest.mark.parametrize(("costs", "is_known"), [(None, False), ({}, True)])
+def test_a_metric_is_empty_where_the_run_has_no_data_for_it(costs: object, is_known: bool, tmp_path: Path) -> None:
+    metrics = [written(tmp_path, PLACES + NEEDS.replace("@metric", "\n@metric")), f"{tmp_path}/mine.py:places"]
+    results = bw.run(
+        bw.scenario(NETWORK | {"metrics": metrics, "costs": costs, "agents": ["random"], "replications": 1}),
+        out=tmp_path / "out",
+        jobs=1,
+    )
+    assert results.failed.is_empty()
+    for name in ("places", "hours_of_servers"):
+        assert (name in results.done.columns and results.done[name][0] is not None) == is_known
 
 
 def test_an_edit_makes_the_runs_be_done_again(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from binwright.analysis.measure.costs.bill import Costs
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics import moves as metrics
+from binwright.analysis.measure.metrics import TABLE
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.refusals import refusals
@@ -66,10 +66,10 @@ def test_moves(time: float, measured: int, lifetime: float, downtime: float, arr
     drive(simulation, first_fit)
     assert [(one.end, one.outcome) for one in moving.log] == [(time, "done" if arrives else "ended")]
     over = FinishedRun(simulation, 2, {}, 0, prices={}, costs=costs(2, move=2.0))
-    assert metrics.moves(over) == measured * arrives
-    assert metrics.failed(over) == measured * (1 - arrives)
-    assert metrics.downtime(over) == measured * arrives * downtime
-    assert metrics.moved(over) == measured * arrives * 3 / 1e6
+    assert TABLE["moves"](over) == measured * arrives
+    assert TABLE["moves_failed"](over) == measured * (1 - arrives)
+    assert TABLE["downtime"](over) == measured * arrives * downtime
+    assert TABLE["moved"](over) == measured * arrives * 3 / 1e6
     assert over.bill is not None
     assert over.bill.moves == 2.0 * measured * arrives
 

@@ -1,0 +1,200 @@
+"""How full servers and links were, what was fragmented, and what requests used and lacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from binwright.analysis.measure.contention import Contention
+from binwright.analysis.measure.definition import Definition, define, table
+from binwright.analysis.measure.devices import DeviceHistory
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.fabric.fragmentation import CAUSES
+from binwright.simcore.memmap import blocks
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.record import IMPOSSIBLE, REJECTED
+from binwright.simcore.types import Floats
+
+NO_PATH = "no path: "
+"""Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
+Shares = Callable[[FinishedRun, slice], list[float] | None]
+"""(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
+
+
+def _over_time(run: FinishedRun, columns: slice) -> list[float]:
+    """Average the shares over the measured time, weighted by time."""
+    held, there = run.held_seconds[columns], run.installed_seconds[columns]
+    return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
+
+
+def _over_makespan(run: FinishedRun, columns: slice) -> list[float] | None:
+    """Average the shares over the time until the last holding period ends, where all of them do."""
+    if run.last == np.inf:
+        return None
+    held, there = run.held_until(run.last)[columns], run.installed(run.last)[columns]
+    return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
+
+
+def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> list[Definition]:
+    """Make the metric of resources, and in the same way that of tiers of links."""
+    return [
+        define(key, heading, f"share allocated{meaning}", lambda run: shares(run, slice(len(run.resources))),
+               name=name, per="resource", unit="%", better="higher", beyond=True, **how),
+        define(f"links_{key}", heading, f"share of the links reserved{meaning}",
+               lambda run: shares(run, slice(len(run.resources), None)), name=name, per="tier", unit="%", **how),
+    ]  # fmt: skip
+
+
+def _blocked(run: FinishedRun) -> list[float]:
+    """Count the rejections for want of a path, as a share of all answers."""
+    reasons, rows = run.simulation.record.reasons, run.answered
+    rejected = run.reason[rows[run.outcome[rows] == REJECTED]]
+    found = []
+    for tier in run.tiers:
+        reason = f"{NO_PATH}{tier}"
+        times = (rejected == reasons.index(reason)).sum() if reason in reasons else 0
+        found.append(float(times / len(rows)))
+    return found
+
+
+def _load(run: FinishedRun) -> list[float]:
+    """Average over the measured time what would be held; what the warm start skipped does not count."""
+    wanted, there = np.zeros(len(run.resources)), run.installed_seconds
+    for some in blocks(run.simulation.offered):
+        rows = np.arange(some.start, some.stop)
+        rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
+        seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
+        seconds -= np.maximum(run.arrival[rows], run.begin)
+        np.clip(seconds, 0, None, out=seconds)
+        wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
+    return [ratio(float(wanted[r]), float(there[r])) for r in range(len(wanted))]
+
+
+def _fragmentation(run: FinishedRun) -> list[float]:
+    """Average the stranded share of what is free over the samples."""
+    free, stranded = run.samples["free"], run.samples["stranded"]
+    return [float((stranded[:, r] / np.maximum(free[:, r], 1)).mean()) for r in range(len(run.resources))]
+
+
+# -- what requests used --------------------------------------------------------------------------------------------
+
+
+def _of_use(run: FinishedRun) -> Contention | None:
+    """Need what requests use (`workload.use`)."""
+    return run.contention
+
+
+def _wanted_and_missing(found: Contention) -> list[tuple[float, float]]:
+    """Add up of each resource what requests would have used, and what they did not get, in quanta x seconds."""
+    wanted, missing, _ = found.levels.sum(axis=0).tolist()
+    return list(zip(wanted, missing, strict=True))
+
+
+def _used(run: FinishedRun, found: Contention) -> list[float]:
+    pairs = _wanted_and_missing(found)
+    there = run.installed_seconds[: len(pairs)]  # behind which a network has its links
+    return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, there, strict=True)]
+
+
+def _contended_worst(run: FinishedRun, found: Contention) -> float:
+    there = found.seconds > 0
+    return float((found.contended[there] / found.seconds[there]).max(initial=0.0))
+
+
+def _lacked(percent: int) -> Callable[[FinishedRun, Contention], float]:
+    def measured(run: FinishedRun, found: Contention) -> float:
+        lacked: Floats = found.lacked
+        return float(np.quantile(lacked, percent / 100, method="inverted_cdf")) if len(lacked) else 0.0
+
+    return measured
+
+
+USE: dict[str, Any] = {"needs": _of_use, "unit": "%", "in_parts": True}
+LACKED = "share of what it would have used of a resource that a request did not get: "
+CONTENTION = table((
+    define("used_{}", "{} used %",
+           "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
+           _used, per="resource", table="first", **USE),
+    define("contention_{}", "{} contention %",
+           "share of the {} that requests would have used, and did not get, since nodes have less",
+           lambda run, found: [ratio(miss, want) for want, miss in _wanted_and_missing(found)],
+           per="resource", better="lower", table="first", **USE),
+    define("contended", "contended time %",
+           "share of the servers' time in which requests would have used more of a resource than a node has",
+           lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
+           better="lower", table="differs", **USE),
+    define("contended_worst", "worst server contended %", "the same share of the server where it is largest",
+           _contended_worst, better="lower", table="never", **USE),
+    define("contended_requests", "requests contended %",
+           "share of the requests that ever got less than they would have used",
+           lambda run, found: ratio(float(np.count_nonzero(found.lacked)), len(found.lacked)),
+           better="lower", table="differs", **USE),
+    define("contention_p95", "p95 contention %", f"{LACKED}95 % of the requests miss no more", _lacked(95),
+           better="lower", table="never", **USE),
+    define("contention_p99", "p99 contention %", f"{LACKED}99 % of the requests miss no more", _lacked(99),
+           better="lower", table="differs", **USE),
+    define("contention_max", "max contention %", f"{LACKED}no request misses more", _lacked(100),
+           better="lower", table="never", **USE),
+))  # fmt: skip
+
+# -- devices -------------------------------------------------------------------------------------------------------
+
+
+def _of_devices(run: FinishedRun) -> DeviceHistory | None:
+    """Need servers with devices, which neither fail nor are added."""
+    return run.devices
+
+
+DEVICE: dict[str, Any] = {"needs": _of_devices, "unit": "%", "better": "lower"}
+COULD_NOT = "free parts of devices that a usual request could not take, of all that are free, "
+
+
+def _for_want_of(cause: str, meaning: str) -> Definition:
+    """Make the metric of one cause: its share of all devices, mean over the decisions."""
+    place = CAUSES.index(cause)
+
+    def share(run: FinishedRun, found: DeviceHistory) -> float:
+        return float(found.fragments[:, place].mean() / max(found.allocated[-1] + found.free[-1], 1e-9))
+
+    meaning = f"share of the devices, mean over the decisions: free, and the usual requests {meaning}"
+    heading = f"gpu fragmented: {cause.replace('_', ' ')} %"
+    return define(f"fragmented_gpu_{cause}", heading, meaning, share, table="never", **DEVICE)
+
+
+DEVICES = table((
+    define("fragmented_gpu", "gpu fragmented %", f"{COULD_NOT}mean over the decisions",
+           lambda run, found: float((found.fragmented / np.maximum(found.free, 1e-9)).mean()), **DEVICE),
+    define("fragmented_gpu_end", "gpu fragmented % (end)", f"{COULD_NOT}after the last decision",
+           lambda run, found: float(found.fragmented[-1] / max(found.free[-1], 1e-9)), table="never", **DEVICE),
+    _for_want_of("both", "would lack cpu and devices"),
+    _for_want_of("devices", "would lack devices"),
+    _for_want_of("cpu", "would lack cpu"),
+    _for_want_of("model", "want another model"),
+    _for_want_of("no_devices_asked", "ask for no device"),
+    _for_want_of("no_devices_asked_no_cpu", "ask for none, and would lack cpu"),
+))  # fmt: skip
+TABLE = CONTENTION | DEVICES | table((
+    *_allocated("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time, in_parts=True),
+    *_allocated("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",
+                ", mean over the moments right after every decision",
+                lambda run, columns: run.shares[0][columns], table="never", in_parts=True),
+    *_allocated("allocation_end", "allocation_{}_end", "{} % (end)", " right after the last decision",
+                lambda run, columns: run.shares[1][columns], table="never"),
+    *_allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan", _over_makespan, table="never"),
+    define("blocked", "no path in {} %",
+           "share of the requests that were rejected because no path through the tier {} was free",
+           _blocked, name="blocked_{}", per="tier", unit="%", better="lower", table="never", in_parts=True),
+    define("load", "{} load %",
+           "share that would be allocated if every request that some server could hold were placed when it arrives",
+           _load, name="load_{}", per="resource", unit="%", table="never", beyond=True),
+    define("fragmentation", "{} fragmentation %", "free {} that no flavour can use", _fragmentation,
+           name="fragmentation_{}", per="resource", unit="%", better="lower", table="first", in_parts=True),
+    define("servers", "servers", "at the end, with all expansion", lambda run: len(run.capacity),
+           better="lower", table="differs"),
+    define("servers_used", "servers used", "holding something, mean over the run",
+           lambda run: float(run.samples["in_use"].mean()), better="lower", in_parts=True),
+    define("servers_used_end", "servers used at the end", "holding something then",
+           lambda run: int(run.samples["in_use"][-1]), better="lower"),
+))  # fmt: skip
