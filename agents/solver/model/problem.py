@@ -110,7 +110,7 @@ class Valued(NamedTuple):
 
 
 class Source(Protocol):
-    """What a problem was made from: it makes others of its kind, and evaluates UTILFN without the program."""
+    """What a problem was made from: it makes others of its kind, and evaluates goals."""
 
     @property
     def file(self) -> Path | None:
@@ -143,13 +143,6 @@ class Source(Protocol):
         """Find declarations that are plainly impossible together, and of which none can be left out; and say why.
 
         There are none if that is not plain, or not known when `monotonic()` is `until`.
-        """
-        ...
-
-    def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
-        """Evaluate UTILFN from its text: utilisation int64 [dims] in millionths, and the balls that it rejects.
-
-        The placed balls of `alloc` [balls] are put in by index, and each sees those before it.
         """
         ...
 

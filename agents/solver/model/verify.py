@@ -1,4 +1,4 @@
-"""Check an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
+"""Check an answer, independently of how it was found: UTILFN is called for one ball after another."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
@@ -39,8 +40,9 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     wrong += [f"friends {', '.join(map(called, members))} are in different bins" for members in parted]
     joined = [members for members in _in_one_bin(problem.foes, where, True) if alloc[members[0]] != NULL]
     wrong += [f"foes {', '.join(map(called, members))} are all in bin {at(alloc[members[0]])}" for members in joined]
-    used, rejected = problem.source.utilisation(problem.bins, alloc)
-    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected.tolist()]
+    replayed, rejected = utilisation(problem, alloc)
+    used = np.array(replayed, np.int64)
+    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected]
     above = np.flatnonzero(used > problem.ceiling).tolist()
     wrong += [f"{problem.name(d)} is used {used[d] / MICRO:g} of {problem.ceiling[d] / MICRO:g}" for d in above]
     soft = problem.soft_group
@@ -57,7 +59,7 @@ def missed(problem: Problem, alloc: Sequence[int]) -> list[str]:
     dims, amounts, or_none = problem.least
     if not len(dims):
         return []
-    used = problem.source.utilisation(problem.bins, alloc)[0][dims]
+    used = np.array(utilisation(problem, alloc)[0], np.int64)[dims]
     wrong = np.flatnonzero((used < amounts) & ~(or_none & (used <= 0)))
     return [
         f"{problem.name(int(dims[n]))} is used {used[n] / MICRO:g} of at least {amounts[n] / MICRO:g}"
@@ -77,6 +79,20 @@ def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Evaluate UTILFN from its text: utilisation [dims] in millionths, and the balls that it rejects."""
-    used, rejected = problem.source.utilisation(problem.bins, alloc)
-    return used.tolist(), rejected.tolist()
+    """Replay an allocation [balls]: utilisation [dims] in millionths, and the balls that UTILFN rejects.
+
+    The placed balls are put in by index; each sees those before it. One that is rejected adds nothing.
+    """
+    evaluate = evaluator(problem.base)
+    used, seen, rejected = [0] * problem.dims, [NULL] * problem.balls, []
+    for ball, place in enumerate(alloc):
+        if place == NULL:
+            continue
+        added = evaluate(ball, place, seen)
+        seen[ball] = place
+        if added is None:
+            rejected.append(ball)
+            continue
+        for dim, amount in added:
+            used[dim] += amount
+    return used, rejected

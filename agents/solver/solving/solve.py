@@ -40,9 +40,9 @@ SETTLED = 0.9
 """The share of balls that are somewhere now from which on the search is through them at once."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
-NODE, NODE_AND_BALL, BALL = 8e-6, 1e-9, 8e-6
-"""Seconds that the verifier takes for a node of UTILFN, and more of it for every ball; and what all else after the
-search, next fit for one, takes for a ball; roughly."""
+NODE, BALL = 3e-8, 1e-5
+"""Seconds that the verifier takes for a node of UTILFN and a ball; and what it and all else after the search, next fit
+for one, takes for a ball; roughly."""
 PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
@@ -131,7 +131,7 @@ class _Search:
         self.progress = progress
         self.end = inf
         if time is not None:
-            checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls) + BALL * problem.balls
+            checks = (NODE * problem.program.steps + BALL) * problem.balls
             self.end = self.start + time - min(time / 2, checks)
         self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
         self.moment = MOMENT if time is None else min(MOMENT, time / 4)

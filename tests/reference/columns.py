@@ -1,4 +1,4 @@
-"""Evaluate UTILFN from its tree for all placed balls at once, with an array per expression; the verifier uses it.
+"""Evaluate UTILFN from its tree for all placed balls at once, with an array per expression: independent of programs.
 
 The balls of an allocation are put in by index, so a ball sees in ALLOC those with a lower index, and nothing has to run
 in turn. Nothing of the checker's or of the back ends' is used: what the checked program computes must agree with this.
@@ -17,7 +17,10 @@ from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model.arithmetic import qdiv, qmul
+from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.agents.solver.specification.build import Build
+from binwright.agents.solver.specification.spec import Spec
 from binwright.simcore.types import Ints
 
 Data = Any
@@ -29,6 +32,14 @@ class Column(NamedTuple):
 
     kind: str
     raw: Data
+
+
+def from_text(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Evaluate an allocation [balls]: utilisation [dims] in millionths, and the balls that are rejected."""
+    assert isinstance(problem.source, Spec)
+    build = Build(problem.source.given, problem.bins, limits=False)
+    used, rejected = Columns(build.names, build.tables, build.families, alloc).run(build.body, build.dims)
+    return used.tolist(), rejected.tolist()
 
 
 class Columns:
