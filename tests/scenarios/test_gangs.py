@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
@@ -66,8 +67,11 @@ LOG = """; three jobs
 """
 
 
-@pytest.mark.parametrize("backfilling", first(1, ["easy", "conservative", "none"]))
-def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str) -> None:
+@pytest.mark.parametrize(
+    ("backfilling", "engine"),
+    first(1, [("easy", "simpy"), ("easy", "compiled"), ("conservative", "compiled"), ("none", "compiled")]),
+)
+def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, engine: Engine) -> None:
     log = tmp_path / "log.swf"
     log.write_text(LOG)
     given = {
@@ -77,7 +81,7 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str) 
         "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
         "agents": [{"in-line": {"backfilling": backfilling}}],
     }
-    row, requests = first_run(given, tmp_path)
+    row, requests = first_run(given, tmp_path, engine)
     leads = requests.filter(pl.col("gang") == pl.col("row"))
     assert leads["outcome"].to_list() == ["placed", "placed", "impossible"]
     assert leads["decided"].to_list()[:2] == [0.0, 10.0]
