@@ -8,7 +8,7 @@ from functools import partial
 
 from binwright.agents.solver.checker.code import op
 from binwright.agents.solver.checker.expressions import dimension, loop, number, truth, value
-from binwright.agents.solver.checker.scope import Scope
+from binwright.agents.solver.checker.scope import Scope, Unknown
 from binwright.agents.solver.checker.values import micro
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.constants import QUANTITY, Value
@@ -73,9 +73,15 @@ def check(
     names: dict[str, Value],
     tables: dict[str, Table],
     families: tuple[Family, ...],
+    *,
+    blind: bool = False,
 ) -> tuple[Program, tuple[Family, ...]]:
-    """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused."""
+    """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused.
+
+    If it is `blind`, statements that depend on ALLOC are left out.
+    """
     scope = Scope(balls, bins, names, tables)
+    scope.blind = blind
     checker = _Checker(scope, {family.name: family for family in families})
     checker.block(body)
     added, code = checker.added, scope.code
@@ -89,7 +95,7 @@ def check(
         alloc_free=not scope.reads_alloc,
         non_negative=min((one.lowest for one in added), default=0) >= 0,
         bin_local=all(axes[one.family] is not None for one in added),
-        bin_blind=scope.bin_reads == mentions,
+        bin_blind=scope.bin_reads == mentions and not blind,
         distinct=distinct(added),
         notes=(*_unused(families, added), *dict.fromkeys(code.notes)),
         guards=tuple(dict.fromkeys(code.guards)),
@@ -126,16 +132,25 @@ class _Checker:
         with scope.inner(facts):
             for statement in body:
                 scope.code.step(statement.at)
-                if isinstance(statement, s.Let):
-                    self._let(statement)
-                elif isinstance(statement, s.Branch):
-                    self._branch(statement)
-                elif isinstance(statement, s.Loop):
-                    loop(scope, statement.axis, partial(self.block, statement.body))
-                elif isinstance(statement, s.AddTo):
-                    self._add(statement)
-                else:
-                    scope.code.out.append(Reject(statement.at.line))
+                before = len(scope.code.out)
+                try:
+                    self._statement(statement)
+                except Unknown:
+                    del scope.code.out[before:]
+                    if isinstance(statement, s.Let):
+                        scope.locals[statement.name] = None
+
+    def _statement(self, node: s.Stmt) -> None:
+        if isinstance(node, s.Let):
+            self._let(node)
+        elif isinstance(node, s.Branch):
+            self._branch(node)
+        elif isinstance(node, s.Loop):
+            loop(self._scope, node.axis, partial(self.block, node.body))
+        elif isinstance(node, s.AddTo):
+            self._add(node)
+        else:
+            self._scope.code.out.append(Reject(node.at.line))
 
     def _let(self, node: s.Let) -> None:
         scope = self._scope

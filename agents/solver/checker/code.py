@@ -73,8 +73,10 @@ class Code:
     def apart(self) -> Iterator[list[Stmt]]:
         """Collect what is written meanwhile, instead of adding it to `out`."""
         before, self.out = self.out, []
-        yield self.out
-        self.out = before
+        try:
+            yield self.out
+        finally:
+            self.out = before
 
     def guard(self, wrong: Expr, what: str, at: At) -> None:
         """Write a test that rejects at run time."""

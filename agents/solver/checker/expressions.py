@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.solver.checker.code import op
-from binwright.agents.solver.checker.scope import Scope
+from binwright.agents.solver.checker.scope import Scope, Unknown
 from binwright.agents.solver.checker.values import (
     Typed,
     absolute,
@@ -186,18 +186,23 @@ def _number(scope: Scope, node: s.Number) -> Typed:
 def _name(scope: Scope, node: s.Name) -> Typed:
     if node.name in scope.locals:
         scope.bin_reads += node.name == "BIN"
-        return scope.locals[node.name]
+        known = scope.locals[node.name]
+        if known is None:
+            raise Unknown
+        return known
     if node.name in scope.names:
         kind, raw = scope.names[node.name]
         return Typed(kind, raw, raw, Const(raw))
     if node.name in scope.tables:
         raise SpecError(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
-    known = {*scope.locals, *scope.names, *scope.tables}
-    raise SpecError(f"unknown name {node.name}", suggest(node.name, known), node.at)
+    names = {*scope.locals, *scope.names, *scope.tables}
+    raise SpecError(f"unknown name {node.name}", suggest(node.name, names), node.at)
 
 
 def _placed(scope: Scope, node: s.Placed) -> Typed:
     ball = within(scope, node.ball, scope.balls, "BALLS")
+    if scope.blind:
+        raise Unknown
     scope.reads_alloc = True
     return Typed(PLACE, NULL if scope.families is None else 0, scope.bins - 1, Placed(ball.code))
 
@@ -330,9 +335,7 @@ def loop(scope: Scope, axis: s.Axis, body: Callable[[], None]) -> None:
     if trips == 0:
         return
     slot = code.local()
-    code.trips *= trips
-    scope.loops.append(slot if entries is None else None)
-    with scope.inner(), code.apart() as block:
+    with scope.inner(), code.apart() as block, scope.looped(slot if entries is None else None, trips):
         one: Expr = slot
         if entries is not None:
             one = code.stored(Read(code.offsets(entries, axis.at)[0], slot))
@@ -344,8 +347,6 @@ def loop(scope: Scope, axis: s.Axis, body: Callable[[], None]) -> None:
             with code.apart() as inner:
                 body()
             code.out.append(If(Op("ne", one, skip.code), tuple(inner)))
-    scope.loops.pop()
-    code.trips //= trips
     code.out.append(For(slot.slot, start, stop, tuple(block)))
 
 

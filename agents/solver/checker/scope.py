@@ -15,13 +15,17 @@ from binwright.agents.solver.model.program import BALL, BIN, NULL, Const, Family
 from binwright.simcore.types import Ints
 
 
+class Unknown(Exception):
+    """Raised where ALLOC is looked at, and the scope is blind."""
+
+
 class Scope:
     """What names mean at the current place, which expressions are not NULL there, and the code that is written."""
 
     def __init__(self, balls: int, bins: int, names: dict[str, Value], tables: dict[str, Table]) -> None:
         self.code = Code()
         self.balls, self.bins, self.names, self.tables = balls, bins, names, tables
-        self.locals = {
+        self.locals: dict[str, Typed | None] = {
             "BALL": Typed(INT, 0, balls - 1, Local(BALL)),
             "BIN": Typed(INT, 0, bins - 1, Local(BIN)),
             "NULL": Typed(PLACE, NULL, NULL, Const(NULL)),
@@ -30,6 +34,8 @@ class Scope:
         """Expressions that are not NULL here."""
         self.loops: list[Local | None] = []
         """The variables of the loops around; None for a row of a table, whose entries may repeat."""
+        self.blind = False
+        """What depends on ALLOC is left out."""
         self.reads_alloc = False
         """Some place looks at ALLOC."""
         self.bin_reads = 0
@@ -52,8 +58,21 @@ class Scope:
         """Go into a part that knows these facts, too; what it defines and learns ends with it."""
         known, before = self.locals, self.facts
         self.locals, self.facts = dict(known), before | facts
-        yield
-        self.locals, self.facts = known, before
+        try:
+            yield
+        finally:
+            self.locals, self.facts = known, before
+
+    @contextmanager
+    def looped(self, variable: Local | None, trips: int) -> Iterator[None]:
+        """Go into a loop that runs so often, at most."""
+        self.loops.append(variable)
+        self.code.trips *= trips
+        try:
+            yield
+        finally:
+            self.loops.pop()
+            self.code.trips //= trips
 
     def check_free(self, name: str, at: At) -> None:
         """Refuse a name that means something already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binwright.agents.solver.model.floor import Floor, floor, without_alloc
+from binwright.agents.solver.model.floor import Floor, floor
 from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
 from binwright.agents.solver.model.problem import Problem, leaving
 from binwright.agents.solver.model.program import NULL
@@ -37,7 +37,7 @@ def opened_bound(problem: Problem, proven: int) -> int:
     if problem.counted:
         return 1
     different = int(np.diff(problem.different.offsets).max(initial=1))
-    if problem.bins_differ or not without_alloc(problem).bin_blind:
+    if problem.bins_differ or not problem.without_alloc.bin_blind:
         given = None if problem.widest is None else floor(problem.widest)
         return different if given is None else max(different, _of_alike(given, given.capacity.max(axis=0)))
     if (problem.pins == NULL).all() and (problem.now == NULL).all() and not problem.drained.any():
@@ -60,7 +60,7 @@ def _for_moves(problem: Problem) -> int:
 def _for_sizes(problem: Problem) -> int:
     """Return a number of bins without which balls find no room."""
     least, most = problem.limits
-    if not problem.bins_differ and without_alloc(problem).bin_blind:
+    if not problem.bins_differ and problem.without_alloc.bin_blind:
         given = floor(problem.with_bins(least))
         return least if given is None else _of_alike(given, given.capacity[0])
     widest = problem.widest

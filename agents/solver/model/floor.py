@@ -8,33 +8,15 @@ what it adds to these families is not below zero.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from binwright.agents.solver.model.dense import by_bin
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import (
-    BALL,
-    BIN,
-    MICRO,
-    NULL,
-    Add,
-    Block,
-    Const,
-    Expr,
-    For,
-    If,
-    Local,
-    Placed,
-    Program,
-    Read,
-    Reject,
-    Set,
-    Used,
-)
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
 
 STEPS = 2_000_000
@@ -96,7 +78,7 @@ def pairs(problem: Problem) -> Iterator[tuple[int, int]]:
 
 def _by_calls(problem: Problem, dims: Ints) -> Ints | None:
     """Evaluate what is left of UTILFN for all balls and bins, int64 [balls, d]; None if that takes too long."""
-    program = without_alloc(problem)
+    program = problem.without_alloc
     bins = 1 if program.bin_blind else problem.bins
     if problem.balls * bins * max(1, program.steps) > STEPS:
         return None
@@ -106,7 +88,7 @@ def _by_calls(problem: Problem, dims: Ints) -> Ints | None:
     for ball, pin in enumerate(problem.pins.tolist()):
         for place in range(bins) if pin == NULL or program.bin_blind else (pin,):
             added = evaluate(ball, place, ())
-            if added is None:
+            if added is None or problem.drained[place]:
                 continue
             amounts = np.zeros(dims.shape[1], np.int64)
             for dim, amount in added:
@@ -115,108 +97,3 @@ def _by_calls(problem: Problem, dims: Ints) -> Ints | None:
             np.minimum(least[ball], amounts, out=least[ball])
     # A ball that is rejected everywhere is somebody else's to report.
     return np.where(least == np.iinfo(np.int64).max, 0, least)
-
-
-def without_alloc(problem: Problem) -> Program:
-    """Leave out of UTILFN what depends on ALLOC, or is not certain to be legal without it."""
-    program = problem.program
-    if program.alloc_free:
-        return program
-    sliced = _Slice(problem)
-    return replace(program, body=sliced.kept(program.body), alloc_free=True, bin_blind=False)
-
-
-Span = tuple[int, int]
-
-
-class _Slice:
-    """Tells which expressions can do without ALLOC.
-
-    A read or a division may be legal only because of a REJECT that is left out: those whose index or divisor is not
-    plainly within its limits count as depending on ALLOC.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self.program = problem.program
-        self.spans: dict[int, Span | None] = {BALL: (0, problem.balls - 1), BIN: (0, problem.bins - 1)}
-        """By local: its least and largest value, None if that is not known."""
-        self.ends = dict(pairwise((*self.program.parts, len(self.program.data))))
-        self.unknown: set[int] = set()
-        """Locals that depend on ALLOC."""
-        before = -1
-        while len(self.unknown) > before:  # a loop may read what it assigns further down
-            before = len(self.unknown)
-            self.mark(self.program.body, certain=True)
-
-    def depends(self, node: Expr) -> bool:
-        """Tell whether an expression depends on ALLOC."""
-        if isinstance(node, Const):
-            return False
-        if isinstance(node, Local):
-            return node.slot in self.unknown
-        if isinstance(node, Placed | Used):
-            return True
-        if isinstance(node, Read):
-            span, end = self.span(node.index), self.ends.get(node.offset)
-            legal = span is not None and end is not None and span[0] >= 0 and node.offset + span[1] < end
-            return not legal or self.depends(node.index)
-        if node.kind in ("div", "mod", "qdiv") and not (isinstance(node.right, Const) and node.right.value > 0):
-            return True
-        return self.depends(node.left) or self.depends(node.right)
-
-    def span(self, node: Expr) -> Span | None:
-        """Bound an expression of constants, BALL, BIN and variables of loops over constants."""
-        if isinstance(node, Const):
-            return node.value, node.value
-        if isinstance(node, Local):
-            return self.spans.get(node.slot)
-        if isinstance(node, Read):
-            end = self.ends.get(node.offset)
-            values = self.program.data[node.offset : end]
-            return (int(values.min()), int(values.max())) if end is not None and len(values) else None
-        if isinstance(node, Placed | Used) or node.kind not in ("add", "sub", "mul"):
-            return None
-        left, right = self.span(node.left), self.span(node.right)
-        if left is None or right is None:
-            return None
-        if node.kind == "add":
-            return left[0] + right[0], left[1] + right[1]
-        if node.kind == "sub":
-            return left[0] - right[1], left[1] - right[0]
-        corners = [a * b for a in left for b in right]
-        return min(corners), max(corners)
-
-    def mark(self, block: Block, *, certain: bool) -> None:
-        """Add to `unknown` what a block assigns from ALLOC, or assigns at all if it is not `certain` to run."""
-        for one in block:
-            if isinstance(one, Set):
-                if not certain or self.depends(one.value):
-                    self.unknown.add(one.slot)
-                self.spans[one.slot] = None
-            elif isinstance(one, If):
-                fixed = certain and not self.depends(one.test)
-                self.mark(one.then, certain=fixed)
-                self.mark(one.other, certain=fixed)
-            elif isinstance(one, For):
-                fixed = certain and not self.depends(one.start) and not self.depends(one.stop)
-                start, stop = self.span(one.start), self.span(one.stop)
-                self.spans[one.slot] = (start[0], stop[1] - 1) if start is not None and stop is not None else None
-                if not fixed:
-                    self.unknown.add(one.slot)
-                self.mark(one.body, certain=fixed)
-
-    def kept(self, block: Block) -> Block:
-        """Leave out the statements of a block that depend on ALLOC."""
-        return tuple(part for one in block for part in self.part(one))
-
-    def part(self, one: Set | If | For | Add | Reject) -> Block:
-        """Keep a statement, or what is left of it, or nothing."""
-        if isinstance(one, Set):
-            return () if one.slot in self.unknown else (one,)
-        if isinstance(one, If):
-            return () if self.depends(one.test) else (If(one.test, self.kept(one.then), self.kept(one.other)),)
-        if isinstance(one, For):
-            return () if one.slot in self.unknown else (For(one.slot, one.start, one.stop, self.kept(one.body)),)
-        if isinstance(one, Add):
-            return () if self.depends(one.dim) or self.depends(one.amount) else (one,)
-        return (one,)

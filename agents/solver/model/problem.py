@@ -146,6 +146,10 @@ class Source(Protocol):
         """
         ...
 
+    def without_alloc(self, bins: int) -> Program:
+        """Make UTILFN without the statements that depend on ALLOC."""
+        ...
+
     def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
         """Evaluate the goals from their text for an allocation of all balls."""
         ...
@@ -228,6 +232,11 @@ class Problem:
             return self
         most = self.limits[1]
         return None if most * self.dims // self.bins > WIDEST else self.with_bins(most)
+
+    @cached_property
+    def without_alloc(self) -> Program:
+        """UTILFN without what depends on ALLOC: a ball takes as much of each resource that nothing is taken from."""
+        return self.program if self.program.alloc_free else self.source.without_alloc(self.bins)
 
     @cached_property
     def owner(self) -> Ints:

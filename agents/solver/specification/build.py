@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from math import prod
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from binwright.agents.solver.language.constants import INT, Value, is_null, micr
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import LARGEST, Table
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
-from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Given
 from binwright.agents.solver.specification.translated import DIM_LIMIT, Translated
 from binwright.simcore.errors import suggest
@@ -89,10 +88,14 @@ class Build(Translated):
         numbered: T = self.called.numbered(part) if self.given.by_name else part
         return numbered
 
+    def utilfn(self, first: s.Block = (), *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
+        """Check UTILFN, with statements before it; if it is `blind`, what depends on ALLOC is left out."""
+        families = tuple(self.families.values())
+        return check((*first, *self.body), self.balls, self.bins, self.names, self.tables, families, blind=blind)
+
     def problem(self, source: Source) -> Problem:
         """Make the whole problem, with UTILFN checked; the source is what it is made from."""
-        checked = partial(check, balls=self.balls, bins=self.bins, names=self.names, tables=self.tables)
-        base, families = checked(self.body, families=tuple(self.families.values()))
+        base, families = self.utilfn()
         program, drained = base, np.zeros(self.bins, np.bool_)
         for members, _ in self.sets[moves.DRAIN]:
             drained[[place for place in members if place < self.bins]] = True
@@ -100,8 +103,7 @@ class Build(Translated):
             self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
             self.tables[moves.DRAIN] = Table(moves.DRAIN, True, (self.bins,), drained.astype(np.int64))
-            first = moves.drained(self._first(moves.DRAIN))
-            program, _ = checked((first, *self.body), families=families)
+            program, _ = self.utilfn((moves.drained(self._first(moves.DRAIN)),))
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):

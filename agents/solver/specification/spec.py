@@ -21,7 +21,7 @@ from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import LARGEST, Table, are_names, from_array
 from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
-from binwright.agents.solver.model.program import MICRO, Family
+from binwright.agents.solver.model.program import MICRO, Family, Program
 from binwright.agents.solver.model.verify import utilisation
 from binwright.agents.solver.specification.build import Build
 from binwright.agents.solver.specification.inputs import Given
@@ -167,6 +167,10 @@ class Spec:
         """Find declarations that are impossible together, as `Source` says."""
         own_lines = self._ends[0] if self._ends else self.text.count("\n") + 1
         return at_fault(self.tree, own_lines, lambda tree: self._with_tree(tree).problem(), until)
+
+    def without_alloc(self, bins: int) -> Program:
+        """Make UTILFN without the statements that depend on ALLOC, as `Source` says."""
+        return Build(self.given, bins, limits=False).utilfn(blind=True)[0]
 
     def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
         """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""

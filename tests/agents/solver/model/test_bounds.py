@@ -11,7 +11,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
 from binwright.agents.solver.model.cliques import clique
-from binwright.agents.solver.model.floor import floor, without_alloc
+from binwright.agents.solver.model.floor import floor
 from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -70,7 +70,7 @@ def test_no_ball_takes_less_than_its_floor(text: str, alloc: list[int]) -> None:
     if low is None:
         return
     column = {name: at for at, name in enumerate(low.names)}
-    sliced = without_alloc(found)
+    sliced = found.without_alloc
     for ball, place in product(range(BALLS), range(BINS)):
         if found.pins[ball] not in (NULL, place):
             continue
