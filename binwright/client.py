@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from binwright.simcore.errors import UserError
@@ -29,7 +29,7 @@ LATER = (429, 503, 507)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Mistaken(UserError):
+class SpecificationError(UserError):
     """The service refuses a specification; `line` and `column` say where, if it is about a place."""
 
     def __init__(self, error: Json) -> None:
@@ -37,7 +37,7 @@ class Mistaken(UserError):
         self.column: int | None = error["column"]
 
 
-class Refused(UserError):
+class RequestRejected(UserError):
     """The service does not do what it is asked; `status` is its HTTP status."""
 
     def __init__(self, message: str, url: str, remedy: str, status: int) -> None:
@@ -58,35 +58,25 @@ class Client:
         direct = [ProxyHandler({})] if parts.hostname in LOOPBACK else []
         self._open = build_opener(*direct).open
 
-    def check(self, text: str, *, tables: Mapping[str, Any] | None = None, **more: Any) -> Json:
-        """Ask what the compiler knows of a specification; `Mistaken` if it does not compile."""
-        said = self.ask("POST", "/v1/check", **_body(text, tables, more))
-        if said["errors"]:
-            raise Mistaken(said["errors"][0])
-        properties: Json = said["properties"]
-        return properties
-
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, `priority`, ..."""
-        return self.ask("POST", "/v1/problems", **_body(text, tables, options))
+        """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, ..."""
+        job: Json = self.ask("POST", "/v1/problems", **_body(text, tables, options))
+        return job
 
-    def jobs(self, *states: str) -> Iterator[Json]:
-        """List your jobs in these states, or all of them, newest first; results are not among what each has."""
-        query = {"state": ",".join(states)} if states else {}
-        while True:
-            said = self.ask("GET", f"/v1/jobs?{urlencode(query)}")
-            yield from said["jobs"]
-            if said["next"] is None:
-                return
-            query["before"] = said["next"]
+    def jobs(self) -> list[Json]:
+        """List your newest jobs; results are not among what each has."""
+        listed: list[Json] = self.ask("GET", "/v1/problems")
+        return listed
 
     def look(self, name: str) -> Json:
         """Look at the job with this id."""
-        return self.ask("GET", f"/v1/problems/{quote(name, safe='')}")
+        job: Json = self.ask("GET", f"/v1/problems/{quote(name, safe='')}")
+        return job
 
     def cancel(self, name: str) -> Json:
         """End a job; soon it is cancelled, with the best so far as its result if there is one."""
-        return self.ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
+        job: Json = self.ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
+        return job
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
         """Wait until a job is over, and return it; `progress` is called with the best so far."""
@@ -117,11 +107,11 @@ class Client:
             result: Json = job["result"]
             return result
         if job["state"] == "refused":
-            raise Mistaken(job["error"])
+            raise SpecificationError(job["error"])
         error = job["error"] or {"message": "was cancelled", "remedy": ""}
         raise UserError(f"the job failed: {error['message']}", remedy=error["remedy"])
 
-    def ask(self, method: str, path: str, **given: Any) -> Json:
+    def ask(self, method: str, path: str, **given: Any) -> Any:
         """Send a request with what is given as JSON until there is an answer.
 
         All that we ask may be asked twice: the service knows its submissions.
@@ -136,14 +126,13 @@ class Client:
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
                 with self._open(request, timeout=self._patience) as answer:
-                    said: Json = json.load(answer)
-                    return said
+                    return json.load(answer)
             except HTTPError as error:
                 with error:
                     if error.code in LATER:
                         pause = float(error.headers.get("Retry-After", "1"))
                     if error.code not in LATER or clock.monotonic() + pause > end:
-                        raise self._refused(error) from None
+                        raise self._rejected(error) from None
             except (URLError, OSError, HTTPException, ValueError) as error:
                 if clock.monotonic() + pause > end:
                     reason = str(getattr(error, "reason", error)) or type(error).__name__
@@ -152,13 +141,13 @@ class Client:
             clock.sleep(pause)
             pause = min(2.0, 2 * pause)
 
-    def _refused(self, error: HTTPError) -> Refused:
+    def _rejected(self, error: HTTPError) -> RequestRejected:
         try:
             said = json.load(error)["error"]
             message, remedy = str(said["message"]), str(said["remedy"])
         except (ValueError, KeyError, TypeError):
             message, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-        return Refused(message, self._url, remedy, error.code)
+        return RequestRejected(message, self._url, remedy, error.code)
 
 
 def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Json:

@@ -434,7 +434,6 @@ def _solve(commands: Commands) -> None:
     solve.add_argument("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7, or names")
     solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
     solve.add_argument("--token-file", metavar="F", help="the service's token")
-    solve.add_argument("--priority", type=int, metavar="N", help="of the job at the service: the highest is first")
     shapes = solve.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print the answer as JSON")
     shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")

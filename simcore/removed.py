@@ -12,7 +12,7 @@ REMOVED: Mapping[str, str] = {
     "command explain": "Take `binwright solve FILE --explain ANSWER`.",
     "command fit": "Take `binwright traces describe FILE --fit`.",
     "command help": "Take `binwright COMMAND --help`.",
-    "command jobs": "Take `binwright.Client`, or curl: GET /v1/jobs, GET or DELETE /v1/problems/ID.",
+    "command jobs": "Take `binwright.Client`, or curl: GET /v1/problems, GET or DELETE /v1/problems/ID.",
     "command movers": "Take `binwright list movers`.",
     "command scenarios": "Take `binwright list scenarios`.",
     "command schema": "Take `binwright list schema > FILE`.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.specification.load import examples
-from binwright.client import Client, Mistaken
+from binwright.client import Client, SpecificationError
 from binwright.commands.console import show
 from binwright.commands.solver_inputs import drain, places_of
 from binwright.simcore.errors import UserError, suggest
@@ -30,12 +30,7 @@ def serve(asked: Namespace) -> int:
     return 0
 
 
-def client_of(asked: Namespace) -> Client:
-    """Return a client of the service that a command names."""
-    return Client(asked.server, None if asked.token_file is None else token_in(Path(asked.token_file)))
-
-
-class There:
+class RemoteSolver:
     """Solves by a service; files that the specification names are read here."""
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
@@ -46,23 +41,15 @@ class There:
         self._how |= {} if asked.now is None else {"now": places_of(Path(asked.now))}
         self._how |= {} if asked.moves is None else {"moves": asked.moves}
         self._how |= {} if asked.drain is None else {"drain": drain(asked)}
-        self._client = client_of(asked)
-
-    def properties(self) -> dict[str, Any]:
-        """Return what the compiler knows."""
-        return self._located(self._client.check)
+        token = None if asked.token_file is None else token_in(Path(asked.token_file))
+        self._client = Client(asked.server, token)
 
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
         """Return the answer, with what it uses of every resource."""
         how = {"search": self._asked.search, "device": self._asked.device, "seed": self._asked.seed, "time": seconds}
-        how |= {} if self._asked.priority is None else {"priority": self._asked.priority}
-        return self._located(self._client.solve, progress=tell, **how)
-
-    def _located(self, ask: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:
-        """Mistakes are shown as those that are found here."""
         try:
-            return ask(self._text, **self._how, **more)
-        except Mistaken as error:
+            return self._client.solve(self._text, progress=tell, **self._how, **how)
+        except SpecificationError as error:
             at = None if error.line is None or error.column is None else At(error.line, error.column)
             raise SpecError(error.problem, error.remedy, at, self._text, self._asked.file) from None
 

@@ -20,7 +20,7 @@ from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json, properties
 
 if TYPE_CHECKING:
-    from binwright.commands.serving import There
+    from binwright.commands.serving import RemoteSolver
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
@@ -41,17 +41,14 @@ def solve(asked: Namespace) -> int:
     if asked.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
     limit = seconds("--time", asked.time)
-    source: Here | There
-    if asked.server is None:
-        if asked.priority is not None:
-            remedy = "Name a service, or leave it out: --server URL."
-            raise UserError("only a service has a queue", key="--priority", value=asked.priority, remedy=remedy)
-        source = Here(asked)
+    source: LocalSolver | RemoteSolver
+    if asked.server is None or asked.check:
+        source = LocalSolver(asked)
     else:
-        from binwright.commands.serving import There
+        from binwright.commands.serving import RemoteSolver
 
-        source = There(asked, parameters(asked.sets))
-    if asked.check:
+        source = RemoteSolver(asked, parameters(asked.sets))
+    if isinstance(source, LocalSolver) and asked.check:
         known = source.properties()
         if asked.json:
             print(json.dumps(known))
@@ -77,7 +74,7 @@ def solve(asked: Namespace) -> int:
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
 
 
-class Here:
+class LocalSolver:
     """Solves in this process."""
 
     def __init__(self, asked: Namespace) -> None:

@@ -9,9 +9,6 @@ from typing import Any
 
 from binwright.simcore.errors import UserError, suggest
 
-PRIORITIES = 100
-"""Priorities go from minus this to this."""
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -19,7 +16,7 @@ class Limits:
 
     time: float = 60.0
     """Seconds that a search may ask for."""
-    spare: float = 30.0
+    grace: float = 30.0
     """Seconds, of clock and of CPU, that a job has beyond its search, to compile and to verify."""
     memory: int = 2**30
     """Bytes that a job may take on top of what the compiled solver has."""
@@ -27,27 +24,19 @@ class Limits:
     """Balls, and bins, of a problem."""
     dims: int = 1_000_000
     """Dimensions of a problem."""
-    check: float = 5.0
-    """Seconds that a check may take."""
     body: int = 2 * 2**20
     """Bytes of a request."""
-    patience: float = 10.0
-    """Seconds that a client has to send the body of a request."""
     queue: int = 1000
     """Jobs that wait or run."""
-    checks: int = 100
-    """Checks that wait or run."""
+    keep: int = 1000
+    """Jobs that are over and kept; the oldest go first."""
     streams: int = 100
     """Open streams of progress."""
-    priority: int = 0
-    """The highest priority that a submission may ask for."""
-    store: int = 2 * 2**30
-    """Bytes of problems and answers that are kept; the oldest answers go first."""
 
 
 def changed(changes: Iterable[str]) -> Limits:
     """Change some limits: `memory=2e9`."""
-    known: dict[str, Any] = {one.name: one.default for one in fields(Limits)}
+    known: dict[str, Any] = {field.name: field.default for field in fields(Limits)}
     values: dict[str, Any] = {}
     for change in changes:
         name, _, text = change.partition("=")
@@ -57,10 +46,6 @@ def changed(changes: Iterable[str]) -> Limits:
             values[name] = type(known[name])(float(text))
         except (ValueError, OverflowError):
             values[name] = nan
-        if name == "priority":
-            right, which = abs(values[name]) <= PRIORITIES, f"from -{PRIORITIES} to {PRIORITIES}"
-        else:
-            right, which = 0 < values[name] < inf, "above zero"
-        if not right:
-            raise UserError(f"is not a number {which}", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
+        if not 0 < values[name] < inf:
+            raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
     return Limits(**values)

@@ -1,144 +1,49 @@
 "use strict";
 
-const { make, count } = Answer;
 const at = (id) => document.getElementById(id);
-const [text, gutter, band, verdict, state] = ["text", "gutter", "band", "verdict", "state"].map(at);
 const OPEN = ["queued", "running"];
+const MOST_BARS = 500;
+const MOST_ROWS = 500;
+const count = (number) => number.toLocaleString("en");
+const amount = (number) => number.toLocaleString("en", { maximumSignificantDigits: 6 });
 let job = null; // the one that is shown
 let stream = null;
-let wrong = null; // the first mistake, with its line
+let examples = {};
 
-// ---- asking ---------------------------------------------------------------------------------------------------------
+function make(tag, content = [], attributes = {}) {
+  const svg = ["svg", "rect", "g", "title"].includes(tag);
+  const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...[content].flat());
+  return element;
+}
+
 async function ask(method, path, body) {
-  const asked = { method };
-  if (body) Object.assign(asked, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  let answer;
-  try {
-    answer = await fetch(path, asked);
-  } catch {
-    throw Object.assign(new Error("The service does not answer."), { status: 0 });
-  }
-  const said = await answer.json();
-  if (!answer.ok) {
-    const { message, remedy } = said.error;
-    throw Object.assign(new Error(`${message}. ${remedy}`), { status: answer.status });
-  }
-  return said;
+  const how = body ? { method, body: JSON.stringify(body), headers: { "content-type": "application/json" } } : { method };
+  const answer = await fetch(path, how).catch(() => {
+    throw new Error("The service does not answer.");
+  });
+  const content = await answer.json();
+  if (!answer.ok) throw new Error(`${content.error.message}. ${content.error.remedy}`);
+  return content;
 }
 
-// ---- the editor -----------------------------------------------------------------------------------------------------
-function number() {
-  const lines = text.value.split("\n").length;
-  const parts = Array.from({ length: lines }, (_, i) => (wrong?.line === i + 1 ? make("b", `${i + 1}`) : `${i + 1}`));
-  gutter.replaceChildren(...parts.flatMap((part) => [part, "\n"]), "\n");
-  scroll();
-}
-
-function scroll() {
-  gutter.scrollTop = text.scrollTop;
-  band.hidden = !wrong?.line;
-  if (wrong?.line) band.style.top = `calc(.6rem + ${wrong.line - 1} * 1.5rem - ${text.scrollTop}px)`;
-}
-
-// The caret where the mistake is.
-function jump({ line, column }) {
-  const start = text.value.split("\n").slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
-  text.focus();
-  text.setSelectionRange(start, start);
-  const tall = parseFloat(getComputedStyle(text).lineHeight);
-  text.scrollTop = Math.max(0, (line - 4) * tall);
-}
-
-// ---- checking while you type ----------------------------------------------------------------------------------------
-let timer = 0;
-let newest = 0; // only the answer to the newest text counts
-function changed() {
-  sessionStorage.setItem("text", text.value);
-  wrong = null;
-  number();
-  files();
-  clearTimeout(timer);
-  timer = setTimeout(check, 250);
-}
-
-// What the files that the text names are, as far as they are chosen.
-function files() {
-  const says = Data.says(text.value);
-  at("files-row").hidden = !says.length;
-  at("files-say").textContent = says.join(" ");
-}
-
-async function check() {
-  const asked = (newest += 1);
-  if (!text.value.trim()) {
-    verdict.replaceChildren();
-    return;
-  }
-  let said;
-  try {
-    said = await ask("POST", "/v1/check", { text: text.value, tables: Data.tables(text.value) });
-  } catch (error) {
-    if (asked === newest) verdict.replaceChildren(make("span", error.message, { class: "wrong" }));
-    if (error.status === 429) timer = setTimeout(check, 1000);
-    return;
-  }
-  if (asked !== newest) return;
-  if (said.ok) {
-    const { balls, bins, dims } = said.properties;
-    verdict.replaceChildren(make("span", `Compiles: ${count(balls)} balls, ${bins} bins, ${count(dims)} dimensions.`, { class: "best" }));
-  } else {
-    mistake(said.errors[0]);
-  }
-}
-
-function mistake(found) {
-  wrong = found;
-  const says = `${found.message}. ${found.remedy}`;
-  if (found.line) {
-    const button = make("button", `Line ${found.line}, column ${found.column}: ${says}`, { type: "button", class: "wrong" });
-    button.addEventListener("click", () => jump(found));
-    verdict.replaceChildren(button);
-  } else {
-    verdict.replaceChildren(make("span", says, { class: "wrong" }));
-  }
-  number();
+function say(what, kind = "") {
+  if (at("state").textContent !== what) at("state").replaceChildren(make("span", what, { class: kind }));
 }
 
 // ---- running --------------------------------------------------------------------------------------------------------
 async function run() {
   at("run").disabled = true;
   say("Submitting.");
-  at("answer").replaceChildren();
-  at("progress").hidden = at("download").hidden = true;
-  const asked = { text: text.value, tables: Data.tables(text.value), ...from(), time: at("time").valueAsNumber || 10, seed: at("seed").valueAsNumber || 0 };
-  if (at("priority").value) asked.priority = at("priority").valueAsNumber;
-  if (at("device").value) asked.device = at("device").value;
+  const [time, seed] = ["time", "seed"].map((id) => at(id).valueAsNumber);
   try {
-    show(await ask("POST", "/v1/problems", asked));
+    show(await ask("POST", "/v1/problems", { text: at("text").value, time: time || 2, seed: seed || 0 }));
   } catch (error) {
     say(error.message, "wrong");
     at("run").disabled = false;
     return;
   }
-  follow();
-}
-
-// Where the balls are, how many may move, and which bins are to be empty: what of that is asked for.
-function from() {
-  const asked = {};
-  const { alloc, ball_names: balls, bin_names: bins } = job?.result ?? {};
-  const place = (bin) => (bins && bin !== null ? bins[bin] : bin);
-  if (at("from").checked && alloc) {
-    asked.now = balls ? Object.fromEntries(balls.map((ball, i) => [ball, place(alloc[i])])) : alloc.map(place);
-    if (at("moves").value) asked.moves = at("moves").valueAsNumber;
-  }
-  const drain = at("drain").value.split(",").map((bin) => bin.trim()).filter(Boolean);
-  if (drain.length) asked.drain = drain.map((bin) => (/^\d+$/.test(bin) ? Number(bin) : bin));
-  return asked;
-}
-
-function follow() {
-  stream?.close();
   if (!OPEN.includes(job.state)) return;
   stream = new EventSource(`/v1/problems/${job.id}/events`);
   stream.addEventListener("job", (event) => show(JSON.parse(event.data)));
@@ -152,106 +57,117 @@ function follow() {
 async function cancel() {
   if (at("cancel").disabled) return;
   at("cancel").disabled = true;
-  say("Cancelling.");
-  try {
-    const found = await ask("DELETE", `/v1/problems/${job.id}`);
-    if (!OPEN.includes(found.state)) show(found);
-  } catch (error) {
-    say(error.message, "wrong");
-  }
+  await ask("DELETE", `/v1/problems/${job.id}`).catch((error) => say(error.message, "wrong"));
 }
 
-// A fact about the search; one that there is not is not shown.
-function fact(name, text) {
-  at(name).textContent = text;
-  at(name).parentElement.hidden = !text;
+function found({ placed, balls, bins, bound, searched, goals }) {
+  const goal = goals.length ? `, goals ${goals.map((one) => amount(one.value ?? one)).join(", ")}` : "";
+  return `${count(placed)} of ${count(balls)} balls in ${count(bins)} bins${searched ? ` (bound ${count(bound)})` : ""}${goal}`;
 }
 
-function say(what, kind = "") {
-  if (state.textContent !== what) state.replaceChildren(make("span", what, { class: kind }));
-}
-
+const outcome = (result) => `${result.status[0].toUpperCase()}${result.status.slice(1)}: ${found(result)}. ${result.impossible}`;
+const mistake = ({ error }) => `${error.line ? `Line ${error.line}, column ${error.column}: ` : ""}${error.message}. ${error.remedy}`;
 const STATES = {
-  queued: ({ place }) => [place ? `Waiting for its turn: number ${count(place)} in the queue.` : "Waiting for its turn.", ""],
-  running: (now) => [now.progress ? "Searching." : "Compiling.", ""],
+  queued: () => ["Waiting for its turn.", ""],
+  running: ({ progress }) => [progress ? `Searching: ${found(progress)}, ${count(progress.checked)} checked.` : "Compiling.", ""],
   done: ({ result }) => [outcome(result), ["optimal", "solved"].includes(result.status) ? "best" : "wrong"],
   cancelled: ({ result }) => [result ? `Cancelled. The best until then: ${outcome(result)}` : "Cancelled.", ""],
-  refused: ({ error }) => [`${error.message}. ${error.remedy}`, "wrong"],
-  failed: ({ error }) => [`${error.message}. ${error.remedy}`, "wrong"],
+  refused: (now) => [mistake(now), "wrong"],
+  failed: (now) => [mistake(now), "wrong"],
 };
 
-function outcome({ status, placed, balls, bins, used, searched, bound, impossible }) {
-  const known = searched ? ` (bound ${count(bound)})` : "";
-  return `${status[0].toUpperCase()}${status.slice(1)}: ${count(placed)} of ${count(balls)} balls in ${used < bins ? `${count(used)} of ` : ""}${count(bins)} bins${known}.${impossible ? ` Not all can be placed: ${impossible}.` : ""}`;
-}
-
 function show(now) {
-  const news = job?.id !== now.id || job.state !== now.state;
   job = now;
-  if (news) Jobs.changed();
   const open = OPEN.includes(now.state);
   at("run").disabled = open;
-  if (!open || state.textContent !== "Cancelling.") {
-    say(...STATES[now.state](now));
-    at("cancel").disabled = !open;
-  }
-  const shown = now.result ?? now.progress;
-  at("progress").hidden = !shown;
-  if (shown) {
-    fact("goals", shown.goals.map((goal) => Answer.amount(goal.value ?? goal)).join(", "));
-    fact("bins", shown.searched ? count(shown.bins) : ""); // the others are given, and no finding
-    fact("bound", shown.searched ? count(shown.bound) : "");
-    at("placed").textContent = `${count(shown.placed)} of ${count(shown.balls)}`;
-    at("checked").textContent = count(shown.checked);
-    at("rate").textContent = shown.seconds ? count(Math.round(shown.checked / shown.seconds)) : "";
-    at("seconds").textContent = shown.seconds.toFixed(1);
-  }
+  at("cancel").disabled = !open;
+  say(...STATES[now.state](now));
   if (open) return;
   stream?.close();
-  if (now.error?.line) mistake(now.error);
-  if (now.result) {
-    at("answer").replaceChildren(...Answer.show(now.result));
-    at("json").href = `/v1/problems/${now.id}`;
-    at("json").download = `${now.id}.json`;
-    at("download").hidden = false;
-    at("from-row").hidden = false;
-  }
+  if (now.error?.line) jump(now.error);
+  at("download").hidden = !now.result;
+  at("json").href = `/v1/problems/${now.id}`;
+  at("answer").replaceChildren(...(now.result ? answer(now.result) : []));
 }
 
-// ---- the rest -------------------------------------------------------------------------------------------------------
-text.addEventListener("input", changed);
-text.addEventListener("scroll", scroll);
-at("files").addEventListener("change", async (event) => {
-  await Data.choose(event.target.files);
-  changed();
-});
+// The caret where the mistake is.
+function jump({ line, column }) {
+  const lines = at("text").value.split("\n").slice(0, line - 1);
+  const start = lines.reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+  at("text").focus();
+  at("text").setSelectionRange(start, start);
+}
+
+// ---- the answer: what is used of each resource, and what is in which bin --------------------------------------------
+const share = (used, capacity) => (capacity > 0 ? used / capacity : used > 0 ? Infinity : 0);
+
+// A bar for the fullest dimension of each bin; of a resource that bins do not have, for each dimension.
+function picture(family) {
+  const each = family.by_bin ? family.sizes.slice(1).reduce((product, size) => product * size, 1) : 1;
+  const bars = [];
+  for (let first = 0; each && first < family.used.length; first += each) {
+    let full = first;
+    for (let dim = first; dim < first + each; dim += 1) {
+      if (share(family.used[dim], family.capacity[dim]) > share(family.used[full], family.capacity[full])) full = dim;
+    }
+    bars.push([family.used[full], family.capacity[full]]);
+  }
+  const shares = bars.map(([used, capacity]) => share(used, capacity));
+  const most = Math.max(1, ...shares.filter(Number.isFinite));
+  const percent = (part) => (part === Infinity ? "over" : `${(100 * part).toFixed(0)}\u00a0%`);
+  const range = `${percent(Math.min(...shares, Infinity))} to ${percent(Math.max(0, ...shares))} used`;
+  const summary = `${family.name}: ${count(bars.length)} ${family.by_bin ? "bins" : "dimensions"}, ${bars.length ? range : "nothing"}`;
+  const wide = Math.min(60, 640 / Math.max(1, Math.min(bars.length, MOST_BARS)));
+  const svg = make("svg", [], { viewBox: "0 0 648 98", role: "img", "aria-label": summary });
+  bars.slice(0, MOST_BARS).forEach(([used, capacity], bin) => {
+    const [x, tall, width] = [4 + bin * wide, (90 * Math.min(shares[bin], most)) / most, wide * 0.92];
+    const title = make("title", `${family.name}[${bin}]: ${amount(used)} of ${amount(capacity)}`);
+    const room = make("rect", [], { class: "room", x, y: 94 - 90 / most, width, height: 90 / most });
+    const bar = make("rect", [], { class: shares[bin] > 1 ? "used more" : "used", x, y: 94 - tall, width, height: tall });
+    svg.append(make("g", [title, room, bar]));
+  });
+  return make("figure", [make("figcaption", summary), svg]);
+}
+
+function answer(result) {
+  const ball = (number) => result.ball_names?.[number] ?? `${number}`;
+  const bin = (number) => (number === null ? "nowhere" : result.bin_names?.[number] ?? `${number}`);
+  const inside = Array.from({ length: result.bins }, () => []);
+  const left = [];
+  result.alloc.forEach((place, number) => (place === null ? left : inside[place]).push(ball(number)));
+  const goals = result.goals.map(({ aim, text, value, bound, gap }) =>
+    `${aim.toLowerCase()} ${text}: ${amount(value)} (${gap ? `bound ${amount(bound)}` : "no allocation is better"})`);
+  const lines = [...goals, ...result.notes].map((line) => make("p", line));
+  if (left.length) lines.push(make("p", `Not placed: ${left.join(", ")}`, { class: "wrong" }));
+  const heads = ["bin", "number"].map((text) => make("th", text, { scope: "col" }));
+  heads.push(make("th", "balls", { scope: "col", class: "text" }));
+  const rows = inside.slice(0, MOST_ROWS).map((balls, place) =>
+    make("tr", [make("th", bin(place), { scope: "row" }), make("td", count(balls.length)), make("td", balls.join(", "), { class: "text" })]));
+  const table = make("table", [make("thead", make("tr", heads)), make("tbody", rows)]);
+  const more = result.bins > MOST_ROWS ? [make("p", `The first ${count(MOST_ROWS)} bins; the JSON has all.`)] : [];
+  const scroll = make("div", table, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bins and their balls" });
+  return [...lines, ...(result.resources ?? []).map(picture), scroll, ...more];
+}
+
+// ---- the start: an example, solved ----------------------------------------------------------------------------------
 at("run").addEventListener("click", run);
 at("cancel").addEventListener("click", cancel);
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !at("run").disabled) {
-    event.preventDefault();
-    run();
-  }
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !at("run").disabled) run();
   if (event.key === "Escape") cancel();
 });
 at("example").addEventListener("change", (event) => {
-  if (!event.target.value) return;
-  text.value = examples[event.target.value];
-  text.scrollTop = 0;
-  changed();
+  at("text").value = examples[event.target.value];
 });
-let examples = {};
 (async () => {
-  text.value = sessionStorage.getItem("text") ?? "";
-  number();
-  const devices = await ask("GET", "/v1/devices");
-  at("devices").hidden = devices.length < 2;
-  at("device").append(...devices.map(({ device, name }) => make("option", name ? `${device}: ${name}` : device, { value: device })));
-  examples = await ask("GET", "/v1/examples");
-  at("example").append(...Object.keys(examples).map((name) => make("option", name, { value: name })));
-  if (!text.value) {
-    at("example").value = "vm-placement";
-    text.value = examples["vm-placement"];
+  try {
+    examples = await ask("GET", "/v1/examples");
+  } catch (error) {
+    say(error.message, "wrong");
+    return;
   }
-  changed();
+  at("example").append(...Object.keys(examples).map((name) => make("option", name, { value: name })));
+  at("example").value = "vm-placement";
+  at("text").value = examples["vm-placement"];
+  run();
 })();

@@ -68,15 +68,9 @@ class Server:
         self.url = said.split()[2]
         self.port = int(self.url.rpartition(":")[2])
 
-    def warm_again(self) -> None:
-        """The same, when checkers may have died."""
-        until = monotonic() + 60
-        while not self.ask("POST", "/v1/check", SMALL).json["ok"]:
-            assert monotonic() < until
-
     def warm(self) -> None:
         """Wait until workers start quickly: after a change of the solver its kernels are compiled first."""
-        assert self.ask("POST", "/v1/check", SMALL).json["ok"]
+        assert self.wait(self.submit(SMALL))["state"] == "done"
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Answered:
         """A request; bytes and text are sent as they are, all else as JSON."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from binwright.service.jobs import TRIES
+from binwright.service.store import TRIES
 from tests.support.service import SMALL, serving
 from tests.support.service_kills import History, kill_service
 

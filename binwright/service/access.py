@@ -1,0 +1,125 @@
+"""Who may ask the service: tokens, names of the host, pages of other sites, and how much a request may have."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from binwright.simcore.errors import UserError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+SHORTEST = 16
+"""Letters of a token."""
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+LOGIN = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
+
+
+def refusal(status: int, message: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
+    """Make an answer that says what is wrong."""
+    error = {"message": message, "remedy": remedy, "line": None, "column": None}
+    return JSONResponse({"error": error}, status, headers)
+
+
+def read_tokens(file: str | Path) -> frozenset[bytes]:
+    """Read a file's tokens, one in a line; returns their digests."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=file, remedy="Give a file with a token per line.") from None
+    rows = [(number, words) for number, line in enumerate(lines, 1) if (words := line.split())]
+    if not rows or min(len(words[0]) for _, words in rows) < SHORTEST:
+        remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
+        raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
+    for number, (_, *more) in rows:
+        if more:  # the token itself stays out of the message
+            remedy = "Give each token a line of its own, with nothing behind it."
+            raise UserError("stands behind a token", file=file, line=number, value=" ".join(more), remedy=remedy)
+    return frozenset(_digest(token) for _, (token,) in rows)
+
+
+class AccessMiddleware:
+    """ASGI: refuses, or passes on; the state has `owner`, the token's digest, or "" where no tokens are used."""
+
+    def __init__(self, app: Any, tokens: Collection[bytes], hosts: Collection[str], body: int) -> None:
+        self._app, self._tokens, self._hosts, self._body = app, tokens, hosts, body
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        scope.setdefault("state", {})["owner"] = ""
+        size = 0
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            await send(message)
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._body:
+                raise HTTPException(413, f"the request is too large: there can be {self._body:,} bytes")
+            return message
+
+        refused = self._refused(scope, headers)
+        await (refused(scope, receive, sealed) if refused else self._app(scope, bounded, sealed))
+
+    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
+        """Find the reason not to look at the request any further."""
+        if self._tokens:
+            digest = _digest(_token(headers.get("authorization", "")))
+            matches = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
+            if not any(matches):
+                return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", LOGIN)
+            scope["state"]["owner"] = digest.hex()
+        host = headers.get("host", "")
+        if self._hosts and _name(f"//{host}") not in self._hosts:  # a name that others point to this machine
+            return refusal(421, "not the name of this service")
+        origin = headers.get("origin", f"//{host}")
+        if scope["method"] != "GET" and urlsplit(origin).netloc != host:
+            return refusal(403, "another site's page may not ask")
+        return None
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _token(authorization: str) -> str:
+    """Take it from `Bearer TOKEN`, or from `Basic`, which browsers ask for: there it is the password."""
+    kind, _, value = authorization.partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2] if kind.lower() == "basic" else ""
+    except ValueError:
+        return ""
+
+
+def _name(address: str) -> str:
+    """Return the name without the port; "" for nonsense."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,167 @@
+"""Threads that take jobs: for each job a process that searches, and one that verifies, from a fork server."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from threading import Event, Thread
+from time import monotonic
+from typing import Any, TypeVar
+
+from binwright.agents.solver.backends.opencl_devices import Device
+from binwright.service.limits import Limits
+from binwright.service.store import Row, StorageError, Store, failure
+
+LOOK = 0.05
+"""Seconds between two looks at whether a job is to be cancelled."""
+LAST_WORD = 3.0
+"""Seconds that an interrupted search has to hand over its best."""
+AGAIN = 1.0
+"""Seconds until what the machine refused is tried again."""
+T = TypeVar("T")
+_context = multiprocessing.get_context("forkserver")
+
+
+def prepare() -> None:
+    """Start the process that forks workers. Numeric libraries must not start threads in it."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["BINWRIGHT_SERVER"] = str(os.getpid())
+    _context.set_forkserver_preload(["binwright.service.preload"])
+    forkserver.ensure_running()
+
+
+def _start(process: multiprocessing.context.ForkServerProcess) -> bool:
+    """Start a process; returns whether the machine had one for us."""
+    try:
+        process.start()
+    except (OSError, EOFError):
+        return False
+    return True
+
+
+class Runner:
+    """Does the jobs of a store, `workers` at a time."""
+
+    def __init__(self, store: Store, limits: Limits, workers: int, devices: Sequence[Device] = ()) -> None:
+        self._store, self._limits, self._devices = store, limits, devices
+        self._work, self._stopping = Event(), Event()
+        self.progress: dict[str, dict[str, Any]] = {}
+        """The best so far of jobs that run, by id."""
+        self.cancelled: set[str] = set()
+        """Jobs that run and are to end, by id."""
+        self._threads = [Thread(target=self._run, daemon=True) for _ in range(workers)]
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Note that there is a new job."""
+        self._work.set()
+
+    def stop(self) -> None:
+        """End all processes; what they did waits for the next server."""
+        self._stopping.set()
+        self._work.set()
+        for thread in self._threads:
+            thread.join(LAST_WORD)
+
+    def alive(self) -> int:
+        """Count the threads that take jobs."""
+        return sum(thread.is_alive() for thread in self._threads)
+
+    def _run(self) -> None:
+        """Take jobs, once there is a process that forks workers: a crash before is no try of a job."""
+        while not _start(_context.Process(target=int)) and not self._stopping.is_set():
+            self._stopping.wait(AGAIN)
+        while not self._stopping.is_set():
+            self._work.clear()
+            row = self._insist(self._store.take)
+            if row is None:
+                self._work.wait(AGAIN)
+                continue
+            try:
+                outcome = self._outcome(row)
+            except Exception:  # costs this job, not the thread
+                with suppress(OSError):  # the log may be on a full disk, too
+                    traceback.print_exc()
+                outcome = failure("the service failed", "This is our mistake; the server's log has the details.")
+            cancelled = row.id in self.cancelled
+            if outcome is None:
+                self._insist(partial(self._store.put_back, row.id))
+            elif cancelled or "result" in outcome:
+                state, result = "cancelled" if cancelled else "done", outcome.get("result")
+                self._insist(partial(self._store.finish, row.id, state, result and json.dumps(result)))
+            else:
+                error = json.dumps(outcome["error"])
+                self._insist(partial(self._store.finish, row.id, outcome["state"], error=error))
+            self.progress.pop(row.id, None)
+            self.cancelled.discard(row.id)
+
+    def _insist(self, do: Callable[[], T]) -> T | None:
+        """Do something with the jobs as soon as the disk lets us; None if the server stops before."""
+        while True:
+            try:
+                return do()
+            except StorageError:
+                if self._stopping.wait(AGAIN):
+                    return None
+
+    def _outcome(self, row: Row) -> dict[str, Any] | None:
+        """Search in one process, and verify in another what it says; None if the server stops."""
+        answer = self._ask(row, "null", json.loads(row.request)["time"] + self._limits.grace)
+        if answer is not None and "found" in answer:
+            return self._ask(row, json.dumps(answer["found"]), self._limits.grace)
+        return answer
+
+    def _ask(self, row: Row, found: str, seconds: float) -> dict[str, Any] | None:
+        """Have a process answer, and watch it; it is interrupted at its deadline, then killed."""
+        from binwright.service.worker import run
+
+        pipe, theirs = _context.Pipe(duplex=False)
+        searches = found == "null"
+        devices = self._devices if searches else ()
+        process = _context.Process(target=run, args=(theirs, row.request, found, self._limits, seconds, devices))
+        began = _start(process)
+        theirs.close()
+        if not began:
+            pipe.close()
+            self._stopping.wait(AGAIN)
+            return None
+        try:
+            deadline, interrupted = monotonic() + seconds, False
+            while not self._stopping.is_set():
+                late = monotonic() > deadline
+                if late and interrupted:
+                    return failure("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
+                if not interrupted and (late or (searches and row.id in self.cancelled)):
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid or 0, signal.SIGINT)
+                    interrupted, deadline = True, monotonic() + LAST_WORD
+                if not wait([pipe, process.sentinel], LOOK):
+                    continue
+                try:
+                    message: dict[str, Any] = json.loads(pipe.recv_bytes())
+                except (EOFError, OSError):
+                    process.join(1)
+                    too_long = process.exitcode == -signal.SIGXCPU
+                    why = "takes more CPU time than a job may have" if too_long else "the worker process died"
+                    return failure(why, "Make the problem smaller.")
+                if "progress" not in message:
+                    return message
+                self.progress[row.id] = message["progress"]
+            return None
+        finally:
+            process.kill()
+            process.join()
+            process.close()
+            pipe.close()

@@ -1,0 +1,208 @@
+"""Jobs on disk: order, tries, and a disk that is full, broken, damaged, or readable by all."""
+
+import errno
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binwright.cli import MISTAKE, main
+from binwright.service.limits import Limits, changed
+from binwright.service.models import Submission, key_of
+from binwright.service.store import TRIES, QueueFull, Row, StorageError, Store
+from binwright.simcore.errors import UserError
+from tests.support.failing_sqlite import failing_sqlite
+from tests.support.faults import failing
+from tests.support.properties import first
+
+NUMBERS = [errno.ENOSPC, errno.EIO, errno.EFBIG]
+
+
+def store_in(folder: Path, **limits: float) -> Store:
+    return Store(folder, changed(f"{name}={value}" for name, value in limits.items()))
+
+
+def taken(store: Store) -> Row:
+    """The next job, running."""
+    row = store.take()
+    assert row
+    return row
+
+
+def test_clients_with_nothing_running_come_first_then_the_oldest(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    for number, owner in enumerate(("busy", "busy", "other", "other", "third")):
+        store.add(owner, str(number), str(number))
+    rows = [taken(store) for _ in range(5)]
+    assert [row.request for row in rows] == ["0", "2", "4", "1", "3"]
+    assert store.take() is None
+    for row in rows:
+        store.put_back(row.id)
+    store.finish(taken(store).id, "done", "{}")
+    assert taken(store).request == "1"  # nobody else has any that runs
+    store.close()
+
+
+def test_the_queue_is_bounded_and_equal_submissions_are_one_job(tmp_path: Path) -> None:
+    store = store_in(tmp_path, queue=2)
+    names = [store.add("", key, "{}")[0].id for key in "ab"]
+    with pytest.raises(QueueFull):
+        store.add("", "c", "{}")
+    assert store.add("", "a", "{}")[1] is False
+    assert taken(store).id == names[0]
+    assert not store.cancel_queued(names[0])
+    assert store.cancel_queued(names[1])
+    assert store.take() is None
+    assert store.add("", "b", "{}")[1] is True  # the cancelled one is no answer
+    assert store.get("other", names[0]) is None
+    assert [row.id for row in store.newest("", 9)][1:] == names[::-1]
+    assert store.newest("other", 9) == []
+    store.close()
+
+
+def test_the_oldest_answers_are_dropped(tmp_path: Path) -> None:
+    store = store_in(tmp_path, keep=2)
+    names = []
+    for key in "abcd":
+        names.append(store.add("", key, "{}")[0].id)
+        store.finish(taken(store).id, "done", result="{}")
+    assert [store.get("", name) is not None for name in names] == [False, True, True, True]
+    store.close()
+
+
+def test_a_job_that_ran_at_every_crash_of_the_server_fails_after_three_attempts(tmp_path: Path) -> None:
+    for _ in range(TRIES):
+        store = store_in(tmp_path)
+        name = store.add("", "a", "{}")[0].id
+        assert taken(store).id == name
+        store.close()
+    store = store_in(tmp_path)
+    row = store.get("", name)
+    assert row
+    assert row.state == "failed"
+    assert "the server stopped while it ran (3 times)" in str(row.error)
+    store.close()
+
+
+def test_stopping_the_server_is_not_counted_as_an_attempt(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add("", "a", "{}")
+    for _ in range(2 * TRIES):
+        store.put_back(taken(store).id)
+    store.close()
+    store = store_in(tmp_path)
+    assert taken(store)
+    store.close()
+
+
+def test_the_key_of_a_job_depends_on_its_content_only() -> None:
+    given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
+    others: list[dict[str, Any]] = [{}, {"text": "y"}, {"tables": {"A": [1.0], "B": [2]}}, {"seed": 2}, {"time": 9}]
+    keys = [key_of(Submission(**given | other).canonical()) for other in others]
+    assert len(set(keys)) == len(others)
+    text = '{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}'
+    assert key_of(Submission.model_validate_json(text).canonical()) == keys[0]
+
+
+def test_the_title_is_the_first_line() -> None:
+    assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
+    assert Submission(text="x" * 300).title == "x" * 200
+    assert Submission(text=" ").title == ""
+
+
+def lived(store: Store, insist: Callable[..., Any]) -> list[str]:
+    """Accept three jobs, do the first, cancel the second; gives the accepted ones' ids."""
+    ids = [insist(store.add, "me", key, f'{{"{key}": "{"x" * 9000}"}}')[0].id for key in "abc"]
+    insist(store.finish, insist(store.take).id, "done", '{"alloc": []}')
+    assert insist(store.cancel_queued, ids[1])
+    return ids
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: errno.errorcode[number])
+def test_every_write_of_the_jobs_may_fail(tmp_path: Path, number: int) -> None:
+    refused = 0
+    for at in range(1000):
+        store = Store(tmp_path / str(at), Limits())
+
+        def insist(do: Callable[..., Any], *arguments: Any) -> Any:
+            nonlocal refused
+            try:
+                return do(*arguments)
+            except StorageError:
+                refused += 1
+                store.probe()  # noqa: B023
+                return do(*arguments)
+
+        with failing_sqlite(at, number) as seen:
+            ids = lived(store, insist)
+        for _ in range(2):
+            rows = [store.get("me", name) for name in ids]
+            assert [row and row.state for row in rows] == ["done", "cancelled", "queued"], at
+            assert store.counts() == {"queued": 1, "running": 0}
+            store.close()
+            store = Store(tmp_path / str(at), Limits())
+        store.close()
+        if len(seen) <= at:
+            break
+    assert at > 10
+    assert refused > 5
+
+
+@pytest.mark.parametrize("number", first(1, NUMBERS[:2]), ids=lambda number: errno.errorcode[number])
+def test_every_other_file_may_fail(tmp_path: Path, number: int) -> None:
+    for at in range(100):
+        data = tmp_path / f"data-{at}"
+        with failing(data, at, number) as faults:
+            message = ""
+            try:
+                Store(data, Limits()).close()
+            except UserError as error:
+                message = str(error)
+        assert ("cannot keep jobs here" in message) == (len(faults.seen) > at)
+        if len(faults.seen) <= at:
+            break
+        Store(data, Limits()).close()
+    assert at >= 3
+
+
+def damaged(file: Path, how: str) -> None:
+    """Leave jobs in a file, and harm it."""
+    store = Store(file.parent, Limits())
+    for number in range(50):
+        store.add("", str(number), "x" * 3000)
+    store.close()
+    content = bytearray(file.read_bytes())
+    if how == "nonsense":
+        content = bytearray(b"nonsense" * 1000)
+    elif how == "a page amid":
+        content[8 * 4096 : 12 * 4096] = b"\xa5" * 4 * 4096
+    elif how == "cut off":
+        del content[len(content) // 2 :]
+    elif how == "head":
+        content[:100] = bytes(100)
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["nonsense", "a page amid", "cut off", "head"])
+def test_damaged_jobs_are_one_message(tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged(tmp_path / "jobs.sqlite", how)
+    before = (tmp_path / "jobs.sqlite").read_bytes()
+    assert main(["serve", "--port", "0", "--data", str(tmp_path)]) == MISTAKE
+    message = capsys.readouterr().err
+    assert f"{tmp_path / 'jobs.sqlite'}: is damaged: " in message
+    assert "move it away" in message
+    assert (tmp_path / "jobs.sqlite").read_bytes() == before
+
+
+def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for _ in range(2):
+        store = Store(tmp_path, Limits())
+        store.add("", "a", "{}")
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("jobs.sqlite*")}
+        assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
+        store.close()
+        (tmp_path / "jobs.sqlite").chmod(0o644)  # as earlier versions left it
