@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from benchmarks.solver_jobs import GPUS, PER_RACK, Jobs
 from binwright.agents.solver import problem
 from binwright.agents.solver.local import portfolio
 from binwright.agents.solver.local.greedy import Greedy
@@ -23,6 +22,7 @@ from binwright.agents.solver.solving.first_answer import FirstAnswer
 from binwright.agents.solver.solving.searches import Searches
 from binwright.agents.solver.solving.shared_progress import Known
 from tests.support.properties import first, scaled
+from tests.support.solver_jobs import GPUS, PER_RACK, Jobs
 
 
 def tenants_of(given: Problem) -> Tenants:

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import binwright as bw
-from benchmarks.solver_forms import FORMS
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.cpu import compiled
@@ -26,6 +25,7 @@ from binwright.agents.solver.model.verify import faults
 from tests.reference.utilisation import evaluate
 from tests.support.forms import forms
 from tests.support.properties import scaled
+from tests.support.solver_forms import FORMS
 
 pytestmark = pytest.mark.long
 

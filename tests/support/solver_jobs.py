@@ -1,4 +1,4 @@
-"""Jobs whose workers share bandwidth, for `benchmarks.solver_quality --families jobs`, and a plain greedy for them.
+"""Jobs whose workers share bandwidth, and a plain greedy for them.
 
 GPU jobs of 1 to 24 workers lie below the links of servers and racks, of which m of a job's n workers need min(m, n - m)
 times their rate.

@@ -1,22 +1,63 @@
-"""`python -m benchmarks.solver_forms [FORM...] [--instances N] [--seconds S...]`: not capacities alone.
+"""Problems in which capacities are not all, drawn around an allocation that is known, with little more room."""
 
-Each instance is drawn around an allocation that is known, so that all balls can be placed; there is little more room.
-`published` is the search of Wrasse, `ours` the portfolio with local search, both on all cores. Prints, in Markdown, how
-many instances were solved in the time, and how long that took: the median and the longest.
-"""
-
-from __future__ import annotations
-
-import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-import binwright as bw
-from benchmarks.solver_families import Pods
-from benchmarks.solver_instance import cut, spread
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
+from binwright.simcore.types import Ints
+
+PODS = """
+BALLS len(APP)
+BINS len(ZONE)
+RESOURCES CPU[n in BINS] => HAS[n, 0], MEMORY[n in BINS] => HAS[n, 1]
+RESOURCES COPIES[a in len(MOST), z in 3] => MOST[a]
+procedure UTILFN(BALL, BIN, ALLOC)
+    if TAINTED[BIN] == 1 and TOLERATES[BALL] == 0 REJECT end
+    UTIL.CPU[BIN] += NEEDS[BALL, 0]
+    UTIL.MEMORY[BIN] += NEEDS[BALL, 1]
+    UTIL.COPIES[APP[BALL], ZONE[BIN]] += 1
+end"""
+
+
+def cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[Ints, Ints]:
+    """Cut what every bin [bins, d] has, but for the slack, into parts: int64 [balls, d], and the bin of each, mixed."""
+    shares = rng.dirichlet(np.full(each, 2.0), size=has.shape)  # [bins, d, each]
+    parts = np.floor(shares.transpose(0, 2, 1) * has[:, None, :] * (1 - slack)).astype(np.int64)
+    order = rng.permutation(len(has) * each)
+    return parts.reshape(-1, has.shape[1])[order], np.repeat(np.arange(len(has)), each)[order]
+
+
+def spread(rng: np.random.Generator, place: Ints) -> list[list[int]]:
+    """Split balls into sets of two to eight, each as evenly over places [balls] as may be."""
+    left = {int(one): np.flatnonzero(place == one).tolist() for one in np.unique(place)}
+    sets: list[list[int]] = []
+    while any(left.values()):
+        members: list[int] = []
+        fullest = sorted(left, key=lambda one: -len(left[one]))
+        for number in range(int(rng.integers(2, 9))):
+            members += left[fullest[number % len(fullest)]][-1:]
+            del left[fullest[number % len(fullest)]][-1:]
+        sets.append(members)
+    return sets
+
+
+def pods(seed: int, balls: int = 150, slack: float = 0.05) -> Problem:
+    """Draw applications spread over three zones, on nodes of two sizes, some of them tainted."""
+    rng, nodes = np.random.default_rng(seed), balls // 5
+    has = rng.choice([[16_000, 64_000], [32_000, 128_000]], size=nodes, p=[0.7, 0.3])
+    needs, home = cut(rng, has, 5, slack)
+    zone, app = np.arange(nodes) % 3, np.empty(len(home), np.int64)
+    apps = spread(rng, zone[home])
+    for number, members in enumerate(apps):
+        app[members] = number
+    most = np.array([np.bincount(zone[home[members]]).max() for members in apps])
+    tainted = rng.random(nodes) < 0.2
+    tolerates = tainted[home] | (rng.random(len(home)) < 0.1)
+    tables = {"HAS": has, "NEEDS": needs, "ZONE": zone, "APP": app, "MOST": most}
+    return problem(PODS, tables=tables | {"TAINTED": tainted.astype(int), "TOLERATES": tolerates.astype(int)})
+
 
 FOES = """
 BALLS len(NEEDS)
@@ -155,44 +196,9 @@ def tenants(seed: int, racks: int = 4, slack: float = 0.1) -> Problem:
 
 
 FORMS: dict[str, Callable[[int], Problem]] = {
-    "pods": lambda seed: Pods(150, seed).problem(),
+    "pods": pods,
     "foes": foes,
     "hours": hours,
     "links": links,
     "tenants": tenants,
 }
-SEARCHES = ("published", "ours")
-
-
-def rows(name: str, search: str, instances: Sequence[Problem], limits: Sequence[float]) -> Iterator[str]:
-    """Solve instances of a form within limits, the longer ones only where the shorter ones did not do."""
-    size = f"{instances[0].balls}, {instances[0].bins}"
-    bw.solve(instances[0], search=search, time=1.0)  # compiled
-    times: list[float | None] = [None] * len(instances)
-    for seconds in sorted(limits):
-        for number, form in enumerate(instances):
-            if times[number] is None:
-                answer = bw.solve(form, search=search, time=seconds)
-                times[number] = answer.seconds if answer.placed == form.balls else None
-        took = sorted(one for one in times if one is not None)
-        middle = f"{np.median(took):.3g} | {took[-1]:.3g}" if took else " | "
-        yield f"| {name} | {size} | {search} | {seconds:g} | {len(took)}/{len(times)} | {middle} |\n"
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print a table."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("forms", nargs="*", choices=[[], *FORMS], metavar="FORM", default=[])
-    asked.add_argument("--instances", type=int, help="by default 100 of pods and 10 of each other form")
-    asked.add_argument("--seconds", type=float, nargs="+", default=[1.0, 5.0])
-    given = asked.parse_args(argv)
-    for name in given.forms or FORMS:
-        instances = [FORMS[name](seed) for seed in range(given.instances or (100 if name == "pods" else 10))]
-        for search in SEARCHES:
-            limits = given.seconds if search == "ours" else [min(given.seconds)]
-            for row in rows(name, search, instances, limits):
-                print(row, end="", flush=True)
-
-
-if __name__ == "__main__":
-    main()
