@@ -1,9 +1,9 @@
-"""What publications claim: published.csv, a value a row; ours beside each; and the verdict on it."""
+"""What publications claim: published.csv and derived.csv, a value a row; ours beside each; and the verdict on it."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
@@ -57,9 +57,15 @@ def in_words(condition: str, stand_in: str = "") -> str:
 
 
 @cache
-def everything() -> tuple[Published, ...]:
-    """Read all published values, in the order of the file; one that is printed twice is there once."""
-    return tuple(dict.fromkeys(_read()))
+def everything(file: str = "published.csv") -> tuple[Published, ...]:
+    """Read all values of a file, in its order; one that is printed twice is there once."""
+    with files("binwright.reproduction").joinpath(file).open(encoding="utf-8") as text:
+        rows = [*csv.DictReader(text)]
+    found = []
+    for row in rows:
+        spread = row.pop("spread")
+        found.append(Published(printed=row.pop("value"), spread=float(spread) if spread else None, **row))
+    return tuple(dict.fromkeys(found))
 
 
 def published(publication: str) -> tuple[Published, ...]:
@@ -67,12 +73,9 @@ def published(publication: str) -> tuple[Published, ...]:
     return tuple(one for one in everything() if one.publication == publication)
 
 
-def _read() -> Iterator[Published]:
-    with files("binwright.reproduction").joinpath("published.csv").open(encoding="utf-8") as text:
-        for row in csv.DictReader(text):
-            spread = float(row["spread"]) if row["spread"] else None
-            where = (row["publication"], row["table"], row["condition"], row["agent"], row["metric"])
-            yield Published(*where, row["value"], spread)
+def derived(publication: str) -> tuple[Published, ...]:
+    """Select what follows from printed values, and can be compared where those cannot: a ratio, a difference."""
+    return tuple(one for one in everything("derived.csv") if one.publication == publication)
 
 
 class Value(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import yaml
 
-from binwright.reproduction import PUBLICATIONS, figures, measures
-from binwright.reproduction.claims import Better, Published, Value
+from binwright.reproduction import PUBLICATIONS, measures
+from binwright.reproduction.claims import Better, Published, Value, derived
 from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
@@ -81,7 +81,7 @@ class Experiment:
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
     derived: Sequence[Published] = ()
-    """Values that follow from the printed ones, and can be compared where those cannot."""
+    """Values of these tables that follow from the printed ones."""
     notes: Sequence[Note] = ()
     smallest: Sequence[str] = ()
     """Overrides for tests."""
@@ -140,7 +140,7 @@ def publication(name: str, weights: Path | None = None) -> Publication:
     loader = _Loader(files("binwright.reproduction").joinpath("publications", f"{stem}.yaml").read_text("utf-8"))
     loader.code = code
     given = loader.get_single_data()
-    experiments = tuple(_experiment(name, **each) for name, each in given.pop("experiments").items())
+    experiments = tuple(_experiment(name, each, **more) for each, more in given.pop("experiments").items())
     notes = [Note(**note) for note in given.pop("notes", ())]
     drawings = [Drawing(**drawing) for drawing in given.pop("figures", ())]
     found = Publication(name=name, experiments=experiments, notes=notes, figures=drawings, **given)
@@ -148,6 +148,7 @@ def publication(name: str, weights: Path | None = None) -> Publication:
 
 
 def _experiment(
+    publication: str,
     name: str,
     conditions: Mapping[str, Mapping[str, Any]] | None = None,
     each: Mapping[str, Any] | None = None,
@@ -161,11 +162,12 @@ def _experiment(
         agents = {**common.get("agents", {}), **asked.get("agents", {})}
         overrides = [*common.get("overrides", ()), *asked.get("overrides", ())]
         found[condition] = Condition(**{**common, **asked, "agents": agents, "overrides": overrides})
-    return Experiment(name=name, conditions=found, notes=[Note(**note) for note in notes], **given)
+    follow = [one for one in derived(publication) if one.table in given.get("tables", ())]
+    return Experiment(name=name, conditions=found, derived=follow, notes=[Note(**note) for note in notes], **given)
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads the file of a publication; a tag `!name` is a function of its module `code`, of measures or of figures.
+    """Reads the file of a publication; a tag `!name` is a function of its module `code`, or of measures.
 
     With a value behind the tag it is what the function returns for that; `of` are its arguments without names.
     """
@@ -175,9 +177,7 @@ class _Loader(yaml.SafeLoader):
 
 def _function(loader: _Loader, name: str, node: yaml.Node) -> Any:
     """Return the function that a tag names, or what it returns for the value behind the tag."""
-    found = {"matching": matching, **vars(measures), **vars(figures), **(vars(loader.code) if loader.code else {})}[
-        name
-    ]
+    found = {"matching": matching, **vars(measures), **(vars(loader.code) if loader.code else {})}[name]
     if isinstance(node, yaml.MappingNode):
         given = {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
         return found(*given.pop("of", ()), **given)

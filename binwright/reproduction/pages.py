@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
@@ -112,10 +112,35 @@ def page(
 
 def tables(publication: Publication, rows: Sequence[Row]) -> list[Drawing]:
     """Declare a figure for every table that has values beside ours."""
-    return [
-        Drawing("", _slug(name), _heading(publication, name), partial(_dots, table, _heading(publication, name)))
-        for name, table in _compared(rows).items()
-    ]
+    return [Dots("", _slug(name), _heading(publication, name), rows=table) for name, table in _compared(rows).items()]
+
+
+@dataclass(frozen=True)
+class Dots(Drawing):
+    """Declares the figure of a table: published as rings, ours as dots; metrics and conditions have panels."""
+
+    rows: Sequence[Row] = ()
+
+    def draw(self, given: Material) -> Figure:
+        """Draw it."""
+        from binwright.analysis.figures.dots import Dot, Panel, dots
+
+        names, common = _apart(self.rows)
+        panels = []
+        for (metric, column), those in _by(
+            zip(self.rows, names, strict=True), lambda pair: (pair[0].metric, pair[1])
+        ).items():
+            found = [
+                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
+                for one, _ in those
+            ]
+            panels.append(Panel(found, metric.replace("_", " "), _short(column)))
+        count = len(set(names))
+        columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
+        said = f"{self.title.replace(':', ',', 1)}: {len(misses(self.rows))} of {len(self.rows)} not reproduced"
+        whiskers = ", with 95 % intervals" if any(one.low is not None for one in self.rows) else ""
+        caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
+        return dots(panels, said, caption="; ".join(filter(None, (common, caption))), columns=columns)
 
 
 def listed(publication: Publication) -> str:
@@ -163,26 +188,6 @@ def _compared(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _slug(table: str) -> str:
     """Name the file of a table's dots."""
     return "-".join(["table", *table.replace(".", "-").replace(",", "").split()])
-
-
-def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
-    """Draw the values of a table: published as rings, ours as dots; metrics and conditions have panels."""
-    from binwright.analysis.figures.dots import Dot, Panel, dots
-
-    names, common = _apart(rows)
-    panels = []
-    for (metric, column), those in _by(zip(rows, names, strict=True), lambda pair: (pair[0].metric, pair[1])).items():
-        found = [
-            Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
-            for one, _ in those
-        ]
-        panels.append(Panel(found, metric.replace("_", " "), _short(column)))
-    count = len(set(names))
-    columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
-    said = f"{title.replace(':', ',', 1)}: {len(misses(rows))} of {len(rows)} not reproduced"
-    whiskers = ", with 95 % intervals" if any(one.low is not None for one in rows) else ""
-    caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
-    return dots(panels, said, caption="; ".join(filter(None, (common, caption))), columns=columns)
 
 
 def _heading(publication: Publication, name: str) -> str:

@@ -157,12 +157,10 @@ def row(
 def material(prepared: Sequence[Prepared]) -> Material:
     """Gather what the figures of a publication are drawn from."""
     runs: dict[tuple[str, str], Runs | str] = {}
-    values: dict[Key, Value | str] = {}
     for one in prepared:
         runs |= {(one.experiment.name, condition): _said(error) for condition, error in one.problems.items()}
         runs |= {(one.experiment.name, condition): found for condition, found in one.runs.items()}
-        values |= one.values
-    return Material(runs, values)
+    return runs
 
 
 def _planned(prepared: Prepared, condition: str) -> Batch:

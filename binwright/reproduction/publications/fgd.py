@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from binwright.fabric.fragmentation import CAUSES, USABLE
-from binwright.reproduction.claims import Value, keys_of, published
-from binwright.reproduction.figures import Material, intervals
+from binwright.reproduction.claims import Value, keys_of
 from binwright.reproduction.measures import Measure, Runs, averaged
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
-
-if TYPE_CHECKING:
-    from binwright.analysis.figures.draw import Figure
 
 
 def held(found: pl.DataFrame) -> Floats:
@@ -49,22 +44,3 @@ def when_arrived(of: Callable[[pl.DataFrame], Floats]) -> Measure:
 
 
 allocated, fragmented = when_arrived(held), when_arrived(in_fragments)
-
-
-def curves(given: Material, metric: str, title: str) -> Figure:
-    """Draw a metric over what has arrived, ours and the published values."""
-    from binwright.analysis.figures.lines import Line, Panel, lines
-
-    panels, measured = [], list[Value]()
-    for agent in given.of("inflated", "workload=default").labels:
-        ours, theirs = [], []
-        for one in published("fgd"):
-            if (one.agent, one.metric) == (agent, metric):
-                percent = float(keys_of(one.condition)["arrived"].rstrip("%"))
-                theirs.append((percent, one.value or 0.0, None, None))
-                if found := given.value(one.condition, agent, metric):
-                    measured.append(found)
-                    ours.append((percent, *found[:3]))
-        both = [Line("ours", ours), Line("published", theirs, published=True)]
-        panels.append(Panel(both, "% of GPUs asked for", title, agent))
-    return lines(panels, f"{title}, when so many have been asked for", caption=intervals(measured))

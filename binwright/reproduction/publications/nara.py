@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from binwright.reproduction.claims import Published, Value, keys_of, published
+from binwright.reproduction.claims import Value, keys_of, published
 from binwright.reproduction.experiment import Publication
-from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Measure, Runs, above, averaged
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.workloads.demands import DEMANDS
-
-if TYPE_CHECKING:
-    from binwright.analysis.figures.draw import Figure
 
 BASELINES = {"random": "random", "tetris": "{tetris: {near: ever, links: misplaced}}"}
 """Tetris as in the authors' program (docs/experiments/nara.md has it as described, too)."""
@@ -106,12 +102,6 @@ def tiers(runs: Runs, agent: str) -> Value:
     )
 
 
-def plainly() -> tuple[Published, ...]:
-    """Derive the plain meaning of what is called rack-local."""
-    rows = (one for one in published("nara") if one.metric == "rack-local requests")
-    return tuple(replace(one, metric="requests within one rack") for one in rows)
-
-
 def stand_ins(*notes: dict[str, str]) -> list[dict[str, str]]:
     """Add a note to these of every demand whose file is not here."""
     text = "The demand is a stand-in: whether the published one would come nearer is not known."
@@ -132,28 +122,5 @@ def weighed(found: Publication, weights: Path) -> Publication:
         theirs = {f"{one}{THEIRS}": f"{{nara: {{path: {json.dumps(str(files[of]))}}}}}" for one, of in trained.items()}
         conditions[condition] = replace(asked, agents={**asked.agents, **theirs})
     rows = [one for one in (*published("nara"), *experiment.derived) if is_learned(one.agent)]
-    derived = (*experiment.derived, *(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows))
-    return replace(found, experiments=(replace(experiment, conditions=conditions, derived=derived),), weighed=True)
-
-
-def network(given: Material, name: str) -> Figure:
-    """Draw a topology."""
-    from binwright.analysis.figures.network_map import draw
-    from binwright.fabric.topology import topology
-
-    return draw(topology(name))
-
-
-def demands(given: Material) -> Figure:
-    """Draw what requests ask for, of those that the runs draw from."""
-    from binwright.analysis.figures.densities import draw
-    from binwright.workloads.multiserver import MultiServerRequests
-
-    found = {}
-    for name, steps in HOLDING.items():
-        here = file_here(name)
-        kind = DEMANDS.load(name if here else STAND_INS[name])
-        options = {"split": "test"} if name in STAND_INS and here else {}
-        asked = MultiServerRequests(20_000, kind(**options), steps)
-        found[name if here else f"{name} (stand-in)"] = asked.draw(("cpu", "mem"), 0)
-    return draw(found, title="What requests ask for, 20,000 each, with the holding times of alpha")
+    follow = (*experiment.derived, *(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows))
+    return replace(found, experiments=(replace(experiment, conditions=conditions, derived=follow),), weighed=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -18,12 +17,6 @@ from binwright.simcore.types import Floats
 if TYPE_CHECKING:
     from binwright.agents.solver.packing.pack import Packed
     from binwright.workloads.offline import Machines
-
-
-def divided(metric: str, one: Published, by: Published, **kept: str) -> Published:
-    """Derive how many times as large one printed value is as another."""
-    ratio = f"{(one.value or 0.0) / (by.value or 0.0):.4g}"
-    return replace(one, metric=metric, printed=ratio, spread=None, **kept)
 
 
 def printed(table: str) -> dict[Key, Published]:
@@ -70,17 +63,6 @@ def lines(size: Size) -> Mapping[Key, Value | str]:
         text = files("binwright.agents").joinpath(SPECIFICATIONS[problem.removeprefix("problem=")]).read_text("utf-8")
         count = sum(not line.lstrip().startswith("#") for line in text.splitlines() if line.strip())
         found[problem, agent, metric] = Value(float(count), None, None, 1)
-    return found
-
-
-def packing_derived() -> list[Published]:
-    """Derive what can be compared of Tables 4 and 5: times beside another on one machine, and our own search."""
-    servers, times = printed("4"), printed("5")
-    found = []
-    for condition in (f"application={name}" for name in APPLICATIONS):
-        found.append(replace(servers[condition, "wrasse", "servers"], agent="solver"))
-        by = times[condition, "ffd-prod", MILLISECONDS]
-        found += [divided(TIMES, times[condition, agent, MILLISECONDS], by) for agent in ("wrasse", Z3)]
     return found
 
 
@@ -156,27 +138,6 @@ OVER_MEAN = ", times the mean"
 def beside(base: str) -> str:
     """Name the metric that says how many times longer than another agent one decides."""
     return f"{MEAN}, times those of {base}"
-
-
-def times_derived(table: str, base: str, single: str, placed: bool = False) -> list[Published]:
-    """Derive from a section what does not depend on the machine, and `placed_derived`."""
-    rows = {(agent, metric): one for (_, agent, metric), one in printed(table).items()}
-    own = rows["wrasse", MEAN]
-    times = divided(beside(base), own, rows[base, MEAN]), divided(f"{single}{OVER_MEAN}", rows["wrasse", single], own)
-    return [*(placed_derived() if placed else ()), *times]
-
-
-def placed_derived() -> Iterator[Published]:
-    """Derive by how many percent Wrasse placed more, and what our own conditions are held to."""
-    rows = printed("6")
-    placed = "virtual data centres placed"
-    beside = {"data=DS1": "data=DS1 with 5.1 Gbps", "data=DS2": "data=DS2 with 72 machines"}
-    for condition, ours in (pair for each in beside.items() for pair in ((each[0], each[0]), each)):
-        both = [replace(rows[condition, agent, placed], condition=ours) for agent in ("secondnet", "wrasse")]
-        if ours != condition:
-            yield from both
-        base, more = (one.value or 0.0 for one in both)
-        yield replace(both[1], metric=f"{placed}, % over secondnet", printed=f"{100 * (more / base - 1):.2f}")
 
 
 def of_times(read: Callable[[Floats], float], least: int = 0) -> Measure:
