@@ -25,7 +25,7 @@ LADDERS = {
         "common", "numa", "cvd_rl hindsight nara padrl sched_rl value_es",
     ),
     "agents.solver": (
-        "model", "language", "checker", "specification", "backends", "search", "local", "solving packing",
+        "model", "language", "specification", "backends", "search", "local", "solving packing",
         "online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),

@@ -3,8 +3,7 @@
 Each folder imports only those above it:
 
     model           the data of a problem, and what can be said of it without a search
-    language        from text to tree, constants and tables; UTILFN evaluated from its tree
-    checker         from the tree of UTILFN to a program, and what is proven about it
+    language        from text to tree, constants and tables; from UTILFN's tree to a program, and what is proven of it
     specification   from declarations to a problem; files, shipped examples, and Python
     backends        the published search on the general form: plain Python, processors, OpenCL
     search          searches on the dense form of vector problems

@@ -1,1 +1,1 @@
-"""Read the language of specifications: from text to tree, constants and tables; evaluate UTILFN from its tree."""
+"""Read the language of specifications: from text to tree, constants, tables and programs."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
 from binwright.agents.solver.language.tables import Table, quantity_of
+from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY, rule_of, zero
+from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE
 from binwright.simcore.errors import suggest
 
-INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
 STEP_LIMIT = 1_000_000
 """Nodes evaluated for the constants of one specification."""
 
@@ -187,11 +188,10 @@ class Interpreter:
         raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
 
     def _binary(self, node: s.Binary) -> Value:
-        op = node.op
-        if op in ("and", "or"):
+        if node.op in ("and", "or"):
             decided = self.truth(node.left)
-            return Value(BOOL, self.truth(node.right) if decided == (op == "and") else decided)
-        if op in ("==", "!="):
+            return Value(BOOL, self.truth(node.right) if decided == (node.op == "and") else decided)
+        if node.op in ("==", "!="):
             left, right = self.value(node.left), self.value(node.right)
             if (left.kind == BOOL) != (right.kind == BOOL):
                 raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
@@ -199,33 +199,16 @@ class Interpreter:
                 same = left.raw == right.raw
             else:  # NULL equals NULL and no number
                 same = is_null(left) == is_null(right) and micro(left) == micro(right)
-            return Value(BOOL, same == (op == "=="))
+            return Value(BOOL, same == (node.op == "=="))
         left, right = self.number(node.left), self.number(node.right)
-        if op in _ORDER:
-            return Value(BOOL, _ORDER[op](micro(left), micro(right)))
-        quantity = QUANTITY in (left.kind, right.kind)
-        if op in ("+", "-"):
-            a, b = (micro(left), micro(right)) if quantity else (left.raw, right.raw)
-            return Value(QUANTITY if quantity else INT, a + b if op == "+" else a - b)
-        if op == "*":
-            product = left.raw * right.raw
-            return Value(
-                QUANTITY if quantity else INT, product // MICRO if left.kind == right.kind == QUANTITY else product
-            )
-        if right.raw == 0:
-            raise SpecError("division by zero", "Make the divisor at least one, with max(1, ...) for one.", node.at)
-        if op == "/":
-            return Value(QUANTITY, micro(left) * MICRO // micro(right))
-        if quantity:
-            raise SpecError(f"{op} takes whole numbers", "Use / for quantities.", node.at)
-        return Value(INT, left.raw // right.raw if op == "//" else left.raw % right.raw)
+        how = rule_of(node.op, left.kind, right.kind, node.at)
+        if right.raw == 0 and how.operation in ("div", "mod", "qdiv"):
+            raise zero(node.at)
+        numbers = left.raw * how.left, right.raw * how.right
+        return Value(how.kind, OPERATIONS[how.operation](*(numbers[::-1] if how.swapped else numbers)))
 
     def _extreme(self, node: s.Extreme) -> Value:
-        values = [self.number(argument) for argument in node.arguments]
-        choose = min if node.op == "min" else max
-        if any(value.kind == QUANTITY for value in values):
-            return Value(QUANTITY, choose(map(micro, values)))
-        return Value(INT, choose(value.raw for value in values))
+        return extreme(node.op, [self.number(argument) for argument in node.arguments])
 
     def _choose(self, node: s.Choose) -> Value:
         return self.value(node.yes if self.truth(node.test) else node.no)
@@ -237,18 +220,20 @@ class Interpreter:
         if node.op in ("min", "max"):
             if not values:
                 raise SpecError(f"{node.op} of nothing", "Give it a range that is not empty.", node.at)
-            choose = min if node.op == "min" else max
-            if any(value.kind == QUANTITY for value in values):
-                return Value(QUANTITY, choose(map(micro, values)))
-            return Value(INT, choose(value.raw for value in values))
-        if any(value.kind == QUANTITY for value in values):
-            return Value(QUANTITY, sum(map(micro, values)))
-        return Value(INT, sum(value.raw for value in values))
+            return extreme(node.op, values)
+        return total(values)
 
 
-_ORDER: dict[str, Callable[[int, int], bool]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+def extreme(choice: str, values: Sequence[Value]) -> Value:
+    """Return the smallest ("min") or the largest ("max") of some numbers."""
+    choose = min if choice == "min" else max
+    if any(value.kind == QUANTITY for value in values):
+        return Value(QUANTITY, choose(map(micro, values)))
+    return Value(INT, choose(value.raw for value in values))
+
+
+def total(values: Sequence[Value]) -> Value:
+    """Add numbers up."""
+    if any(one.kind == QUANTITY for one in values):
+        return Value(QUANTITY, sum(map(micro, values)))
+    return Value(INT, sum(one.raw for one in values))

@@ -8,12 +8,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from binwright.agents.solver.checker.check import check, check_goals
 from binwright.agents.solver.language import declared, moves
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import INT, Value, is_null, micro
+from binwright.agents.solver.language.compile import check, check_goals
+from binwright.agents.solver.language.constants import Value, is_null, micro
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.language.values import INT
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Given

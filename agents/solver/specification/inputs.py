@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import INT, Interpreter, Value, micro
+from binwright.agents.solver.language.constants import Interpreter, Value, micro
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_names, from_rows
+from binwright.agents.solver.language.values import INT
 from binwright.agents.solver.model.program import MICRO
 
 COUNT_LIMIT = 1_000_000

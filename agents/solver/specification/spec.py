@@ -14,11 +14,12 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import INT, PLACE, QUANTITY, Interpreter, Value, micro
+from binwright.agents.solver.language.constants import Interpreter, Value, micro, total
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import LARGEST, Table, are_names, from_array
+from binwright.agents.solver.language.values import INT, PLACE, QUANTITY
 from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
 from binwright.agents.solver.model.program import MICRO, Family, Program
@@ -346,7 +347,7 @@ class Whole(Interpreter):
             largest: list[tuple[str, float]] = []
             if isinstance(node, s.Reduce) and node.op == "sum":
                 entries = [(at, self.number(node.body)) for at in self.each(node.axis)]
-                value = _total([one for _, one in entries])
+                value = total([one for _, one in entries])
                 most = nlargest(ENTRIES, (one for one in entries if one[1].raw), key=lambda one: abs(micro(one[1])))
                 of = called.axes([node.axis])[0]
                 largest = [(f"{node.axis.name} = {called.name(of, at)}", sign * _said(one)) for at, one in most]
@@ -354,7 +355,7 @@ class Whole(Interpreter):
                 value = self.number(node)
             values.append(Value(value.kind, sign * value.raw))
             parts.append(Part(text, sign * _said(value), tuple(largest)))
-        return Valued(_total(values).raw, tuple(parts))
+        return Valued(total(values).raw, tuple(parts))
 
     def _placed(self, node: s.Placed) -> Value:
         ball = self.whole(node.ball, "an index")
@@ -370,12 +371,6 @@ class Whole(Interpreter):
                 raise SpecError(f"index {index} leaves {family.name}", f"It goes from 0 to {size - 1}.", argument.at)
             dim = dim * size + index
         return Value(QUANTITY, self._utilisation[family.offset + dim])
-
-
-def _total(values: Sequence[Value]) -> Value:
-    if any(one.kind == QUANTITY for one in values):
-        return Value(QUANTITY, sum(map(micro, values)))
-    return Value(INT, sum(one.raw for one in values))
 
 
 def _said(value: Value) -> float:

@@ -14,9 +14,10 @@ import numpy as np
 
 from binwright.agents.solver.language import declared, moves
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import INT, Value, micro
+from binwright.agents.solver.language.constants import Value, micro
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
 from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.language.values import INT
 from binwright.agents.solver.model.program import MICRO, Family
 from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
 from binwright.simcore.errors import suggest

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from binwright.agents.solver.checker.code import Code
-from binwright.agents.solver.checker.values import Typed
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import INT, PLACE, Value
+from binwright.agents.solver.language.code import Code
+from binwright.agents.solver.language.constants import Value
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.language.values import INT, PLACE, Typed
 from binwright.agents.solver.model.program import BALL, BIN, NULL, Const, Family, Local
 from binwright.simcore.types import Ints
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from binwright.agents.solver.checker.code import op
-from binwright.agents.solver.checker.expressions import dimension, loop, number, truth, value
-from binwright.agents.solver.checker.scope import Scope, Unknown
-from binwright.agents.solver.checker.values import micro
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import QUANTITY, Value
+from binwright.agents.solver.language.code import op
+from binwright.agents.solver.language.constants import Value
 from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.language.expressions import dimension, loop, number, truth, value
 from binwright.agents.solver.language.moves import MOVES
+from binwright.agents.solver.language.scope import Scope, Unknown
 from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.language.values import QUANTITY, micro
 from binwright.agents.solver.model.objective import Goal, Objective
 from binwright.agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
 from binwright.simcore.errors import suggest

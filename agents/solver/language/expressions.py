@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.checker.code import op
-from binwright.agents.solver.checker.scope import Scope, Unknown
-from binwright.agents.solver.checker.values import (
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.code import op
+from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.scope import Scope, Unknown
+from binwright.agents.solver.language.tables import LARGEST, Table, quantity_of
+from binwright.agents.solver.language.values import (
+    BOOL,
+    INT,
+    PLACE,
+    QUANTITY,
     Typed,
     absolute,
     arithmetic,
@@ -23,11 +30,7 @@ from binwright.agents.solver.checker.values import (
     micro,
     negated,
     truth_of,
-)
-from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
-from binwright.agents.solver.language.errors import At, SpecError, indices_beside
-from binwright.agents.solver.language.tables import Table, quantity_of
+)  # fmt: skip
 from binwright.agents.solver.model.program import (
     MICRO,
     NULL,
@@ -255,6 +258,8 @@ def _binary(scope: Scope, node: s.Binary) -> Typed:
             raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
         return truth_of(equal(scope.code, left, right, node.op == "=="))
     left, right = number(scope, node.left), number(scope, node.right)
+    if node.op == "/" and any(abs(end) > LARGEST * MICRO for end in (micro(right).low, micro(right).high)):
+        raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", node.at)
     return arithmetic(scope.code, node.op, left, right, node.at)
 
 

@@ -1,1 +1,0 @@
-"""Check UTILFN: make a program from its tree, and note what is proven about it."""
