@@ -22,7 +22,7 @@ from binwright.analysis.measure.condition import Limit, outside_of
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.columns import Groups
-from binwright.analysis.results.combined import NOW, pooled, set_beside
+from binwright.analysis.results.combined import NOW, points_as_agents, pooled, set_beside
 from binwright.analysis.results.escaping import plain
 from binwright.analysis.results.folder import ResultsFolder, short_key, telling_keys
 from binwright.analysis.results.metric_choice import choose_metrics, metric_named
@@ -78,6 +78,8 @@ class Differences:
         if since is not None and baseline is not None:
             remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
             raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
+        several = [points_as_agents(one) for one in several] if len(several) == 1 and since is None else several
+        self.row_heading = several[0].row_heading if several else "agent"
         runs, self.keys, columns = pooled(several) if since is None else set_beside(several, since)
         self.headings = columns.headings
         self.shown_keys = telling_keys(runs, self.keys)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.metric import MONEY, Metric
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
@@ -18,10 +19,10 @@ METRICS = (
 )
 
 
-def site_table(results: ResultsFolder) -> tuple[list[str], list[list[str]]]:
-    """Return headings, and lines of texts: the point, the agent, the site, its share of the placed, and its bill."""
+def site_table(results: ResultsFolder) -> Sheet | None:
+    """Make a table with the point, the agent, the site, its share of the placed, and its bill; None without sites."""
     if "sites" not in results.done.columns:
-        return [], []
+        return None
     swept = telling_keys(results.runs, results.swept)
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
@@ -32,10 +33,13 @@ def site_table(results: ResultsFolder) -> tuple[list[str], list[list[str]]]:
     currency = next((one.unit for one in results.columns.metrics if one.name == "cost"), "")
     shown = [one.paid_in("" if currency == MONEY else currency) for one in METRICS]
     shown = [one for one in shown if any(values.get(one.name) for values in found.values())]
-    lines = [[*who, *(_written(one, values.get(one.name, [])) for one in shown)] for who, values in found.items()]
-    return [*map(results.heading, swept), "agent", "site", *(one.heading for one in shown)], lines
+    rows = [
+        [*map(Cell, who), *(_mean(one, values.get(one.name, [])) for one in shown)] for who, values in found.items()
+    ]
+    headings = [*map(results.heading, swept), "agent", "site", *(one.heading for one in shown)]
+    return Sheet(headings, rows, len(swept) + 2, "Sites: means and 95 % intervals over the runs") if rows else None
 
 
-def _written(metric: Metric, values: list[float]) -> str:
+def _mean(metric: Metric, values: list[float]) -> Cell:
     """Write the mean of some values with its interval."""
-    return metric.write(*mean_interval(np.array(values))) if values else "-"
+    return Cell(metric.write(*mean_interval(np.array(values)))) if values else Cell("-")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.analysis.compare.family import Bools, Family, in_words
-from binwright.analysis.compare.statistics import by_count, differences, mean_interval
-from binwright.analysis.compare.terminal import fitted, fitting
+from binwright.analysis.compare.sheet import Cell, Sheet
+from binwright.analysis.compare.statistics import FEWEST, by_count, differences, mean_interval
+from binwright.analysis.compare.terminal import fitting
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.combined import points_as_agents
 from binwright.analysis.results.folder import as_written, telling_keys
 from binwright.analysis.results.metric_choice import TOLERANCE
 from binwright.simcore.types import Floats
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from binwright.analysis.results.folder import ResultsFolder
 
 BEST, TIED = "*", "="
-CUT = "The interval of a share ends at 0 and at 100 %, whatever ± says."
-EXACT = "Nothing was drawn here: values are exact for these requests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,15 @@ class TableRow:
 class Table:
     """Shows agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
-    The metrics are by default those that vary, the headline metrics first; `same` says what does not, and which keys of
-    the sweep have no column, because they go with others. `heading` gives what people read in place of the name of an
-    agent or a key.
+    Of one agent and a sweep, the points are the rows. The metrics are by default those that vary, the headline metrics
+    first; `same` says what does not, and which keys of the sweep have no column, because they go with others. `heading`
+    gives what people read in place of the name of an agent or a key.
     """
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
+        results = points_as_agents(results)
         self.swept = telling_keys(results.runs, results.swept)
-        self.heading, self._added = results.heading, results.columns.added
+        self.heading, self._added, self._row = results.heading, results.columns.added, results.row_heading
         self._short = results.short
         done, groups = results.done, Groups(results.runs, self.swept)
         choice = results.choose()
@@ -89,39 +90,46 @@ class Table:
         families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
+        heads = groups.heads.rows()
         self.rows = [
-            TableRow(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
-            for number, (*point, agent, runs, failed) in enumerate(
-                zip(
-                    *groups.heads.to_dict(as_series=False).values(),
-                    groups.runs.tolist(),
-                    groups.failed.tolist(),
-                    strict=True,
-                )
+            TableRow(tuple(head[:-1]), head[-1], runs, failed, tuple(column[number] for column in columns))
+            for number, (head, runs, failed) in enumerate(
+                zip(heads, groups.runs.tolist(), groups.failed.tolist(), strict=True)
             )
         ]
-        self._several_seeds = any(row.runs - row.failed > 1 for row in self.rows)
-        self._seeds_matter = _vary(done, [*self.swept, "agent"], self.metrics)
 
     @property
     def headings(self) -> list[str]:
-        return [*map(self.heading, self.swept), "agent", "runs", *(metric.heading for metric in self.metrics)]
+        return [*map(self.heading, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
 
-    def texts(self, escape: Callable[[str], str] = str) -> list[list[str]]:
-        """Write the entries as they are shown, row by row; `escape` says how what users wrote is to stand there."""
+    @property
+    def sheet(self) -> Sheet:
+        """The table as texts."""
         metrics = [
-            metric.escaped(escape).comparable([entry.mean for row in self.rows if (entry := row.entries[number])])
+            metric.comparable([entry.mean for row in self.rows if (entry := row.entries[number])])
             for number, metric in enumerate(self.metrics)
         ]
-        return [
-            [
-                *(escape(as_written(value)) for value in row.point),
-                escape(self.heading(row.agent)),
-                f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
-                *("-" if one is None else one.write(m) for one, m in zip(row.entries, metrics, strict=True)),
-            ]
-            for row in self.rows
-        ]
+        rows = []
+        for row in self.rows:
+            done = row.runs - row.failed
+            cells = [Cell(as_written(value)) for value in row.point] + [Cell(self.heading(row.agent))]
+            cells.append(Cell(f"{done}/{row.runs}" if row.failed else str(row.runs), done, "wrong" * bool(row.failed)))
+            for metric, entry in zip(metrics, row.entries, strict=True):
+                style = "best" if entry and entry.mark == BEST else ""
+                cells.append(Cell(entry.write(metric), metric.plain(entry.mean), style) if entry else Cell("-"))
+            rows.append(cells)
+        words = len(self.swept) + 1
+        shown = [place for place, one in enumerate(self.metrics) if one.table == "harm"]
+        shown += [place for place, one in enumerate(self.metrics) if one.name in self._added]
+        foremost = [words + 1, *(words + 1 + place for place in shown)] if self.metrics else []
+        meanings = ["a key of the sweep"] * len(self.swept) + ["", "finished runs", *(one.meaning for one in metrics)]
+        headings = [*map(self._short, self.swept), *self.headings[len(self.swept) :]]
+        groups = [row.point for row in self.rows]
+        return Sheet(headings, rows, words, groups=groups, foremost=foremost, meanings=meanings)
+
+    def texts(self) -> list[list[str]]:
+        """Return the cells as they are shown, row by row."""
+        return self.sheet.texts
 
     @property
     def family(self) -> str:
@@ -130,49 +138,30 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """What the marks mean."""
-        return self._legend(range(len(self.metrics)))
-
-    def _legend(self, shown: Sequence[int]) -> str:
-        """Say what the marks mean that the metrics `shown` have."""
-        entries = [entry for row in self.rows for number in shown if (entry := row.entries[number])]
-        exact = [entry for entry in entries if entry.exact]
-        chance = [
+        """Say in a sentence what the values are, and what the marks mean."""
+        entries = [entry for row in self.rows for entry in row.entries if entry]
+        random = [
             entry
             for row in self.rows
-            for number in shown
-            if (entry := row.entries[number]) and not entry.exact and not self.metrics[number].timed
+            for metric, entry in zip(self.metrics, row.entries, strict=True)
+            if entry and not entry.exact and not metric.timed
         ]
-        notes = []
-        if exact and chance and not self._several_seeds:
-            notes.append(
-                "Some agents drew nothing: their values are exact, and other seeds give the same. What another seed "
-                "would give the others, this one does not tell."
-            )
-        elif exact:
-            which = "Values without ± are exact: nothing in them was drawn" if chance else EXACT
-            notes.append(f"{which}, and other seeds give the same.")
-        if self._several_seeds:
-            if chance or not exact:
-                notes.append("Mean ± half of the 95 % interval over the seeds.")
-                if any(self._is_cut(number) for number in shown):
-                    notes.append(CUT)
-            if chance and not exact and not self._seeds_matter:
-                notes.append("All of these seeds gave the same.")
-        elif not exact:
-            notes.append("One seed: no intervals and no tests.")
+        seeds = max((row.runs - row.failed for row in self.rows), default=0)
         marks = {entry.mark for entry in entries}
+        several = len({row.agent for row in self.rows}) > 1
+        if not random and any(entry.exact for entry in entries):
+            return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
+        said = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
+        said += ", exact without ±" * (seeds > 1 and any(entry.exact for entry in entries))
+        if seeds < FEWEST:
+            return f"{said}{f', not tested: {FEWEST} are needed' * several}."
         if TIED in marks:
-            why = f" (p > .05, {self.family})" if self.family else ": not tested"
-            notes.append(f"{BEST} best; {TIED} not significantly different from the best{why}.")
+            said += f"; {BEST} best, {TIED} not significantly different from it"
         elif BEST in marks:
-            tested = self.family and (chance or not exact)
-            told = f", significantly better than all others (p <= .05, {self.family})" if tested else ""
-            notes.append(f"{BEST} best{told}.")
-        if self._several_seeds and any(self._untold(number) for number in shown):
-            said = f" (p > .05, {self.family})" if self.family and marks <= {""} else ""
-            notes.append(f"No mark: no significant difference{said}.")
-        return " ".join(notes)
+            said += f"; {BEST} significantly better than all others"
+        elif several and any(metric.better != "neither" for metric in self.metrics):
+            said += "; no significant differences"
+        return f"{said}{f' (p .05, {self.family})' * bool(self.family and several)}."
 
     def _worst(self, number: int) -> str:
         """Say the largest mean of a metric that there is no room for."""
@@ -181,47 +170,17 @@ class Table:
         most, agent = max(means)
         return f"No room for {metric.heading}: up to {metric.exactly(most)} ({agent})."
 
-    def _is_cut(self, number: int) -> bool:
-        """Tell whether the interval of an entry that is not exact would go on where no mean of the metric can be."""
-        entries = [row.entries[number] for row in self.rows]
-        return any(is_cut(self.metrics[number], one.mean, one.half) for one in entries if one and not one.alone)
-
-    def _untold(self, number: int) -> bool:
-        """Tell whether a metric that is better one way has values of several agents at a point, and no mark there."""
-        if self.metrics[number].better == "neither":
-            return False
-        marks: dict[tuple[Any, ...], list[str]] = {}
-        for row in self.rows:
-            if entry := row.entries[number]:
-                marks.setdefault(row.point, []).append(entry.mark)
-        return any(len(found) > 1 and not any(found) for found in marks.values())
-
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
-        texts, first = self.texts(), len(self.swept) + 2
-        harm = [first + number for number, metric in enumerate(self.metrics) if metric.table == "harm"]
-        own = [first + number for number, metric in enumerate(self.metrics) if metric.name in self._added]
-        foremost = [first, *harm, *own] if self.metrics else []
-        headings = [*map(self._short, self.swept), *self.headings[len(self.swept) :]]
-        fit = fitting(headings, texts, width, first=first, foremost=foremost)
-        shown = [column - first for column in fit if column >= first]
-        untold = [self._worst(column - first) for column in harm if column not in fit]
-        return fitted(
-            headings,
-            texts,
-            width,
-            first=first,
-            groups=[row.point for row in self.rows],
-            styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
-            foremost=foremost,
-            caption=" ".join(filter(None, [self.same, *untold, self._legend(shown)])),
-        )
+        sheet = self.sheet
+        first = sheet.words + 1
+        fit = fitting(sheet.headings, sheet.texts, width, first=first, foremost=sheet.foremost)
+        harm = [number for number, metric in enumerate(self.metrics) if metric.table == "harm"]
+        hidden = [self._worst(number) for number in harm if first + number not in fit]
+        return sheet.terminal(width, caption=" ".join(filter(None, [self.same, *hidden, self.legend])))
 
     def __str__(self) -> str:
-        heads = [escaping.markdown(heading) for heading in self.headings]
-        lines = [heads, ["---"] * len(heads), *self.texts(escaping.markdown)]
-        notes = " ".join(filter(None, [escaping.markdown(self.same), self.legend]))
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{notes}\n"
+        return f"{self.sheet.markdown()}\n\n{escaping.markdown(f'{self.same} {self.legend}')}\n"
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -238,11 +197,6 @@ def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> 
         percent = " %" if heading != metric.heading else ""
         said.append(f"{heading} {metric.write(mean, half)}{percent}")
     return f"The same for all agents{' at all points' if points else ''}: {', '.join(said)}." if said else ""
-
-
-def is_cut(metric: Metric, mean: float, half: float) -> bool:
-    """Tell whether an interval would go on where no mean of the metric can be."""
-    return metric.ends(mean, half) != (mean - half, mean + half)
 
 
 def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
@@ -276,12 +230,3 @@ def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> t
     marked = there & (np.bincount(groups.point, there & told) > 0)[groups.point]
     first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
     return marked & first, marked & ~told & ~first
-
-
-def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
-    """Tell whether any metric that no clock measured depends on the seed."""
-    import polars as pl
-
-    names = [metric.name for metric in metrics if not metric.timed]
-    counts = done.group_by(groups).agg(pl.col(names).n_unique()).select(names)
-    return any((counts[name] > 1).any() for name in names)

@@ -41,47 +41,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
-// Every table as CSV: the numbers that rows are sorted by, and beside them what is shown where that says more.
-const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-const csv = (table) => {
-  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
-  const columns = [...table.tHead.rows[0].cells].flatMap((heading, column) => {
-    const name = heading.textContent.trim();
-    const shown = rows.map((row) => row.cells[column].textContent.trim());
-    const numbers = rows.map((row) => row.cells[column].dataset.v ?? "");
-    if (numbers.every((number) => number === "")) return [[name, ...shown]];
-    const more = shown.some((text, row) => text !== "-" && text.replaceAll(",", "") !== numbers[row]);
-    return more ? [[name, ...numbers], [`${name} (shown)`, ...shown]] : [[name, ...numbers]];
-  });
-  return columns[0].map((_, row) => columns.map((column) => quoted(column[row])).join(",") + "\n").join("");
-};
-for (const table of document.querySelectorAll("table.sortable")) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "plain";
-  button.textContent = "Download as CSV";
-  button.addEventListener("click", () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
-    link.download = `${document.title} ${table.id}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  });
-  table.closest(".scroll").after(button);
-}
-
-// A click on a figure, or Enter on the one in focus, makes it as wide as the window, and small again; Escape, too. One
-// that is wider than a telephone is scrolled with the arrow keys when it has the focus.
-for (const figure of document.querySelectorAll("figure:has(img)")) {
-  figure.tabIndex = 0;
-  const show = (large) => figure.classList.toggle("large", large);
-  figure.addEventListener("click", () => show());
-  figure.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") show();
-    else if (event.key === "Escape") show(false);
-  });
-}
-
 // What is cut at the right fades out, so that it shows that there is more to scroll to.
 for (const box of document.querySelectorAll(".scroll")) {
   const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
@@ -102,11 +61,3 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
     }
   });
 }
-
-// Paper cannot be unfolded: what is folded is printed open.
-addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details:not([open])")) [part.open, part.dataset.folded] = [true, ""];
-});
-addEventListener("afterprint", () => {
-  for (const part of document.querySelectorAll("details[data-folded]")) part.open = false;
-});

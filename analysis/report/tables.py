@@ -1,133 +1,23 @@
-"""Tables of the report: accessible HTML that its script sorts and filters."""
+"""Tables of the report: why requests were refused, and who beside whom."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from binwright.analysis.compare import render_text
-from binwright.analysis.compare.differences import Differences
-from binwright.analysis.compare.sites import site_table
-from binwright.analysis.compare.table import BEST, Table
-from binwright.analysis.measure.metric import Metric
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 
-FILTERED, TALL = 12, 16
-"""Tables of more rows than that get a box to filter them, and a height that they scroll in."""
 MOST_ROWS = 3000
 """Of comparisons in one page; the metrics after that are named with the command that shows them."""
 MOST_REASONS = 6
 """Reasons that have a column each."""
 REFUSED: tuple[str, ...] = ("refused_sizes", "refused_times", "refused_by")
 """Columns that tell of what how much was refused."""
-CLASSES = {BEST: "best", "better": "best", "worse": "wrong"}
-
-
-@dataclass(frozen=True, slots=True)
-class HtmlCell:
-    """Says what a cell shows, the number that it is sorted by, if it is one, and its class of report.css."""
-
-    text: str
-    value: float | None = None
-    style: str = ""
-
-
-def html(
-    name: str,
-    caption: str,
-    heads: Sequence[tuple[str, str]],
-    texts: int,
-    rows: Sequence[Sequence[HtmlCell]],
-    *,
-    sortable: bool = True,
-) -> str:
-    """Write a table called `name`.
-
-    Heads are (text, meaning); the first `texts` columns are words, and the last of these names the row.
-    """
-    tag, how = ("button", ' type="button"') if sortable else ("span", "")
-    first = "".join(
-        f'<th scope="col"{_class_of_head(number, texts)}><{tag}{how}{_title(meaning)}>{escape(text)}</{tag}></th>'
-        for number, (text, meaning) in enumerate(heads)
-    )
-    body = "\n".join(f"<tr>{''.join(_cells(row, texts))}</tr>" for row in rows)
-    kind = ' class="sortable"' if sortable else ""
-    tall = " tall" if len(rows) > TALL else ""
-    return (
-        f"{_filter(name) if sortable and len(rows) > FILTERED else ''}"
-        f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(caption)}">\n'
-        f'<table{kind} id="{name}">\n<caption>{escape(caption)}</caption>\n'
-        f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
-    )
-
-
-def _class_of_head(number: int, texts: int) -> str:
-    return ' class="text row"' if number == texts - 1 else " class=text" if number < texts else ""
-
-
-def _cells(row: Sequence[HtmlCell], texts: int) -> Iterator[str]:
-    for number, cell in enumerate(row):
-        style = f' class="{cell.style}"' if cell.style else ""
-        value = "" if cell.value is None else f' data-v="{cell.value:.6g}"'
-        if number == texts - 1:
-            yield f'<th scope="row"{style}>{escape(cell.text)}</th>'
-        elif number < texts:
-            yield f'<td class="text">{escape(cell.text)}</td>'
-        else:
-            yield f"<td{style}{value}>{escape(cell.text)}</td>"
-
-
-def _title(meaning: str) -> str:
-    return f' title="{escape(meaning)}"' if meaning else ""
-
-
-def _filter(name: str) -> str:
-    return (
-        f'<p class="filter" hidden><label for="{name}-filter">Only rows with</label>'
-        f'<input type="search" id="{name}-filter" autocomplete="off"><output id="{name}-count"></output></p>\n'
-    )
-
-
-def main_table(table: Table) -> str:
-    """Write the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
-    metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
-    heads = [
-        *((table.heading(key), "a key of the sweep") for key in table.swept),
-        ("agent", ""),
-        ("runs", "finished runs"),
-        *metrics,
-    ]
-    rows = []
-    for row, line in zip(table.rows, table.texts(), strict=True):
-        render_text = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
-        runs = HtmlCell(line[len(render_text)], row.runs - row.failed, "wrong" if row.failed else "")
-        numbers = [
-            HtmlCell("-") if cell is None else HtmlCell(text, _written(metric, cell.mean), CLASSES.get(cell.mark, ""))
-            for metric, cell, text in zip(table.metrics, row.entries, line[len(render_text) + 1 :], strict=True)
-        ]
-        rows.append([*render_text, runs, *numbers])
-    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
-
-
-def sites(results: ResultsFolder) -> str:
-    """Write what became of every site, where there are some."""
-    headings, lines = site_table(results)
-    if not lines:
-        return ""
-    words = headings.index("site") + 1
-    rows = [[HtmlCell(text) for text in line] for line in lines]
-    caption = "Sites: means and 95 % intervals over the runs"
-    return html("table-sites", caption, [(heading, "") for heading in headings], words, rows, sortable=False)
-
-
-def legend(table: Table) -> str:
-    """Write what the marks mean; the answer says already what p-values are corrected for."""
-    said = table.legend.replace(f", {table.family}", "") if table.family else table.legend
-    return f'<p class="soft">{escape(said)}</p>'
 
 
 def refusals(results: ResultsFolder) -> str:
@@ -142,18 +32,29 @@ def refusals(results: ResultsFolder) -> str:
     for which, runs in shares.items():
         means = [sum(run.get(reason, 0.0) for run in runs) / len(runs) for reason in named]
         others = sum(share for run in runs for reason, share in run.items() if reason not in named) / len(runs)
-        numbers = [*means, others] if len(total) > len(named) else means
-        rows.append(
-            [
-                *(HtmlCell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
-                *(HtmlCell(f"{one:.2f}", one) for one in numbers),
-            ]
-        )
-    heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
-    heads += [(f"{reason} %", "") for reason in named] + [("others %", "")] * (len(total) > len(named))
+        rows.append((which, [*means, others] if len(total) > len(named) else means))
+    heads = [f"{reason} %" for reason in named] + ["others %"] * (len(total) > len(named))
     caption = "Requests that were refused, in % of all, by reason; means over the runs"
     note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
-    return f'{html("table-refused", caption, heads, len(results.swept) + 1, rows)}\n<p class="soft">{note}</p>'
+    return f'{_shares(results, caption, heads, rows).html("table-refused")}\n<p class="soft">{note}</p>'
+
+
+def _shares(
+    results: ResultsFolder,
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[tuple[Any, ...], Sequence[float | None]]],
+) -> Sheet:
+    """Make a table of shares in percent, a row per point and agent."""
+    cells = [
+        [
+            *(Cell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
+            *(Cell("-") if one is None else Cell(f"{one:.2f}", one) for one in numbers),
+        ]
+        for which, numbers in rows
+    ]
+    words = len(results.swept) + 1
+    return Sheet([*map(results.heading, results.swept), "agent", *heads], cells, words, caption)
 
 
 def by_what(results: ResultsFolder) -> str:
@@ -180,14 +81,10 @@ def by_what(results: ResultsFolder) -> str:
         for group, found in groups.items():
             runs = 0 if column == "refused_by" else nothing[group]  # of these it is only noted that none was refused
             counted = (found.get(value, []) for value in named)
-            means = [sum(one) / (len(one) + runs) if one else None for one in counted]
-            render_text = (*group[:-1], results.heading(group[-1]))
-            cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
-            rows.append([*(HtmlCell(as_written(part)) for part in render_text), *cells])
-        heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
-        heads += [(value if in_order else f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
+            rows.append((group, [sum(one) / (len(one) + runs) if one else None for one in counted]))
+        heads = [value if in_order else f"{value or '-'} %" for value in named]
         caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
-        tables.append(html(f"table-refused-{number}", caption, heads, len(results.swept) + 1, rows))
+        tables.append(_shares(results, caption, heads, rows).html(f"table-refused-{number}"))
     note = "Who asks for more is refused more: <code>binwright why RESULTS</code> sets that apart."
     return "\n".join([*tables, f'<p class="soft">{note}</p>']) if tables else ""
 
@@ -204,57 +101,16 @@ def _told_apart(told: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[st
 
 def comparison_tables(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
-    comparison = Differences(results)
-    heads = [(text, MEANINGS.get(text, "")) for text in render_text.headings(comparison)]
-    texts = len(comparison.shown_keys) + 1
+    comparison = Comparison(results)
     parts: list[str] = []
     left, dropped = MOST_ROWS, []
-    for number, (metric, lines) in enumerate(render_text.blocks(comparison)):
-        if parts and len(lines) > left:
-            dropped.append(metric.name)
+    for number, sheet in enumerate(comparison.sheets):
+        if parts and len(sheet.rows) > left:
+            dropped.append(sheet.title.partition(",")[0])
             continue
-        left -= len(lines)
-        rows = [_compared(metric, texts, row, line) for row, line in lines]
-        name = render_text.title(metric)
-        table = html(
-            f"compare-{number}",
-            f"{metric.heading}: differences to {comparison.heading(comparison.baseline)}",
-            heads,
-            texts,
-            rows,
-        )
-        parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
-    notes = [render_text.legend(comparison)]
-    if dropped:
-        notes.append(f"Left out here to keep this file small, and shown by binwright compare: {', '.join(dropped)}.")
+        left -= len(sheet.rows)
+        table = sheet.html(f"compare-{number}")
+        parts.append(f"<details{' open' * (not parts)}><summary>{escape(sheet.title)}</summary>\n{table}\n</details>")
+    notes = [comparison.legend]
+    notes += [f"Left out to keep this file small; binwright compare shows {', '.join(dropped)}."] * bool(dropped)
     return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in notes)])
-
-
-MEANINGS = {
-    "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
-    "verdict": "better or worse than the baseline by the corrected p-values; = not significant; ? not "
-    "tested, with fewer than five seeds in common",
-    "%": "the difference in % of the baseline's mean",
-    "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm over all "
-    "pairs of agents at this point, whatever the baseline",
-    "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
-}
-
-
-def _written(metric: Metric, value: float) -> float:
-    """Return a value as its heading means it: shares are in percent there, and times in seconds."""
-    return 100 * value if metric.unit == "%" else value
-
-
-def _compared(metric: Metric, texts: int, row: dict[str, Any], line: list[str]) -> list[HtmlCell]:
-    columns = ("mean", "diff", "", "relative", "p", "n", "seeds_for_1pct")
-    values = [row.get(name) for name in columns]
-    values[:2] = [None if value is None else _written(metric, value) for value in values[:2]]
-    style = CLASSES.get(str(row["verdict"]), "")
-    return [
-        *(HtmlCell(text) for text in line[:texts]),
-        *(
-            HtmlCell(text, float(value) if isinstance(value, int | float) else None, style if name == "" else "")
-            for text, value, name in zip(line[texts:], values, columns, strict=True)
-        ),
-    ]

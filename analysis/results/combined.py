@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binwright.analysis.results.columns import Columns, merged
-from binwright.analysis.results.folder import ResultsFolder
+from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
 
@@ -95,6 +96,22 @@ def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> p
             file=several[-1].folder,
             remedy="Name folders that the same version of Binwright wrote.",
         ) from error
+
+
+def points_as_agents(results: ResultsFolder) -> ResultsFolder:
+    """Let the points of a sweep take the place of agents where there is one agent: then they are what is compared."""
+    keys = telling_keys(results.runs, results.swept)
+    if not keys or results.runs["agent"].n_unique() > 1 or results.runs.select(keys).n_unique() < 2:
+        return results
+    found, short = copy(results), [results.short(key) for key in keys]
+    names = []
+    for point in results.runs.select(keys).iter_rows():
+        words = list(map(as_written, point))
+        names.append(words[0] if len(keys) == 1 else ", ".join(map(" ".join, zip(short, words, strict=True))))
+    found.runs = results.runs.with_columns(pl.Series("agent", names))
+    found.columns = replace(results.columns, swept=())
+    found.row_heading = short[0] if len(keys) == 1 else "point"
+    return found
 
 
 class Together(ResultsFolder):

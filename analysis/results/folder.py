@@ -86,7 +86,12 @@ RESULTS = ("journal.jsonl", FILE)
 
 
 class ResultsFolder:
-    """Reads a results folder: `runs` has a row per run, `columns` says what is in it; details are read when needed."""
+    """Reads a results folder: `runs` has a row per run, `columns` says what is in it; details are read when needed.
+
+    `row_heading` is what a row of a table is.
+    """
+
+    row_heading = "agent"
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

@@ -56,9 +56,7 @@ def compare(asked: Namespace) -> int:
 
 def _broken(comparison: Comparison, limit: Limit) -> bool:
     """Say on stderr who is beyond a limit; tells whether somebody is."""
-    from binwright.analysis.compare.render_text import broken
-
-    lines = broken(comparison, limit)
+    lines = comparison.broken(limit)
     print(f"{limit.text}:{'' if lines else ' nowhere'}", *lines, sep="\n  ", file=sys.stderr)
     return bool(lines)
 

@@ -54,13 +54,8 @@ def run(asked: Namespace) -> int:
             out.rule(escape(batch.scenario.name))
         if len(results.done):
             out.print(results.table().rich(out.width))
-            headings, lines = site_table(results)
-            if lines:
-                words = headings.index("site") + 1
-                table = new_table(*headings[:words], *(f">{heading}" for heading in headings[words:]))
-                for line in lines:
-                    table.add_row(*map(escape, line))
-                out.print(table)
+            if sites := site_table(results):
+                out.print(sites.terminal(out.width))
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)

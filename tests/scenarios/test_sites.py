@@ -113,9 +113,10 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
         assert row["away"] == pytest.approx(float((at[placed & (group == "web")] == 0).mean()))
         far = np.where(group == "web", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
         assert row["latency"] == pytest.approx(float(np.nanmean(far[placed])))
-    headings, lines = site_table(results)
-    assert headings == ["agent", "site", "placed %", "energy", "carbon", "cost per month"]
-    assert [line[:2] for line in lines] == [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
+    assert (sheet := site_table(results))
+    assert sheet.headings == ["agent", "site", "placed %", "energy", "carbon", "cost per month"]
+    rows = [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
+    assert [line[:2] for line in sheet.texts] == rows
     assert results.figure("timeline", metrics=["carbon"]).axes
     served = results.runs.partition_by("seed", maintain_order=True)
     assert all(frame["postponed"].n_unique() == 1 for frame in served)  # all agents meet the same requests

@@ -120,7 +120,7 @@ def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
         one = only(found, agent)
         assert one["diff_low"] > 0.09
         assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not tested", None, None, None)
-    assert "Fewer than 5 paired seeds are not tested" in found.legend
+    assert "fewer than 5 paired seeds are not tested" in found.legend
     assert "Holm" not in found.legend
 
 
@@ -378,7 +378,7 @@ def small(tmp_path: Path) -> Comparison:
 def test_markdown(small: Comparison) -> None:
     lines = small.markdown().splitlines()
     assert lines[0] == "**accepted %, higher is better; differences in percentage points**"
-    assert lines[2] == "| a.b | agent | mean | difference | verdict | % | p | runs | seeds for 1 % |"
+    assert lines[2] == "| b | agent | mean | difference | verdict | % | p | runs | seeds for 1 % |"
     assert lines[4].startswith("| [1, 2] 50 % | base_1 | 53.0 ±2.0 | baseline |  |  |")
     assert lines[5].startswith(
         r"| [1, 2] 50 % | a\|b & c | 63.0 ±2.0 | +10.0 [+10.0, +10.0] | better | +18.9 | 0.047 | 7 |"

@@ -150,13 +150,13 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
     assert comparison.families == {"acceptance": 0}
     table = found.table()
     assert [line[2] for line in table.texts()] == ["87.12", "87.13 *", "87.12"]
-    assert "exact" in table.legend
-    assert said(found) == "high accepts most"
+    assert table.legend.startswith("Exact")
+    assert said(found).startswith("high accepts most")
 
 
 def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
     found = results(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
-    assert said(found) == "one and other accept most"
+    assert said(found) == "one and other accept most, 10 points above third"
     assert [line[2] for line in found.table().texts()] == ["90.00 *", "90.00 *", "80.00"]
     chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
     rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]
@@ -173,7 +173,7 @@ def test_over_points_both_win(tmp_path: Path) -> None:
     ]
     order = ["run", "agent", "seed", "key", *(name for name in rows[0] if name not in ("run", "agent", "seed", "key"))]
     found = results(tmp_path, [{name: one[name] for name in order} for one in rows])
-    assert said(found) == "one and other accept most at all 2 points"
+    assert said(found) == "one and other accept most at all 2 points, by 10 points"
 
 
 def test_times_have_chance_always(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> No
     assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
     assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
     assert found.families == {"acceptance": 1}
-    assert "Values without an interval are exact" in found.legend
+    assert "values without an interval are exact" in found.legend
     assert "Holm over" in found.legend
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 from scipy.stats import t as student
@@ -71,10 +71,10 @@ def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> Non
     found = accepted(tmp_path, {"a": [0.1, 0.9, 0.5], "b": [0.9, 0.1, 0.6]})
     assert marks(found, "acceptance") == ["", ""]
     assert marks(accepted(tmp_path, {"a": [0.5, 0.5], "b": [0.5, 0.5]}), "acceptance") == ["", ""]
-    assert "No mark: no significant difference." in found.legend
+    assert found.legend == "Mean ± half of the 95 % interval over 3 seeds, not tested: 5 are needed."
     alone = accepted(tmp_path, {"alone": [0.5, 0.6]})
     assert marks(alone, "acceptance") == [""]
-    assert "No mark" not in alone.legend
+    assert "not tested" not in alone.legend
 
 
 def test_less_is_better_where_it_is(tmp_path: Path) -> None:
@@ -193,6 +193,7 @@ def test_table_equals_one_computed_cell_by_cell(drawn: list[tuple[Any, ...]]) ->
         else failed(agent, seed, point={"key": point})
         for point, agent, seed, share, used, done in drawn
     ]
+    assume(len({agent for _, agent, *_ in drawn}) > 1 or len({point for point, *_ in drawn}) == 1)
     with TemporaryDirectory() as folder:
         found = table(Path(folder), runs)
     wanted = slow_rows(found, runs, ["key"])
@@ -409,3 +410,17 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
         whole = laid(said)
         assert "Wider terminals" not in whole
         assert "…" not in whole
+
+
+def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:
+    rows = [
+        row("a", seed, point={"delay": delay}, acceptance=0.5 + delay / 10 + seed / 100) | {"run": f"{delay}-{seed}"}
+        for delay in (1, 2, 3)
+        for seed in range(8)
+    ]
+    found = table(tmp_path, rows)
+    assert found.headings[:2] == ["delay", "runs"]
+    assert [line[0] for line in found.texts()] == ["1", "2", "3"]
+    assert marks(found, "acceptance") == ["", "", BEST]
+    frame = Results(tmp_path).compare(metrics="acceptance").frame
+    assert frame.select("agent", "verdict").rows() == [("1", "baseline"), ("2", "better"), ("3", "better")]

@@ -5,7 +5,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-import polars as pl
 import pytest
 
 import binwright as bw
@@ -41,7 +40,7 @@ def reported(scenario: dict[str, Any], folder: Path) -> Path:
     """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
         patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
-        patched.setattr("binwright.analysis.report.tables.FILTERED", 1)
+        patched.setattr("binwright.analysis.compare.sheet.FILTERED", 1)
         return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 
 
@@ -91,17 +90,12 @@ def test_tables_are_sorted_with_the_keyboard(opened: Browser) -> None:
 
 
 @pytest.mark.long
-def test_tables_are_downloaded_as_csv(opened: Browser, path: Path) -> None:
-    """The numbers of runs.parquet; what the boxes above the tables hide is left out."""
-    opened.run("URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }")
+def test_a_box_hides_the_rows_without_its_words(opened: Browser) -> None:
     focus(opened, "table-all-filter")
     opened.press(*"nulb")
-    opened.run("document.querySelector('#table .scroll + button').click()")
-    [row] = pl.read_csv(wait_for(opened, "return window.saved").encode()).to_dicts()
-    runs = bw.load(path.parent).done.filter(pl.col("agent") == "nulb")
-    assert (row["agent"], row["runs"]) == ("nulb", 2)
-    assert row["accepted %"] == pytest.approx(100 * sum(runs["acceptance"]) / 2, rel=1e-5)
-    assert row["accepted % (shown)"].startswith(f"{row['accepted %']:.0f}")
+    assert wait_for(opened, "return document.getElementById('table-all-count').textContent") == "1 of 2 rows"
+    shown = "return [...document.querySelectorAll('#table-all tbody tr')].filter((row) => !row.hidden).length"
+    assert opened.run(shown) == 1
     assert not opened.errors()
 
 

@@ -1,0 +1,148 @@
+"""A table of texts, and its four writers: for a terminal, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from binwright.analysis.compare.terminal import enough, fitted
+from binwright.analysis.results import escaping
+
+if TYPE_CHECKING:
+    import rich.table
+
+FILTERED, TALL = 12, 16
+"""HTML tables of more rows than that get a box to filter them, and a height that they scroll in."""
+STYLES = {"best": "bold green", "wrong": "red"}
+"""Classes of report.css, and what they look like in a terminal."""
+_NUMBER = re.compile(r"[-+<>]?\d[\d.,]*( ±[\d.,]+| \[[-+\d.,]+, [-+\d.,]+\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Holds what a cell shows, the number that it is sorted by, if it is one, and its style."""
+
+    text: str
+    value: float | None = None
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Holds a table: the first `words` columns are words, the last of these names the row.
+
+    Between rows of different `groups` is a gap. `foremost` are columns that a narrow terminal shows first, `meanings`
+    what the headings mean.
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    words: int
+    title: str = ""
+    groups: Sequence[object] = ()
+    foremost: Sequence[int] = ()
+    meanings: Sequence[str] = ()
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """What the cells show, row by row."""
+        return [[cell.text for cell in row] for row in self.rows]
+
+    def terminal(
+        self, width: int, *, caption: str = "", most: int | None = None, whole: int | None = None, otherwise: str = ""
+    ) -> rich.table.Table:
+        """Lay it out for a terminal of this width, `most` rows at most; see `fitted` for the others."""
+        left = len(self.rows) - (most or len(self.rows))
+        return fitted(
+            self.headings,
+            self.texts[:most],
+            width,
+            first=self.words + 1,
+            groups=self.groups or [None] * len(self.rows),
+            styles=[[STYLES.get(cell.style, "") for cell in row] for row in self.rows],
+            foremost=self.foremost,
+            title=self.title,
+            caption=f"{left:,} more rows: --format csv has all." if left > 0 else caption,
+            whole=whole,
+            otherwise=otherwise,
+        )
+
+    def markdown(self) -> str:
+        """Write it for Markdown, under its title."""
+        lines = [[*map(escaping.markdown, self.headings)], ["---"] * len(self.headings)]
+        lines += [[*map(escaping.markdown, line)] for line in self.texts]
+        title = f"**{escaping.markdown(self.title)}**\n\n" if self.title else ""
+        return title + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def html(self, name: str, *, is_sortable: bool = True) -> str:
+        """Write it for a page, as an element of this name, with its title as the caption."""
+        tag, how = ("button", ' type="button"') if is_sortable else ("span", "")
+        meanings = self.meanings or [""] * len(self.headings)
+        titles = [f' title="{escape(meaning)}"' if meaning else "" for meaning in meanings]
+        first = "".join(
+            f'<th scope="col"{self._class(number)}><{tag}{how}{title}>{escape(text)}</{tag}></th>'
+            for number, (text, title) in enumerate(zip(self.headings, titles, strict=True))
+        )
+        body = "\n".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
+        box = (
+            f'<p class="filter" hidden><label for="{name}-filter">Only rows with</label>'
+            f'<input type="search" id="{name}-filter" autocomplete="off"><output id="{name}-count"></output></p>\n'
+        )
+        kind, tall = ' class="sortable"' * is_sortable, " tall" * (len(self.rows) > TALL)
+        return (
+            f"{box if is_sortable and len(self.rows) > FILTERED else ''}"
+            f'<div class="scroll{tall}" tabindex="0" role="region" '
+            f'aria-label="{escape(self.title)}">\n'
+            f'<table{kind} id="{name}">\n<caption>{escape(self.title)}</caption>\n'
+            f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+        )
+
+    def _class(self, number: int) -> str:
+        return ' class="text row"' if number == self.words - 1 else " class=text" if number < self.words else ""
+
+    def _cells(self, row: Sequence[Cell]) -> Iterator[str]:
+        for number, cell in enumerate(row):
+            style = f' class="{cell.style}"' if cell.style else ""
+            value = "" if cell.value is None else f' data-v="{cell.value:.6g}"'
+            if number == self.words - 1:
+                yield f'<th scope="row"{style}>{escape(cell.text)}</th>'
+            elif number < self.words:
+                yield f'<td class="text">{escape(cell.text)}</td>'
+            else:
+                yield f"<td{style}{value}>{escape(cell.text)}</td>"
+
+
+def latex(sheets: Sequence[Sheet], note: str) -> str:
+    """Write sheets of the same headings as one `tabular`, a block each; needs booktabs, and textcomp as since 2020."""
+    lines = [r"% \usepackage{booktabs}", *(f"% {line}" for line in note.splitlines())]
+    for number, sheet in enumerate(sheets):
+        heads, words = sheet.headings, sheet.words
+        if not number:
+            lines += [rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(heads) - words)}}}", r"\toprule"]
+            lines += [_latex_row([*map(escaping.latex, heads)])]
+        title = rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{escaping.latex(sheet.title)}}}}} \\"
+        lines += [r"\midrule", *([title] if sheet.title else [])]
+        lines += [
+            _latex_row([*map(escaping.latex, line[:words]), *map(_latex_number, line[words:])]) for line in sheet.texts
+        ]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _latex_number(text: str) -> str:
+    """Set a cell of numbers as mathematics, for its minus signs; words and units behind them stay as they are."""
+    if not (found := _NUMBER.match(text)):
+        return {"-": "--", "=": "$=$"}.get(text, escaping.latex(text))
+    number = re.sub(r"(?<=\d),(?=\d)", "{,}", found[0]).replace(" ±", r" \pm ")
+    return f"${number}${escaping.latex_behind(text[found.end() :])}"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"
+
+
+def widest(sheets: Sequence[Sheet], most: int | None = None) -> int | None:
+    """Return a width in which a terminal shows all columns of all sheets."""
+    return enough((sheet.headings, sheet.texts[:most]) for sheet in sheets) if sheets else None
