@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
@@ -21,6 +21,7 @@ from binwright.scenarios.batch.attempt import Task, detail, shown
 from binwright.scenarios.batch.backends import opened
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.engines import Engine, check_engine, on_the_clock
 from binwright.scenarios.build.plan import Run, asked_of, plan
 from binwright.scenarios.build.requests import forget
@@ -178,18 +179,17 @@ class Batch:
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
+        build_costs(first.scenario, first.seed)
         world = build_world(first.scenario, cache_of(self.folder))
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
         with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here
             workload = draw(self.scenario, first, world)
-            with postponed():
-                start_agents(self.scenario, first, agents, world, workload)
-                if agents:
-                    start_movers(self.scenario, first, world, workload)
-            # And again, so that what they need is compiled once, and not by all workers side by side.
-            start_agents(self.scenario, first, agents, world, workload)
-            if agents:
-                start_movers(self.scenario, first, world, workload)
+            # Twice, so that what they need is then compiled once, and not by all workers side by side.
+            for compiling in (postponed(), nullcontext()):
+                with compiling:
+                    start_agents(self.scenario, first, agents, world, workload)
+                    if agents:
+                        start_movers(self.scenario, first, world, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

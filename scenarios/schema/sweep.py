@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import to_jsonable_python
 
 from binwright.simcore.fields import Model, wrong
 
@@ -14,20 +15,21 @@ FIXED = (
 )
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
-
+# YAML makes dates of what looks like some; they become text again, as tables and the names of folders have it.
+Values: TypeAlias = Annotated[tuple[Any, ...], Field(min_length=1), BeforeValidator(to_jsonable_python)]
 _SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
 
 
 class Sweep(Model):
     """Points: the scenario again for every combination of values, by dotted keys."""
 
-    product: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+    product: dict[str, Values] = Field(
         default_factory=dict,
         description="Every combination of these values.",
         examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
         json_schema_extra=_SWEPT,
     )
-    zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+    zip: dict[str, Values] = Field(
         default_factory=dict,
         description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
         examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],

@@ -128,6 +128,13 @@ def test_a_file_of_carbon_that_cannot_be_read_is_refused(
         check_scenario(scenario_from(data(costs)))
 
 
+def test_a_missing_file_of_costs_is_the_users_mistake_before_anything_runs(tmp_path: Path) -> None:
+    costs = {"servers": {"power": POWER}, "electricity": {"price": {"path": str(tmp_path / "missing.csv")}}}
+    with pytest.raises(UserError, match=r"costs\.electricity\.price\.path: there is no such file"):
+        bw.run(scenario_from(data(costs)), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_path: Path) -> None:
     path = tmp_path / "price.csv"
     path.write_text("at,MW,price\n2026-01-01 00:00,7,.3\n2026-01-01 00:30,8,-.1\n")

@@ -492,6 +492,20 @@ def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     assert never["size"].null_count() > 0, "where nobody has enough, that is an answer, too"
 
 
+def test_dates_that_are_swept_need_no_quotes(tmp_path: Path) -> None:
+    rows = "".join(f"2026-01-0{day} {hour:02},1,600\n" for day in (1, 2, 3) for hour in range(24))
+    (tmp_path / "t.csv").write_text(f"at,cpu,lives\n{rows}")
+    file = tmp_path / "dates.yaml"
+    file.write_text(
+        "cluster: {servers: 2, node: {cpu: 4}}\nagents: [first-fit]\n"
+        "workload: {trace: table, path: t.csv, columns: {arrival: at, cpu: cpu, lifetime: lives}, requests: 5}\n"
+        "sweep: {product: {workload.start: [2026-01-01, 2026-01-02 12:00:00]}}\n"
+    )
+    runs = bw.run(file, out=tmp_path / "runs", jobs=1).runs
+    assert runs["workload.start"].to_list() == ["2026-01-01", "2026-01-02T12:00:00"]
+    assert bw.size(file, out=tmp_path / "sizes", jobs=1).frame["size"].to_list() == [1, 1]
+
+
 def test_number_that_is_sized_cannot_be_swept(tmp_path: Path) -> None:
     swept = bw.scenario({**TINY, "sweep": {"product": {"cluster.servers": [1, 2]}}})
     with pytest.raises(UserError, match="sweep: the number that is looked for is swept"):
