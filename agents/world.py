@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import numpy as np
 
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
-from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
-from binwright.simcore.preemption import Preemption
-from binwright.simcore.queues import JobQueue, Queues
-from binwright.simcore.quotas import QuotaRules, Quotas
-from binwright.simcore.rng import stream
-from binwright.simcore.routing import Routing, Sites
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
     from binwright.simcore.run_options import Pacing
+
+
+Luck: TypeAlias = Callable[[str], np.random.Generator]
+"""Returns the random stream of a name."""
 
 
 class Requests(Protocol):
@@ -71,10 +71,11 @@ class World:
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
     servers, `ruled` names what says where requests may lie, `gangs` tells whether requests have several parts,
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
-    stay, and `asks_again` whether they are told something else of those that stay longer than was said. `moves` is the
-    key of a scenario that has requests moved, empty where none does, `sites(seed, workload)` says which sites there
-    are, if there are some, and `quotas` bound what tenants use. `queues` are those that requests wait in, if there are
-    several. `predicts` says whether predicted peaks decide what may be placed. Nothing here changes during a run.
+    stay, and `asks_again` whether they are told something else of those that stay longer than was said.
+
+    Of other features, `stepped` are those that machine code cannot run, by their keys, and why; `attach` has a
+    simulation of a seed keep them, `begin` does so once the warm start is over, and `suits` refuses an agent that does
+    not go with them. Nothing here changes during a run.
     """
 
     ledger: Callable[[int], Ledger]
@@ -93,11 +94,10 @@ class World:
     timed: bool = False
     hidden: bool = False
     asks_again: bool = False
-    moves: str = ""
-    sites: Callable[[int, Workload], Sites] | None = None
-    quotas: QuotaRules | None = None
-    queues: Sequence[JobQueue] = ()
-    predicts: bool = False
+    stepped: Sequence[tuple[str, str]] = ()
+    attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
+    begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
+    suits: Callable[[Agent], None] = lambda agent: None
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -128,24 +128,19 @@ class World:
         for key, there, problem in (
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
-            ("cluster.overcommit", self.predicts, "peaks are predicted while a run goes on"),
-            ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
-            (self.moves, self.moves, "requests that run are moved"),
-            ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
-            ("quotas", self.quotas, "requests wait for quotas"),
-            ("overflow.wait.queues", self.queues, "requests wait in several queues"),
-            ("sites", self.sites, "a router chooses the site of each request"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):
             if there:
                 return key, problem
+        if self.stepped:
+            return self.stepped[0]
         waits = self.overflow.together
         for key, there, problem in (
             ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
-            ("placement", self.ruled, "rules of placement hold for requests that wait together"),
+            ("placement", bool(self.ruled), "rules of placement hold for requests that wait together"),
             ("warm_start", warm is not None, "requests wait together after a warm start"),
             ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),
             ("agents", self._orders_in_python(agent), f"{type(agent).__name__} chooses among requests in Python"),
@@ -180,21 +175,8 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
-        if isinstance(ledger, PredictingLedger):
-            ledger.watch(simulation)
-        self.set_bounds(simulation, seed)
+        self.attach(simulation, seed)
         return simulation
-
-    def set_bounds(self, simulation: Simulation, seed: int) -> None:
-        """Have the simulation of a seed keep quotas, evict requests and route them, where that is wanted."""
-        if self.overflow.preempt:
-            Preemption(simulation, self.overflow.preempt)
-        if self.sites:
-            Routing(simulation, self.sites(seed, simulation.workload), stream(seed, "router"))
-        if self.quotas:
-            Quotas(simulation, self.quotas)
-        if self.queues:
-            Queues(simulation, self.queues)
 
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""

@@ -23,6 +23,7 @@ except ImportError as error:
 from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
 from binwright.agents.environments.numa_env import NumaEnv, NumaVector
 from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.features.costs.prices import hourly
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario
 
@@ -42,7 +43,7 @@ def fabric_vector(
 def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
     """Make `binwright/Numa-v0`: see `NumaEnv` for the options."""
     given = loaded(scenario, overrides)
-    return NumaEnv(build_learning(given), prices=given.hourly, **options)
+    return NumaEnv(build_learning(given), prices=hourly(given.prices, given.resources), **options)
 
 
 def numa_vector(
@@ -50,7 +51,7 @@ def numa_vector(
 ) -> NumaVector:
     """Make many `binwright/Numa-v0` that are stepped together."""
     given = loaded(scenario, overrides)
-    return NumaVector(build_learning(given), num_envs, prices=given.hourly, **options)
+    return NumaVector(build_learning(given), num_envs, prices=hourly(given.prices, given.resources), **options)
 
 
 gymnasium.register(

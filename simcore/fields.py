@@ -29,6 +29,8 @@ from binwright.simcore.json_schema import OTHERS, Schema, amounts, nullable, one
 from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
+Keys: TypeAlias = tuple[str | int, ...]
+"""Where something stands in a scenario, from the top on."""
 TIMES = ("arrival", "end", "lifetime")
 """What is a time among the columns of requests."""
 KINDS = {
@@ -111,6 +113,16 @@ def together(*checks: Callable[[], object]) -> None:
             found += findings(error)
     if found:
         raise ValidationError.from_exception_data("mistakes", found)
+
+
+def known_resources(names: Iterable[str], resources: tuple[str, ...], at: Keys, others: tuple[str, ...] = ()) -> None:
+    """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
+
+    def known(name: str) -> None:
+        if name not in resources:
+            raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
+
+    together(*(partial(known, name) for name in names))
 
 
 class Model(BaseModel):

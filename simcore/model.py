@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from binwright.simcore.faults import Kind
 from binwright.simcore.gangs import Gangs
-from binwright.simcore.moves import Moved, MoveRules
+from binwright.simcore.moves import Moved
 from binwright.simcore.types import Ints, Placement, Request, View, Workload
 
 if TYPE_CHECKING:
-    from binwright.simcore.rules import Eviction, PreemptionRules
+    from binwright.simcore.rules import Eviction
 
 
 class ResourceModel(Protocol):
@@ -69,9 +69,10 @@ class ResourceModel(Protocol):
 
 
 class Moves(Protocol):
-    """Moves requests that run, as `binwright.simcore.moving.Moving` does."""
+    """Moves requests that run."""
 
-    rules: MoveRules
+    spec: Any
+    resource: int
     log: list[Moved]
     plans: list[tuple[float, int, bool]]
     most: int
@@ -86,17 +87,16 @@ class Moves(Protocol):
 
 
 class Preempts(Protocol):
-    """Evicts requests that run, as `binwright.simcore.preemption.Preemption` does."""
+    """Evicts requests that run."""
 
-    rules: PreemptionRules
     log: list[Eviction]
 
     def makes_room(self, requests: Iterable[Request]) -> str: ...
-    def reclaims(self, rows: Sequence[int], by: int, rules: PreemptionRules) -> None: ...
+    def reclaims(self, rows: Sequence[int], by: int, spec: Any) -> None: ...
 
 
 class Routes(Protocol):
-    """Sends requests to sites, as `binwright.simcore.routing.Routing` does."""
+    """Sends requests to sites."""
 
     @property
     def reach(self) -> npt.NDArray[np.bool_]: ...
@@ -105,7 +105,7 @@ class Routes(Protocol):
 
 
 class KeepsQuotas(Protocol):
-    """Keeps requests within quotas, as `binwright.simcore.quotas.Quotas` does."""
+    """Keeps requests within quotas."""
 
     held: list[Request]
 
@@ -116,8 +116,9 @@ class KeepsQuotas(Protocol):
 
 
 class KeepsQueues(Protocol):
-    """Keeps requests in several queues, as `binwright.simcore.queues.Queues` does."""
+    """Keeps requests in several queues."""
 
+    def rows(self, name: str) -> npt.NDArray[np.bool_]: ...
     def priority(self, request: Request) -> int: ...
     def refusal(self, request: Request) -> str: ...
     def limit_reached(self, request: Request) -> str: ...

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import nan
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.types import Floats, Ints, Placement, Request, View, Workload
+from binwright.simcore.types import Floats, Ints, Placement, Request, View
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "load"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
@@ -73,40 +73,6 @@ class Mover:
         `request`, which found no place, they are to make room for it: nothing is moved unless it fits afterwards.
         """
         raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class MoveTrigger:
-    """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
-
-    With `on_drain` it is also asked when servers are to be emptied, about what is on them; and after every step of use
-    in which a node used a larger share of what it has than `on_load`, about one request of each such server. A plan
-    that takes it longer than `within` seconds is late.
-    """
-
-    mover: Mover
-    moves: int
-    every: float = inf
-    on_drain: bool = False
-    within: float = inf
-    on_load: float = inf
-
-
-@dataclass(frozen=True, slots=True)
-class MoveRules:
-    """Says how moves are made: how long one takes, and how many there may be.
-
-    A move takes `downtime` seconds and what the request holds of `resource`, a place among the resources, at `rate`
-    quanta a second; -1 is no resource. `at_once` are on the way at most, and `per_hour` begin within any hour; 0 is no
-    limit. `fixed` tells which rows of a workload may not be moved, bool [n].
-    """
-
-    rate: float = inf
-    resource: int = -1
-    downtime: float = 0.0
-    at_once: int = 0
-    per_hour: int = 0
-    fixed: Callable[[Workload], npt.NDArray[np.bool_]] | None = None
 
 
 @dataclass(slots=True)

@@ -399,7 +399,7 @@ class View:
     known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
     `meter` is the `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that
     they ask for. `closures` are announced: which server will be down, from when until when. `queues` are the
-    `simcore.queues.Queues` that requests wait in, `None` where there are none.
+    queues that requests wait in, `None` where there are none.
     """
 
     resources: tuple[str, ...]

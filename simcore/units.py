@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf, isfinite
@@ -146,3 +146,8 @@ def say(amounts: Iterable[int], resources: Iterable[str]) -> str:
 def quanta(units: float) -> int:
     """Round units to the nearest int64 number of quanta."""
     return round(units * QUANTUM)
+
+
+def by_place(amounts: Mapping[str, float], resources: Sequence[str]) -> dict[int, int]:
+    """Turn units of resources into quanta, by the places of these."""
+    return {resources.index(name): quanta(units) for name, units in amounts.items()}

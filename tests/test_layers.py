@@ -29,7 +29,7 @@ LADDERS = {
         "online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
-    "scenarios": ("schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),
+    "scenarios": ("features", "schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),
 }  # fmt: skip
 """Of a package its parts from the bottom. They import from below only; those of one string do not know one another."""
 ONLY_IN = {

@@ -28,7 +28,6 @@ from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import LedgerError, RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
-from binwright.simcore.queues import Queues
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import QUANTUM, Floats, Ints
@@ -182,7 +181,7 @@ class FinishedRun(Rows):
         samples: Mapping[str, Any],
         thought: int,
         *,
-        prices: Mapping[str, float],
+        prices: Mapping[str, float] = MappingProxyType({}),
         costs: Costs | None = None,
         bounded: bool = False,
         pays: Mapping[int, float] = MappingProxyType({}),
@@ -236,8 +235,8 @@ class FinishedRun(Rows):
         """
         if (label, value) not in self._classes:
             found, queues = self._again(self.first), self.simulation.queues
-            if label == "queue" and isinstance(queues, Queues):
-                found.only = np.array([n >= 0 and queues.queues[n].name == value for n in queues.of], np.bool_)
+            if label == "queue" and queues:
+                found.only = queues.rows(value)
             else:
                 found.only = words_of(self.simulation.workload, label, "metrics") == value
             self._classes[label, value] = found
@@ -329,7 +328,7 @@ class FinishedRun(Rows):
         price = self.costs.spec.moves
         if price is None or self.moving is None:
             return found
-        carried = self.demand[self.arrived, self.moving.rules.resource] if price.per_gb else np.zeros(1, np.int64)
+        carried = self.demand[self.arrived, self.moving.resource] if price.per_gb else np.zeros(1, np.int64)
         paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
         return replace(found, moves=paid)
 

@@ -169,17 +169,10 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
 
 def warn_of_scenario(scenario: Scenario, folder: Path) -> None:
     """Warn of keys without effect, of names that no request has, and of what is not modelled."""
-    from binwright.scenarios.run.check import (
-        unknown_names,
-        without_contention,
-        without_effect,
-        without_order,
-        without_requested,
-        without_requeue,
-    )
+    from binwright.scenarios.run.check import doubts_of, unknown_names, without_requested
 
-    for doubt in (without_contention, without_effect, without_order, without_requeue):
-        warn_of(doubt(scenario))
+    for doubt in doubts_of(scenario):
+        warn_of(doubt)
     warn_of(without_requested(scenario, folder))
     _warn_each(unknown_names(scenario, folder))
 

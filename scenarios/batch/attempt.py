@@ -1,7 +1,5 @@
 """One run, whatever happens to it: its row in the journal."""
 
-from __future__ import annotations
-
 import json
 import traceback
 from pathlib import Path

@@ -21,12 +21,11 @@ from binwright.scenarios.batch.attempt import Task, detail, shown
 from binwright.scenarios.batch.backends import opened
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.engines import Engine, check_engine, on_the_clock
 from binwright.scenarios.build.plan import Run, asked_of, plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
-from binwright.scenarios.build.world import build_world
+from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.run.check import draw, start_agents, start_movers
 from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.progress import OnProgress
@@ -179,7 +178,7 @@ class Batch:
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
-        build_costs(first.scenario, first.seed)
+        measured(first.scenario, first.seed)
         world = build_world(first.scenario, cache_of(self.folder))
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
         with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here

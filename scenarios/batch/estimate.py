@@ -1,7 +1,5 @@
 """How long batches will take, from runs that are done and a few that are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean

@@ -1,7 +1,5 @@
 """The journal of a folder of results: a line per run that was done, and what each is believed for."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

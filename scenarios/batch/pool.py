@@ -1,7 +1,5 @@
 """Runs in worker processes on this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

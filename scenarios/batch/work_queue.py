@@ -1,7 +1,5 @@
 """What is handed out next, in which portions, so that all hands stay busy to the end."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 

@@ -18,10 +18,10 @@ from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevi
 from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.scenarios.features.overcommit import predictor_of
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import routing
-from binwright.scenarios.schema.overcommit import predictor_of
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
 from binwright.scenarios.schema.workload import Trace

@@ -1,7 +1,5 @@
 """What code determines a run's results: ours as a whole, of others what a scenario names and all that it imports."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import sys

@@ -1,7 +1,5 @@
 """Which engine runs a scenario: the SimPy clock, or machine code where every part of it is compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, get_args
 

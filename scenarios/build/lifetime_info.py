@@ -1,7 +1,5 @@
 """What agents are told of how long the requests of a scenario stay."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,8 +10,8 @@ import numpy as np
 
 from binwright.agents.world import Requests
 from binwright.scenarios.build import user_workload
-from binwright.scenarios.build.altered import Altered
 from binwright.scenarios.build.trace import TraceRequests, content_of
+from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.schema.knowledge import OtherLifetimes, Predicted
 from binwright.scenarios.schema.multiserver import MultiServer
 from binwright.scenarios.schema.scenario import Scenario

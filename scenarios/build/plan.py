@@ -1,7 +1,5 @@
 """From a scenario to its runs: points of the sweep x agents x seeds, each named by content."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools
@@ -20,14 +18,14 @@ from binwright.scenarios.build.code import of
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.multiserver import MultiServer
-from binwright.scenarios.schema.registered import Registered
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.sweep import FIXED
 from binwright.scenarios.schema.workload import Trace
-from binwright.scenarios.schema.yaml_source import Keys, Place, Source, undotted
+from binwright.scenarios.schema.yaml_source import Place, Source, undotted
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Model
+from binwright.simcore.fields import Keys, Model
 from binwright.simcore.file_tracking import digest_of
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.workloads.traces.library import find_servers
 
@@ -66,11 +64,7 @@ class Run:
     asked: str
 
 
-def plan(
-    scenario: Scenario,
-    versions: Mapping[str, str] | None = None,
-    content: Content | None = None,
-) -> list[Run]:
+def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content: Content | None = None) -> list[Run]:
     """All runs of a scenario; what would be the same run twice is there once.
 
     Points vary slowest, then seeds, then agents: agents of one seed share a workload, and are compared in pairs.
@@ -151,8 +145,8 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
     data["metrics"] = sorted(([one.name, one.last, *([one.by] if one.by else [])] for one in scenario.metrics), key=str)
-    if scenario.costs:
-        del data["costs"]["currency"]
+    if costs := data.get("costs"):
+        del costs["currency"]
     if scenario.warm_start and scenario.warm_start.other:
         data["warm_start"]["with"]["label"] = ""
     if scenario.cluster.trace and content:

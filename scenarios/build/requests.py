@@ -1,7 +1,5 @@
 """The requests of a scenario, drawn by seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -10,10 +8,10 @@ from typing import Any, TypeAlias
 
 from binwright.agents.world import Requests
 from binwright.scenarios.build import user_workload
-from binwright.scenarios.build.altered import Altered, forget_altered
 from binwright.scenarios.build.lifetime_info import forget_predictors
 from binwright.scenarios.build.trace import TraceRequests, forget_traces
 from binwright.scenarios.build.user_workload import identity_of, is_drawn
+from binwright.scenarios.features.altered import Altered, forget_altered
 from binwright.scenarios.schema.kind import Changing, Roled
 from binwright.scenarios.schema.multiserver import MultiServer, Offline
 from binwright.scenarios.schema.scenario import Scenario
@@ -29,7 +27,6 @@ from binwright.workloads.holding import find_holding
 from binwright.workloads.lifetimes import pick
 from binwright.workloads.multiserver import MultiServerRequests
 from binwright.workloads.parts import WHOLE, in_gangs
-from binwright.workloads.priorities import prioritised
 from binwright.workloads.virtual import TenantRequests
 
 Total: TypeAlias = dict[str, float]
@@ -37,31 +34,10 @@ Total: TypeAlias = dict[str, float]
 
 
 def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | None) -> Requests:
-    """Make what draws a scenario's requests; `total()` is what its servers have, and `cache` keeps converted traces.
+    """Make what draws a scenario's requests, to which features add; `total()` is what its servers have.
 
-    The last requests are kept in memory, since every agent of a seed meets them.
+    The folder `cache` keeps converted traces, and memory the last requests, since every agent of a seed meets them.
     """
-    base, classes = _requests_of(scenario, total, cache), scenario.priorities
-    mixed = any(len(each.priority) > 1 for _, each in scenario.workload.placed)
-    needed = bool(classes) or scenario.goes_by_priority
-    how = partial(_with_priorities, classes, needed)
-    found = Altered(base, "priorities", repr((sorted(classes.items()), needed)), how, base.drawn or mixed)
-    use = scenario.use
-    if use is None:
-        return found
-
-    def used(base: Workload, seed: int) -> Workload:
-        return replace(base, use=use.draw(base, seed, cache))
-
-    return Altered(found, "use", repr(use), used, found.drawn or use.drawn)
-
-
-def _with_priorities(classes: dict[str, int], needed: bool, base: Workload, seed: int) -> Workload:
-    return prioritised(base, classes, seed, needed)
-
-
-def _requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | None) -> Requests:
-    """Make what draws them, without their priorities."""
     spec, resources = scenario.workload, scenario.resources
     if isinstance(spec, OwnWorkload):
         return _Drawn(lambda seed: _drawn_by_own(spec, resources, identity_of(spec), seed), is_drawn(spec))

@@ -1,7 +1,5 @@
 """Requests that a scenario takes from a trace."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

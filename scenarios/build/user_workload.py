@@ -1,7 +1,5 @@
 """Requests that a class of the user's own draws; what it does wrong is a message that says where."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from binwright.scenarios.build.code import of
-from binwright.scenarios.schema.registered import Registered
 from binwright.scenarios.schema.workload import OwnWorkload
 from binwright.simcore.errors import UserError, WorkloadError, place_of
 from binwright.simcore.file_tracking import is_ours
+from binwright.simcore.registered import Registered
 from binwright.simcore.types import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."

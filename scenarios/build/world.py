@@ -1,63 +1,60 @@
 """From a point of a scenario to the world of its runs: the one place where a scenario is interpreted."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
-from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from binwright.agents import AGENTS
 from binwright.agents.nested_agent import make, split_book
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
-from binwright.agents.world import WarmStart, World
-from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger
+from binwright.agents.world import Luck, WarmStart, World
+from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of
 from binwright.scenarios.build.lifetime_info import foreseen
 from binwright.scenarios.build.requests import requests_of
-from binwright.scenarios.build.sites import build_sites, postponed
+from binwright.scenarios.features import used
+from binwright.scenarios.features.feature import Point, last_word, way
 from binwright.scenarios.schema.agent import AgentSpec
-from binwright.scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
-from binwright.scenarios.schema.overflow import (
-    OtherOverflow,
-    Word,
-    after_room,
-    expand_of,
-    preempt_of,
-    queues_at,
-    room_of,
-    wait_of,
-)
-from binwright.scenarios.schema.queues import COUNTED
+from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.tenants import Tenants
 from binwright.scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from binwright.scenarios.schema.workload import Trace
-from binwright.simcore.errors import ScenarioError, UserError, suggest
-from binwright.simcore.faults import Faults, Kind
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.faults import Faults
+from binwright.simcore.fields import findings
 from binwright.simcore.options import check_options
-from binwright.simcore.queues import REQUESTS, JobQueue
-from binwright.simcore.quotas import Quota, QuotaRules
-from binwright.simcore.roles import where_of
-from binwright.simcore.rules import VICTIM_RULES, DisruptionBudget, Overflow, PreemptionRules
-from binwright.simcore.types import QUANTUM, Agent, Ints, Workload
-from binwright.workloads.changes import matching, words_of
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Agent
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
     warm = scenario.warm_start
-    _faults(scenario, 0)  # refuses domains that there are not
-    requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
+    own, requests = used(scenario), requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
+    for feature in own:
+        requests = feature.requests(scenario, requests, cache)
+    requests = foreseen(scenario, requests, cache)
+    for feature in own:
+        requests = feature.postpone(scenario, requests)
+
+    def faults(seed: int) -> list[Faults]:
+        return [each for feature in own for each in feature.faults(point_of(scenario, seed))]
+
+    faults(0)  # refuses domains that there are not
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=postponed(scenario, foreseen(scenario, requests, cache)),
+        requests=requests,
         overflow=_overflow(scenario),
         pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
-        faults=partial(_faults, scenario),
+        faults=faults,
         warm_start=_warm_start(warm) if warm else None,
         networked=scenario.cluster.network is not None,
         virtual=isinstance(scenario.workload, Tenants),
@@ -68,11 +65,10 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
-        quotas=_quotas(scenario),
-        queues=_queues(scenario),
-        sites=partial(build_sites, scenario) if scenario.sites else None,
-        predicts=bool(scenario.cluster.predicted),
-        moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
+        stepped=[(feature.at(scenario), feature.stepped) for feature in own if feature.stepped],
+        attach=partial(_attach, scenario),
+        begin=partial(_begin, scenario),
+        suits=partial(_suits, scenario),
     )
 
 
@@ -84,18 +80,13 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
     world = build_world(scenario)
     for key, there in (
         ("warm_start", world.warm_start and not warm),
-        ("cluster.failures", world.fails),
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
         ("workload.parts", world.gangs),
         ("cluster.devices", world.devices),
-        ("cluster.overcommit", world.predicts),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
-        (world.moves, world.moves),
-        ("quotas", world.quotas),
-        ("overflow.wait.queues", world.queues),
-        ("sites", world.sites),
+        *((key, True) for key, _ in world.stepped),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -131,10 +122,7 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             key="agents",
             remedy=f"Take an agent that answers one request after another, such as best-fit, or remove {hiding}.",
         )
-    if world.queues and type(agent).decide_line is not Agent.decide_line and not agent.keeps_queues:
-        remedy = "Take `in-line` with an order, or an agent that answers one request after another, such as best-fit."
-        problem = f"{type(agent).__name__} chooses among requests that wait, and knows no queues"
-        raise UserError(problem, key="agents", remedy=remedy)
+    world.suits(agent)
     alone = type(agent).decide_line is Agent.decide_line or agent.places_gangs
     if world.gangs and world.overflow.together and not alone:
         remedy = "Take an agent that answers one request after another, such as best-fit."
@@ -174,131 +162,50 @@ def _total(scenario: Scenario) -> dict[str, float]:
     return dict(zip(scenario.resources, total.tolist(), strict=True))
 
 
+def point_of(scenario: Scenario, seed: int) -> Point:
+    """Return a point with what features ask of its cluster."""
+    return Point(scenario, seed, partial(build_labels, scenario, seed), partial(kinds_of, scenario, seed))
+
+
+def measured(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """Collect what features say that runs of a seed are measured by: arguments of `FinishedRun`."""
+    known: dict[str, Any] = {}
+    for feature in used(scenario):
+        with _explained(scenario):
+            feature.measure(point_of(scenario, seed), known)
+    return known
+
+
+@contextmanager
+def _explained(scenario: Scenario) -> Iterator[None]:
+    """Say what is wrong in a scenario as other mistakes in it are said."""
+    try:
+        yield
+    except (PydanticCustomError, ValidationError) as error:
+        found = ValidationError.from_exception_data("mistakes", findings(error))
+        raise explain(found, Source(scenario.file, scenario.dump())) from None
+
+
+def _attach(scenario: Scenario, simulation: Simulation, seed: int) -> None:
+    for feature in used(scenario):
+        with _explained(scenario):
+            feature.attach(point_of(scenario, seed), simulation)
+
+
+def _begin(scenario: Scenario, simulation: Simulation, seed: int, luck: Luck) -> None:
+    for feature in used(scenario):
+        feature.begin(point_of(scenario, seed), simulation, luck)
+
+
+def _suits(scenario: Scenario, agent: Agent) -> None:
+    for feature in used(scenario):
+        feature.suits(scenario, agent)
+
+
 def _overflow(scenario: Scenario) -> Overflow:
     spec = scenario.overflow
-    preempt = _preemption(spec)
-    if expand := expand_of(spec):
-        return Overflow("expand", expand.by, expand.limit, expand.then, preempt=preempt)
-    if wait := wait_of(spec):
-        how = wait.together, wait.window, wait.one_by_one
-        return Overflow("wait", 0, 0, "stop", *how, preempt)
-    word = after_room(spec)
-    assert isinstance(word, str)
-    return Overflow(word, preempt=preempt)
-
-
-def _preemption(overflow: Word | OtherOverflow) -> PreemptionRules | None:
-    """Read who is evicted, and how."""
-    spec = preempt_of(overflow)
-    if spec is None:
-        return None
-    budgets = tuple(
-        DisruptionBudget(
-            partial(matching, of=dict(where_of(one.of)), key=f"overflow.preempt.budgets.{number}.of"), *one.most
-        )
-        for number, one in enumerate(spec.budgets)
-    )
-    rule = VICTIM_RULES.load(spec.victims)
-    return PreemptionRules(rule, spec.grace, spec.then == "requeue", spec.checkpoint or inf, budgets)
-
-
-def _quotas(scenario: Scenario) -> QuotaRules | None:
-    """Read what tenants may use."""
-    spec = scenario.quotas
-    if spec is None:
-        return None
-
-    def of(workload: Workload) -> Ints:
-        found = np.full(len(workload), -1, np.int64)
-        counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
-        for number, name in enumerate(spec.of):
-            found[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
-        return found
-
-    quanta = partial(_quanta, scenario)
-    quotas = tuple(
-        Quota(name, quanta(one.nominal), quanta(one.borrow), quanta(one.lend), one.cohort)
-        for name, one in spec.of.items()
-    )
-    evicted = PreemptionRules(checkpoint=spec.checkpoint or inf)
-    return QuotaRules(spec.by, of, quotas, spec.above == "wait", spec.reclaim, evicted)
-
-
-def _quanta(scenario: Scenario, units: Mapping[str, float]) -> dict[int, int]:
-    """Turn amounts by resource into quanta by its place; of `requests`, if they are said, into how many."""
-    found = {scenario.resources.index(name): round(each * QUANTUM) for name, each in units.items() if name != COUNTED}
-    return found | ({REQUESTS: int(units[COUNTED])} if COUNTED in units else {})
-
-
-def _queues(scenario: Scenario) -> list[JobQueue]:
-    """Read which queues there are, if there are several."""
-    wait = wait_of(scenario.overflow)
-    found = []
-    for name, one in (wait.queues if wait else {}).items():
-        at = ".".join(map(str, (*queues_at(scenario.overflow), name)))
-        found.append(
-            JobQueue(
-                name,
-                partial(matching, of=dict(where_of(one.of)), key=f"{at}.of"),
-                one.priority,
-                one.longest or inf,
-                _quanta(scenario, one.running),
-                {
-                    label: (partial(words_of, label=label, key=f"{at}.each"), _quanta(scenario, limits))
-                    for label, limits in one.each.items()
-                },
-            )
-        )
-    return found
-
-
-def _faults(scenario: Scenario, seed: int) -> list[Faults]:
-    """Make the failures of a seed, for every kind of part that fails."""
-    spec = scenario.cluster.failures
-    requeue = spec.on_failure == "requeue"
-    found = []
-    kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
-        ("server", spec),
-        ("link", spec.links),
-        ("switch", spec.switches),
-    )
-    for kind, failures in kinds:
-        if failures is None:
-            continue
-        scheduled = tuple(
-            (one.at, one.server if isinstance(one, Failure) else one.part, one.lasts) for one in failures.scheduled
-        )
-        if failures.mtbf is not None or scheduled:
-            told = [isinstance(one, Failure) and one.announced for one in failures.scheduled]
-            known = tuple(one for one, said in zip(scheduled, told, strict=True) if said)
-            chance = failures.mtbf or inf, failures.mttr or 0.0
-            found.append(Faults(*chance, scheduled, requeue, seed, kind, announced=known))
-    return [*found, *(_together(scenario, label, each, seed) for label, each in spec.domains.items())]
-
-
-def _together(scenario: Scenario, label: str, spec: DomainFailures, seed: int) -> Faults:
-    """Make the failures of the domains of a label; they are numbered as their first servers are."""
-    there = build_labels(scenario, seed)
-    names = list(dict.fromkeys(name for name in there.labels.get(label, np.array([])).tolist() if name))
-    if not names:
-        remedy = suggest(label, there.labels)
-        key = f"cluster.failures.domains.{label}"
-        raise ScenarioError("no server has this label", file=scenario.file, key=key, remedy=remedy)
-    scheduled = []
-    for number, one in enumerate(spec.scheduled):
-        if one.domain not in names:
-            key = f"cluster.failures.domains.{label}.scheduled.{number}.domain"
-            remedy = suggest(one.domain, names)
-            raise ScenarioError("there is no such domain", file=scenario.file, key=key, value=one.domain, remedy=remedy)
-        scheduled.append((one.at, names.index(one.domain), one.lasts))
-
-    def domains(servers: int) -> list[list[int]]:
-        values = there.grown(servers - there.servers).labels[label] if servers > there.servers else there.labels[label]
-        members: dict[str, list[int]] = {name: [] for name in names}
-        for server, name in enumerate(values.tolist()):
-            if name:
-                members.setdefault(name, []).append(server)
-        return list(members.values())
-
-    requeue = scenario.cluster.failures.on_failure == "requeue"
-    return Faults(spec.mtbf or inf, spec.mttr or 0.0, tuple(scheduled), requeue, seed, label=label, domains=domains)
+    if expand := way(spec, "expand"):
+        return Overflow("expand", expand.by, expand.limit, expand.then)
+    if wait := way(spec, "wait"):
+        return Overflow("wait", 0, 0, "stop", wait.together, wait.window, wait.one_by_one)
+    return Overflow(last_word(spec))

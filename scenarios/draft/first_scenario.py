@@ -1,7 +1,5 @@
 """A first scenario from five answers: whose requests, how many servers, of what size, what if they are full, agents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import exp
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scenarios as text that people go on with: short keys, units, and a comment where something was guessed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ The language of such a function already knows nothing but arithmetic (`agents.fo
 never ends, or fills the memory, from harming anybody, and can open nothing should that language have a hole.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -1,9 +1,8 @@
 """A scenario that is ready to be played again and again: its requests are drawn once per seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from traceback import extract_tb
 from typing import Any, Generic, TypeVar
 
@@ -13,10 +12,8 @@ from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import added_metric, built_in
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.samples import Sampler
-from binwright.scenarios.build.costs import build_costs
-from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.build.world import adapt_agent, build_world, measured
 from binwright.scenarios.run.execute import is_bounded, measured_from, prepare_run
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
@@ -117,7 +114,7 @@ class PreparedScenario:
         run = Run("", {}, scenario, scenario.agents[0], seed, "", "")
         compiled = not world.not_compiled(agent, warm)
         simulation, ledger, play_on = prepare_run(run, world, warm, compiled)
-        begin_moving(scenario, world, simulation, stream(seed, "movers"))
+        world.begin(simulation, seed, partial(stream, seed))
         first = measured_from(simulation)
         agent.start(simulation.view, stream(seed, "agent"))
         samples: dict[str, Any] = {}
@@ -128,9 +125,8 @@ class PreparedScenario:
             samples = sampler.columns()
         else:
             thought = play_on(simulation, agent, lambda: -1)
-        costs = build_costs(scenario, seed)
-        bounded = is_bounded(world)
-        return FinishedRun(simulation, first, samples, thought, prices=scenario.hourly, costs=costs, bounded=bounded)
+        known = measured(scenario, seed)
+        return FinishedRun(simulation, first, samples, thought, bounded=is_bounded(world), **known)
 
 
 def reason_of(error: BaseException) -> str:

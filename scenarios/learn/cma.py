@@ -3,8 +3,6 @@
 It looks at ranks only, so scores may be of any size and noisy; the mean of its distribution is its answer.
 """
 
-from __future__ import annotations
-
 from math import exp, log, sqrt
 
 import numpy as np

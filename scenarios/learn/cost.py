@@ -1,7 +1,5 @@
 """Estimates what a training costs, before it has begun: measured on its first iterations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path

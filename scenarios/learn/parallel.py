@@ -3,8 +3,6 @@
 Each comes to the same weights and the same log, but for times, as if they were trained one after the other.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

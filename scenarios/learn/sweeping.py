@@ -1,7 +1,5 @@
 """Trains an agent with all seeds and every combination of some settings: the `sweep` of a scenario's `train:`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """Training an agent in a scenario: every seed of its `train:`, in folders that a later call goes on from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +17,9 @@ from binwright.scenarios.schema.load import source_of, validate
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.sweep import FIXED
 from binwright.scenarios.schema.train import WHAT_TO_TRAIN, Train
-from binwright.scenarios.schema.yaml_source import CHOICES, Keys, Source, undotted
+from binwright.scenarios.schema.yaml_source import CHOICES, Source, undotted
 from binwright.simcore.errors import ScenarioError, UserError, WorkloadError
+from binwright.simcore.fields import Keys
 from binwright.simcore.files import clear, make_folder, writing
 from binwright.simcore.options import check_options
 

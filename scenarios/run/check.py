@@ -1,8 +1,7 @@
 """What the user must mend in a scenario, found out before anything of it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -11,26 +10,25 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.agents.world import World
 from binwright.analysis.measure.overlap import Overlap, overlap, worst
-from binwright.scenarios.build.costs import build_costs
-from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import KINDS
 from binwright.scenarios.build.trace import TraceRequests, kept
-from binwright.scenarios.build.world import adapt_agent, build_agent, build_world
+from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
+from binwright.scenarios.features import features
+from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.sandbox import STARTING, limited, printing
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.knowledge import OtherLifetimes
 from binwright.scenarios.schema.load import load_to_run
-from binwright.scenarios.schema.moves import MovesSpec
-from binwright.scenarios.schema.overflow import preempt_of, wait_of
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
-from binwright.scenarios.schema.yaml_source import Keys, dotted, undotted
+from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.compiling import awaited_by
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
+from binwright.simcore.fields import Keys
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
@@ -69,11 +67,9 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
         try:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
                 spec.start.at(scenario.seed + scenario.replications - 1)
-            build_costs(first.scenario, first.seed)
+            measured(first.scenario, first.seed)
             world = build_world(first.scenario, _cache(first.scenario, folder))
             workload = _workload(scenario, first, world)
-            if world.sites and workload is not None:
-                world.sites(first.seed, workload)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
                 start_movers(scenario, first, world, workload)
@@ -176,7 +172,6 @@ def unknown_names(scenario: Scenario, folder: Path | None = None) -> list[str]:
     unmet: dict[tuple[str, str, str], str] = {}
     for _, at_point in points(scenario)[:SEEDS]:
         names = [(dotted(at), label, name) for at, label, name in at_point.names_of_requests]
-        names += [("spot.of", "priority", name) for name in (at_point.spot.of if at_point.spot else ())]
         try:
             world = build_world(at_point, _cache(at_point, folder)) if names else None
             for seed in range(scenario.seed, scenario.seed + min(scenario.replications, WINDOWS)):
@@ -207,52 +202,15 @@ def _values(workload: Workload, label: str, classes: Mapping[str, int]) -> list[
     return sorted(names | set(map(str, numbers)) | set(workload.labels.get(PRIORITY, np.zeros(0, np.str_)).tolist()))
 
 
-def without_order(scenario: Scenario) -> str:
-    """Say which agents have no order to choose, because at no point of the sweep requests are offered together."""
-    if any(wait_of(at_point.overflow) for _, at_point in points(scenario)):
-        return ""
-    found = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
-    why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
-    return f"{' and '.join(found)} cannot change the order of requests: {why}." if found else ""
-
-
-def without_requeue(scenario: Scenario) -> str:
-    """Say that victims do not wait, where some point of the sweep requeues them and drops what fits nowhere."""
-    found = [preempt_of(at_point.overflow) for _, at_point in points(scenario)]
-    if not any(each and (each.then, each.otherwise) == ("requeue", "drop") for each in found):
-        return ""
-    what = (
-        "evicted requests that fit on no other server are dropped at once, since `overflow.preempt.otherwise` is drop"
-    )
-    return f"{what}. Write `otherwise: wait` to let them wait, or `then: drop`."
-
-
-def without_contention(scenario: Scenario) -> str:
-    """Say which resources are oversold although nothing says how much of them requests use."""
-    names = dict[str, None]()
-    for _, at_point in points(scenario):
-        if at_point.use is None:
-            cluster = at_point.cluster
-            names |= {name: None for name, how in cluster.overcommit.items() if not isinstance(how, float) or how > 1}
-            for group in cluster.groups or ():
-                names |= {name: None for name, ratio in group.overcommit.items() if ratio > 1}
-    if not names:
-        return ""
-    why = "without `workload.use`, how much requests use of what they request, contention is not modelled"
-    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} oversold, and that looks free: {why}."
-
-
-def without_effect(scenario: Scenario) -> str:
-    """Say which keys about moves change nothing, because at no point of the sweep anything is moved."""
-    if any(at_point.moves_some for _, at_point in points(scenario)):
-        return ""
-    said = (
-        ("moves", scenario.moves != MovesSpec.model_validate({})),
-        ("costs.moves", scenario.costs and scenario.costs.moves),
-    )
-    keys = [key for key, there in said if there]
-    why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
-    return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
+def doubts_of(scenario: Scenario) -> list[str]:
+    """Say what has no effect at any point of the sweep, or another one than it seems to have."""
+    every = [at_point for _, at_point in points(scenario)]
+    found = [doubt for feature in features() if (doubt := feature.doubt(every))]
+    unordered = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
+    if unordered and not any(way(at_point.overflow, "wait") for at_point in every):
+        why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
+        found.append(f"{' and '.join(unordered)} cannot change the order of requests: {why}.")
+    return found
 
 
 def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
@@ -328,10 +286,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         simulation = Simulation(workload, world.ledger(first.seed))
         view = simulation.view
         if len(workload):
-            world.set_bounds(simulation, first.seed)
+            world.attach(simulation, first.seed)
         for number, metric in enumerate(scenario.metrics):
             for label in metric.by if len(workload) else ():
-                if label != "queue" or not world.queues:
+                if label not in first.scenario.labels_of_features:
                     words_of(workload, label, f"metrics.{number}.by")
     except UserError as error:
         for one in error.each():
@@ -354,18 +312,16 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
 
 
 def start_movers(scenario: Scenario, first: Run, world: World, workload: Workload) -> None:
-    """Start the movers of `first`, a run of the scenario, as that would; a mistake says where in the scenario it is.
+    """Begin what features begin in `first`, a run of the scenario; a mistake says where in the scenario it is.
 
     Movers that fail by a mistake of their own are passed over, as agents are.
     """
-    if not world.moves:
-        return
     try:
         with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
             simulation = Simulation(workload, world.ledger(first.seed))
-            begin_moving(first.scenario, world, simulation, stream(first.seed, "movers"))
+            world.begin(simulation, first.seed, partial(stream, first.seed))
     except UserError as error:
-        locate(error, scenario._source, undotted(error.key or world.moves))
+        locate(error, scenario._source, undotted(error.key or ""))
         raise
     except (KeyboardInterrupt, GeneratorExit):
         raise

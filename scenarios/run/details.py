@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.analysis.measure.contention import over_time
-from binwright.analysis.measure.costs.bill import HourOfSite
 from binwright.analysis.measure.order import Order
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.network import NetworkLedger
+from binwright.scenarios.features.feature import Feature
 from binwright.simcore.engine import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_tables
 from binwright.simcore.memmap import blocks
-from binwright.simcore.moves import Moved, Outcome, Why
 from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from binwright.simcore.types import QUANTUM, Ints
 from binwright.simcore.units import measure_of
@@ -40,6 +39,29 @@ LASTING = False
 There are many, and to wait for each would take longer than short runs do. The journal has their digests: a run whose
 details a power cut has damaged is done again.
 """
+
+
+def write_details(
+    run: FinishedRun, record: Collection[str], features: Iterable[Feature], states: StateSampler | None, name: Path
+) -> None:
+    """Write the tables that a scenario asks for, each into a file of its own whose path begins with `name`."""
+    simulation, first, resources = run.simulation, run.first, run.resources
+    written: dict[str, Callable[[Path], None]] = {
+        "requests": lambda path: write_requests(path, simulation, first),
+        "samples": lambda path: _write_samples(path, simulation, run.samples),
+        "times": lambda path: _write_times(path, simulation, first),
+    }
+    if run.devices:
+        written["devices"] = partial(_write_devices, found=run.devices)
+    if states:
+        written["states"] = lambda path: _write(path, [states.frame()])
+    tables = {kind: table for feature in features for kind, table in feature.details.items()}
+    for kind in record:
+        path = name.with_name(f"{name.name}.{kind}.parquet")
+        if kind in tables:
+            _write(path, [tables[kind](run)], resources)
+        elif kind in written:
+            written[kind](path)
 
 
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
@@ -92,7 +114,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     _write(path, map(block, came), asked.resources)
 
 
-def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
+def _write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
     """Write a row per look at the cluster: servers, failures so far, requests waiting, and what is used.
 
     Of every resource the units that are used, free, stranded and installed; of link tiers those used and installed.
@@ -112,12 +134,7 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
     _write(path, [pl.DataFrame(columns)], simulation.view.resources)
 
 
-def write_states(path: Path, states: StateSampler) -> None:
-    """Write a row per look at the cluster: requests so far, and the use of every server and link."""
-    _write(path, [states.frame()])
-
-
-def write_times(path: Path, simulation: Simulation, first: int) -> None:
+def _write_times(path: Path, simulation: Simulation, first: int) -> None:
     """Write a row per decision, in order: its request, how long the agent took, and whether the request got a place."""
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
@@ -125,44 +142,7 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     _write(path, [frame.filter(pl.col("row") >= first)])
 
 
-def write_moves(path: Path, simulation: Simulation) -> None:
-    """Write a row per move that was begun, in order: whose, why, from where to where, when, and what became of it."""
-    assert simulation.moving
-    rules, log = simulation.moving.rules, simulation.moving.log
-    rows = [moved.row for moved in log]
-    asked = simulation.asked()
-
-    def column(kind: Any, each: Callable[[Moved], Any]) -> pl.Series:
-        return pl.Series([each(moved) for moved in log], dtype=kind)
-
-    columns = {
-        "row": column(pl.Int64, lambda moved: moved.row),
-        "id": asked.id[rows],
-        "why": column(pl.Enum(get_args(Why)), lambda moved: moved.why),
-        "begin": column(pl.Float64, lambda moved: moved.begin),
-        "end": column(pl.Float64, lambda moved: moved.end),
-        "from_server": column(pl.Int64, lambda moved: moved.source[0]),
-        "from_node": column(pl.Int64, lambda moved: moved.source[1]),
-        "to_server": column(pl.Int64, lambda moved: moved.target[0]),
-        "to_node": column(pl.Int64, lambda moved: moved.target[1]),
-        **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
-        "downtime": column(pl.Float64, lambda moved: rules.downtime if moved.outcome == "done" else 0.0),
-        "outcome": column(pl.Enum(get_args(Outcome)), lambda moved: moved.outcome),
-    }
-    _write(path, [pl.DataFrame(columns)], asked.resources)
-
-
-def write_sites(path: Path, hours: Sequence[HourOfSite]) -> None:
-    """Write a row per hour and site: what it drew, emitted and cost."""
-    _write(path, [pl.DataFrame(hours, schema=HourOfSite._fields, orient="row", infer_schema_length=None)])
-
-
-def write_use(path: Path, over: FinishedRun) -> None:
-    """Write a row per step of use: what was installed, allocated, wanted, used and missing."""
-    _write(path, [over_time(over)], over.resources)
-
-
-def write_devices(path: Path, found: DeviceHistory) -> None:
+def _write_devices(path: Path, found: DeviceHistory) -> None:
     """Write a row per decision, in order: devices asked for until then, held, free, and of these fragments by cause."""
     causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
     columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}

@@ -1,9 +1,7 @@
 """One run, from its plan to its row of figures."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,31 +11,20 @@ import numpy as np
 from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.program import DECISIONS, LOST, no_score
 from binwright.agents.learned.common.training_conditions import Learned, outside, regime_of
-from binwright.agents.world import WarmStart, World
+from binwright.agents.world import Luck, WarmStart, World
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.measure.metrics.features import sites_column, tenants_column
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
 from binwright.analysis.measure.states import StateSampler
 from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
-from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.details import (
-    write_devices,
-    write_moves,
-    write_requests,
-    write_samples,
-    write_sites,
-    write_states,
-    write_times,
-    write_use,
-)
+from binwright.scenarios.build.world import build_world, measured
+from binwright.scenarios.features import used
+from binwright.scenarios.run.details import write_details
 from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
@@ -67,15 +54,19 @@ def execute(
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
-    streams = [TrackedGenerator(stream(run.seed, name)) for name in ("warm-start", "agent", "movers")]
-    warming, luck, moving = streams
-    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, warming)
-    begin_moving(scenario, world, simulation, moving)
+    streams: list[TrackedGenerator] = []
+
+    def luck(name: str) -> TrackedGenerator:
+        streams.append(TrackedGenerator(stream(run.seed, name)))
+        return streams[-1]
+
+    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, luck)
+    world.begin(simulation, run.seed, luck)
     first = measured_from(simulation)
     if int(os.environ.get(WORKER, "0")) % 2:
         ledger.prepare()  # while another worker compiles the agent's rule
     with limited(max(scenario.decision_limit, STARTING)):
-        agent.start(simulation.view, luck)
+        agent.start(simulation.view, luck("agent"))
     if world.timed:
         simulation.times = []
     sampler = Sampler(simulation, ledger, first)
@@ -86,12 +77,9 @@ def execute(
         thought = play_on(simulation, agent, watchers)
     sampler.look()  # how it ended
     over = FinishedRun(
-        simulation, first, sampler.columns(), thought,
-        prices=scenario.hourly, costs=build_costs(scenario, run.seed), bounded=is_bounded(world),
-        pays=scenario.spot.shares(scenario.priorities) if scenario.spot else {},
-        contention_rule=scenario.cluster.contention,
-    )  # fmt: skip
-    _write_details(over, scenario.record, states, folder / "details" / run.name)
+        simulation, first, sampler.columns(), thought, bounded=is_bounded(world), **measured(scenario, run.seed)
+    )
+    write_details(over, scenario.record, used(scenario), states, folder / "details" / run.name)
     return {
         **_row(run, world, agent, ledger, over),
         "random": world.drawn or any(each.drawn for each in streams),
@@ -99,31 +87,6 @@ def execute(
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }
-
-
-def _write_details(over: FinishedRun, record: Collection[str], states: StateSampler | None, name: Path) -> None:
-    """Write the tables that the scenario asks for, each into a file of its own whose path begins with `name`."""
-    simulation, first = over.simulation, over.first
-
-    def file(what: str) -> Path:
-        return name.with_name(f"{name.name}.{what}.parquet")
-
-    if "requests" in record:
-        write_requests(file("requests"), simulation, first)
-    if "samples" in record:
-        write_samples(file("samples"), simulation, over.samples)
-    if simulation.times is not None:
-        write_times(file("times"), simulation, first)
-    if "devices" in record and over.devices:
-        write_devices(file("devices"), over.devices)
-    if "sites" in record:
-        write_sites(file("sites"), over.by_hour)
-    if "use" in record:
-        write_use(file("use"), over)
-    if "moves" in record:
-        write_moves(file("moves"), simulation)
-    if states:
-        write_states(file("states"), states)
 
 
 def _row(run: Run, world: World, agent: Agent, ledger: Ledger, over: FinishedRun) -> dict[str, Any]:
@@ -142,17 +105,16 @@ def _row(run: Run, world: World, agent: Agent, ledger: Ledger, over: FinishedRun
         **_too_late(scenario, simulation),
         **_growing(scenario, over),
         **refusals(simulation, over.first),
-        **tenants_column(over),
-        **sites_column(over),
+        **{name: said for feature in used(scenario) for name, said in feature.columns(over).items()},
     }
 
 
 def prepare_run(
-    run: Run, world: World, warm_agent: Agent | None, compiled: bool, luck: np.random.Generator | None = None
+    run: Run, world: World, warm_agent: Agent | None, compiled: bool, luck: Luck | None = None
 ) -> tuple[Simulation, Ledger, Player]:
     """Set up a run as its agent finds it, after the warm start; returns its ledger and how an agent plays it, too.
 
-    The agent of the warm start draws from `luck`, by default its stream.
+    Random streams are from `luck`, by default those of the run's seed.
     """
     ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
@@ -162,7 +124,7 @@ def prepare_run(
         progress = _Reached(simulation, ledger, world.warm_start)
         limit = run.scenario.decision_limit
         with limited(max(limit, STARTING)):
-            warm_agent.start(simulation.view, luck or stream(run.seed, "warm-start"))
+            warm_agent.start(simulation.view, (luck or partial(stream, run.seed))("warm-start"))
         with limited(limit, partial(_state, simulation)):
             play_on(simulation, warm_agent, progress)
         progress.check()

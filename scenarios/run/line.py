@@ -1,7 +1,5 @@
 """Explains a wait: which requests were ahead in the line, what they were promised, and which ones were passed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from binwright.agents.heuristics.in_line import InLine

@@ -1,7 +1,5 @@
 """A run under way: tells how far it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple, TypeAlias

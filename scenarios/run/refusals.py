@@ -1,7 +1,5 @@
 """Counts what a run refused: for which reasons, of which labels and sizes, and when."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator

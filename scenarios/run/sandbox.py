@@ -1,7 +1,5 @@
 """What keeps an agent from taking a batch with it: a limit to what it thinks, and a place for what it prints."""
 
-from __future__ import annotations
-
 import io
 import signal
 import sys

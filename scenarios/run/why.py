@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +14,9 @@ from binwright.analysis.measure.metric import duration
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.build.engines import agents_of, is_compiled
-from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
+from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import measured_from, prepare_run
 from binwright.scenarios.run.line import Line
 from binwright.scenarios.run.refusals import over_time, room_for_parts
@@ -24,8 +25,6 @@ from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
-from binwright.simcore.queues import Queues
-from binwright.simcore.quotas import Quotas
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
@@ -76,7 +75,7 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
-    begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
+    world.begin(simulation, run.seed, partial(stream, run.seed))
     agent.start(simulation.view, stream(run.seed, "agent"))
     return replace(_Asked(simulation, ledger, row).why(agent), origin=_origin(run, simulation.workload))
 
@@ -197,7 +196,7 @@ def _played(run: Run, world: World) -> tuple[int, Simulation]:
     agent, warm = agents_of(run, world)
     simulation, _, play_on = prepare_run(run, world, warm, is_compiled("auto", run, world, agent, warm))
     first = measured_from(simulation)
-    begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
+    world.begin(simulation, run.seed, partial(stream, run.seed))
     agent.start(simulation.view, stream(run.seed, "agent"))
     play_on(simulation, agent, lambda: -1)
     return first, simulation
@@ -274,7 +273,7 @@ class _Asked:
         found, reason = self._simulation.gangs.lacked.get(row, (0, ""))
         part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
-            return f"still waiting when the run ended{part}{self._gave_way()}"
+            return f"still waiting when the run ended{part}{self._by_features()}"
         later = (
             f", {duration(record.decided[row] - arrival)} after its arrival" if record.decided[row] > arrival else ""
         )
@@ -287,31 +286,11 @@ class _Asked:
             rows = np.flatnonzero(gangs.first == row)
             rows = rows[record.outcome[rows] != REJECTED]
             place = f"with {len(rows)} parts on servers {', '.join(map(str, np.unique(record.server[rows]).tolist()))}"
-        return f"placed {place}{later}{self._gave_way()}"
+        return f"placed {place}{later}{self._by_features()}"
 
-    def _gave_way(self) -> str:
-        """Say who gave way to the row, and to whom it gave way itself."""
-        simulation, said = self._simulation, ""
-        if isinstance(simulation.quotas, Quotas) and self._row in simulation.quotas.waited:
-            since, until = simulation.quotas.waited[self._row]
-            reason = simulation.quotas.reasons[self._row]
-            said = f"; above its {reason} for {min(until, simulation.now) - since:g} s"
-        if isinstance(simulation.queues, Queues) and self._row in simulation.queues.waited:
-            since, until, reason = simulation.queues.waited[self._row]
-            said += f"; kept waiting from {since:g} s to {min(until, simulation.now):g} s by {reason}"
-        evicted = (
-            [each for each in simulation.preempting.log if each.end <= simulation.now] if simulation.preempting else []
-        )
-
-        def named(row: int) -> str:
-            return f"{simulation.workload.id[simulation.source(row)]} (priority {simulation.request(row).priority})"
-
-        if names := [named(each.row) for each in evicted if each.by == self._row and each.outcome == "evicted"]:
-            said += f"; evicted for it: {', '.join(names)}"
-        for each in evicted:
-            if each.row == self._row and each.outcome == "evicted":
-                said += f"; evicted at {each.end:g} s for {named(each.by)}, which lost {each.lost:g} s of its work"
-        return said
+    def _by_features(self) -> str:
+        """Say what features did to the row: that it was kept waiting, that others gave way to it, or it to them."""
+        return "".join(f"; {said}" for each in features() for said in each.why(self._simulation, self._row))
 
     def _look(self, request: Request, free: Ints, answer: str) -> Why:
         """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""

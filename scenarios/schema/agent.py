@@ -1,7 +1,5 @@
 """The schema of one entry of `agents:`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

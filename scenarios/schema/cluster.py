@@ -1,7 +1,5 @@
 """The schema of `cluster:`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 from typing import Annotated, Literal, Self
@@ -9,25 +7,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from binwright.fabric.placement.rules import SERVER
-from binwright.scenarios.schema.failures import Failures
+from binwright.scenarios.features import with_keys
+from binwright.scenarios.features.feature import WithFeatures
+from binwright.scenarios.features.overcommit import Predict, Ratios
 from binwright.scenarios.schema.network import Network
-from binwright.scenarios.schema.overcommit import Predict, Ratios, RatiosOrPeaks
 from binwright.scenarios.schema.placement import Labels
-from binwright.scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
+from binwright.scenarios.schema.server_files import DEVICE, Csv, TracedServers, servers_of
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import (
-    Amounts,
-    Count,
-    Index,
-    Model,
-    Names,
-    Text,
-    Time,
-    together,
-    wrong,
-)
+from binwright.simcore.fields import Amounts, Count, Index, Model, Names, Text, known_resources, together, wrong
 from binwright.simcore.json_schema import Schema, given
-from binwright.simcore.run_options import ContentionRule
 
 
 class DevicesSpec(Model):
@@ -62,14 +50,8 @@ class Group(Model):
     )
 
 
-class Added(Model):
-    """Servers added at a planned time."""
-
-    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
-    by: Count = Field(description="How many servers, like those of the last group.", examples=[10])
-
-
-class ClusterSpec(Model):
+@with_keys("cluster")
+class ClusterSpec(WithFeatures):
     """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `trace`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
@@ -78,15 +60,11 @@ class ClusterSpec(Model):
     )
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
     groups: tuple[Group, ...] | None = Field(
-        default=None,
-        description="Groups of equal servers; each gives the amount of every resource.",
-        min_length=1,
+        default=None, description="Groups of equal servers; each gives the amount of every resource.", min_length=1
     )
     csv: Csv | None = Field(default=None, description="Servers from a file.")
     trace: TracedServers | None = Field(
-        default=None,
-        description="The servers of a trace.",
-        examples=["{name: alibaba-openb, only: devices}"],
+        default=None, description="The servers of a trace.", examples=["{name: alibaba-openb, only: devices}"]
     )
     devices: DevicesSpec | None = Field(
         default=None, description="Devices of each server.", examples=["{model: V100, count: 8}"]
@@ -106,23 +84,10 @@ class ClusterSpec(Model):
         description="A request for more than this takes an even part of every node of one server.",
         examples=["{mem: 10 GB}"],
     )
-    overcommit: RatiosOrPeaks = Field(
-        default_factory=dict,
-        description="This multiple of a resource may be placed, or as much as predicted peaks leave. Power and "
-        "metrics go by what is installed.",
-        examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"],
-    )
     domains: dict[str, Count] = Field(
         default_factory=dict,
         description="`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included.",
         examples=["{rack: 20, zone: 200}"],
-    )
-    expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
-    failures: Failures = Field(default=Failures(), description="Servers that fail.")
-    contention: ContentionRule = Field(
-        default="proportional",
-        description="How a node is shared where requests would use more than it has (`workload.use`): in proportion,"
-        " or first by priority.",
     )
 
     @classmethod
@@ -131,7 +96,7 @@ class ClusterSpec(Model):
             "network",
             "node",
             without=["servers", "groups", "csv", "trace", "devices"],
-            empty=["expansion", "spread_above", "domains"],
+            empty=["spread_above", "domains"],
         )
         networked["properties"]["numbering"] = {"enum": ["given", None]}
         forms = [
@@ -300,12 +265,7 @@ class ClusterSpec(Model):
             raise wrong(
                 "is missing", "Say what a node of each server has, like node: {cpu: 10, mem: 10 GB}.", ("node",)
             )
-        for key, value in (
-            ("servers", self.servers),
-            ("expansion", self.expansion),
-            ("spread_above", self.spread_above),
-            ("domains", self.domains),
-        ):
+        for key, value in (("servers", self.servers), ("spread_above", self.spread_above), ("domains", self.domains)):
             if value:
                 raise wrong("does not go with a network", "The topology says which servers there are.", (key,))
         if self.numbering != "given":

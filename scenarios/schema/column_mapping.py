@@ -1,7 +1,5 @@
 """The schema of what a table of one's own calls its columns, and which of its rows are read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from math import inf
@@ -86,10 +84,7 @@ _Names: TypeAlias = Annotated[
     Shown("{name: column}"),
 ]
 _Empty: TypeAlias = Annotated[
-    dict[str, str],
-    BeforeValidator(_empty),
-    WithJsonSchema(emptied()),
-    Shown("{name: time, `never`, or amount}"),
+    dict[str, str], BeforeValidator(_empty), WithJsonSchema(emptied()), Shown("{name: time, `never`, or amount}")
 ]
 _Keep: TypeAlias = Annotated[
     dict[str, list[str]],
@@ -142,8 +137,7 @@ class Mapped(Model):
     )
 
     faulty: Literal["refuse", "drop"] = Field(
-        default="refuse",
-        description="What becomes of unreadable rows of a `table`.",
+        default="refuse", description="What becomes of unreadable rows of a `table`."
     )
 
     @property

@@ -1,7 +1,5 @@
 """Pydantic's findings as the one message that a user needs, and where in a scenario a mistake is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
@@ -9,9 +7,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from binwright.scenarios.schema.yaml_source import Keys, Source, dotted
+from binwright.scenarios.schema.yaml_source import Source, dotted
 from binwright.simcore.errors import ScenarioError, UserError, as_one, edits, nearest, suggest
-from binwright.simcore.fields import Model, expected
+from binwright.simcore.fields import Keys, Model, expected
 from binwright.simcore.removed import REMOVED
 
 DEPTH = 3

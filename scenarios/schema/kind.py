@@ -1,21 +1,19 @@
 """What kinds of `workload:` have in common: arrivals, starts in traces, changes, and the base of all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
+from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.parts import Parts
 from binwright.scenarios.schema.placement import Placed, WeightedRole
-from binwright.scenarios.schema.registered import Registered
-from binwright.scenarios.schema.yaml_source import Keys
-from binwright.simcore.fields import Index, Lifespan, Model, Shown, checked, wrong
+from binwright.simcore.fields import Index, Keys, Lifespan, Model, Shown, checked, wrong
 from binwright.simcore.json_schema import quantity
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.unions import ByKey
 from binwright.simcore.units import TIME
@@ -101,7 +99,7 @@ class Changing(Model):
     )
 
 
-class WorkloadKind(Model):
+class WorkloadKind(WithFeatures):
     """A kind of workload, which knows what does not go with it."""
 
     @property

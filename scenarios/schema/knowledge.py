@@ -1,14 +1,12 @@
 """The schema of what agents may know of requests before these have ended."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from binwright.scenarios.schema.registered import Registered
 from binwright.simcore.fields import Model, OneOf, Shown, wrong
 from binwright.simcore.predictor import Predictor
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.unions import PlainOrMapping
 from binwright.workloads import PREDICTORS

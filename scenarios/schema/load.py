@@ -1,7 +1,5 @@
 """From a file to a scenario, and back."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf

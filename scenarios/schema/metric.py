@@ -1,7 +1,5 @@
 """The schema of entries of `metrics:`, of headings in place of names, and of how figures look."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,9 +24,7 @@ class MetricSpec(Model):
         examples=["acceptance"],
     )
     last: Share | None = Field(
-        default=None,
-        description="Measure the last share of the offered requests; by default all.",
-        examples=["20 %"],
+        default=None, description="Measure the last share of the offered requests; by default all.", examples=["20 %"]
     )
 
     by: Where = Field(

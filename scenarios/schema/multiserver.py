@@ -1,21 +1,18 @@
 """The schema of a `workload:` of requests for several servers, and of one that is there at once and stays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from binwright.scenarios.features import with_keys
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Roled, WorkloadKind
-from binwright.scenarios.schema.registered import Registered
-from binwright.scenarios.schema.use import Using
-from binwright.scenarios.schema.yaml_source import Keys
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Count, Number, PositiveTime, Share, Shown, Text, wrong
+from binwright.simcore.fields import Count, Keys, Number, PositiveTime, Share, Shown, Text, wrong
 from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.demands import DEMANDS
@@ -38,7 +35,8 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
     return pair
 
 
-class MultiServer(Using, Roled):
+@with_keys("workload")
+class MultiServer(Roled):
     """Requests that may need several servers and bandwidth between them."""
 
     demand: Demand = Field(
@@ -81,7 +79,8 @@ class MultiServer(Using, Roled):
             raise wrong("is above what any link has", remedy, ("workload", "bandwidth"), list(self.bandwidth))
 
 
-class Offline(Using, WorkloadKind):
+@with_keys("workload")
+class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(

@@ -14,9 +14,9 @@ from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, 
 from binwright.fabric.topology import TOPOLOGIES
 from binwright.fabric.topology import topology as build
 from binwright.scenarios.schema.placement import Labels, Values, check_servers
-from binwright.scenarios.schema.registered import Registered
 from binwright.simcore.fields import Count, Model, Names, checked, together, wrong
 from binwright.simcore.json_schema import Schema, quantity
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
 from binwright.simcore.units import BANDWIDTH, LARGEST

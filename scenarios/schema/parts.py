@@ -1,15 +1,12 @@
 """The schema of `parts:`: requests that are placed on several servers at once or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from binwright.scenarios.schema.placement import Values, known_label
-from binwright.scenarios.schema.yaml_source import Keys
-from binwright.simcore.fields import Count, Model, Text, wrong
+from binwright.simcore.fields import Count, Keys, Model, Text, wrong
 from binwright.simcore.gangs import PartRules
 from binwright.simcore.json_schema import Schema, given
 from binwright.workloads.parts import Parts as Built
@@ -32,8 +29,7 @@ class Parts(Model):
         default=None, description="So many are enough; the gang takes all that find a place.", examples=[4]
     )
     work: Literal["stays", "fixed"] = Field(
-        default="stays",
-        description="With fewer parts a gang stays as long, or (`fixed`) longer in proportion.",
+        default="stays", description="With fewer parts a gang stays as long, or (`fixed`) longer in proportion."
     )
     together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
     at_most: dict[str, Count] = Field(

@@ -1,7 +1,5 @@
 """The schema of where requests may lie: labels, taints, what requests say, and `placement:`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeAlias
@@ -10,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
+from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, together, wrong
 from binwright.simcore.roles import Role, where_of
 from binwright.simcore.unions import ByKey
 
@@ -84,21 +82,13 @@ class WeightedRole(Placed):
     weight: Number = Field(default=1, description="How often, in relation to the others.", examples=[3])
 
 
-def empties(specs: Sequence[Any]) -> bool:
-    """Tell whether any of these rules empties servers while a run goes on."""
-    return any(isinstance(spec, Drain) and spec.at > 0 for spec in specs)
-
-
 PlacementRule: TypeAlias = Annotated[
     Rule,
     ByKey(
-        ("at_most", "spread", "apart", "together", "near", "drain"),
-        "says no rule",
-        "{at_most: 2, of: web, per: zone}",
+        ("at_most", "spread", "apart", "together", "near", "drain"), "says no rule", "{at_most: 2, of: web, per: zone}"
     ),
 ]
 
-Keys: TypeAlias = tuple[str | int, ...]
 Values: TypeAlias = Mapping[str, set[str] | None]
 """Of every label the values that servers have; `None` where a file says them."""
 

@@ -1,7 +1,5 @@
 """Writes the schema as a page: `python -m binwright.scenarios.schema.reference > docs/reference/scenario.md`."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,8 +1,6 @@
 """The schema of a scenario file."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -11,37 +9,31 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.condition import target_of
-from binwright.analysis.measure.costs.tariffs import CostsSpec
 from binwright.analysis.measure.measuring import check_added
-from binwright.fabric.peak_predictors import LimitPeak
 from binwright.fabric.placement.rules import Drain
+from binwright.scenarios.features import features, used, with_keys
+from binwright.scenarios.features.feature import Named, WithFeatures, chosen, way, written
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Changing
 from binwright.scenarios.schema.knowledge import Knowledge
 from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
-from binwright.scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
-from binwright.scenarios.schema.overflow import Overflow, expand_of, preempt_of, queues_at, room_of, wait_of
-from binwright.scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
-from binwright.scenarios.schema.priorities import Priorities, Spot, check_prices, check_priorities, hourly
-from binwright.scenarios.schema.queues import check_queues
-from binwright.scenarios.schema.quotas import Quotas
-from binwright.scenarios.schema.server_files import known_resources
-from binwright.scenarios.schema.sites import SitesSpec
+from binwright.scenarios.schema.overflow import Overflow
+from binwright.scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
 from binwright.scenarios.schema.train import Train
-from binwright.scenarios.schema.use import UseSpec, Using
 from binwright.scenarios.schema.warm_start import WarmStart
 from binwright.scenarios.schema.workload import Workload
-from binwright.scenarios.schema.yaml_source import Keys, Source
+from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
+from binwright.simcore.fields import Count, Index, Keys, PositiveTime, Text, known_resources, together, wrong
 from binwright.simcore.run_options import Pacing
 from binwright.workloads.changes import DemandChange
 
 
-class Scenario(Model):
+@with_keys("")
+class Scenario(WithFeatures):
     """A scenario: a cluster, a workload, and the agents to compare on them."""
 
     other_names: ClassVar[Mapping[str, str]] = {"seeds": "replications"}
@@ -72,33 +64,12 @@ class Scenario(Model):
         description="Rules for where requests may lie. Labels and taints need none.",
         examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
     )
-    priorities: Priorities = Field(
-        default_factory=dict,
-        description="The number of each class of priorities; higher is more urgent. Labels `priority` of a trace "
-        "name a class, or a number.",
-        examples=["{production: 1000, batch: 10}"],
-    )
-    quotas: Quotas | None = Field(
-        default=None,
-        description="What tenants may use, borrow and reclaim.",
-        examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"],
-    )
     overflow: Overflow = Field(
         default="drop",
         description="What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with "
         "`together`, several are offered at once), ends the run (`stop`), or makes room: by new servers "
         "(`expand`), moves (`make_room`), or evictions (`preempt`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
-    )
-    rescheduling: Rescheduling | None = Field(
-        default=None,
-        description="Move running requests at times.",
-        examples=["{every: 1 h, moves: 50, mover: agent}"],
-    )
-    moves: MovesSpec = Field(
-        default=MovesSpec.model_validate({}),
-        description="How moves are made.",
-        examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
     )
     knowledge: Knowledge = Field(
         default_factory=Knowledge,
@@ -113,27 +84,6 @@ class Scenario(Model):
     replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.", examples=[100])
     seed: Annotated[Index, Field(le=2**62)] = Field(
         default=0, description="The first seed; the others follow it.", examples=[7]
-    )
-    prices: dict[str, Number] = Field(
-        default_factory=dict,
-        description="What an allocated unit earns; data has its unit in the key (`mem_gib_hour`).",
-        examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
-        json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
-    )
-    spot: Spot | None = Field(
-        default=None,
-        description="Requests of some priorities pay less.",
-        examples=["{of: [batch], pays: 30 %}"],
-    )
-    costs: CostsSpec | None = Field(
-        default=None,
-        description="What servers draw and cost.",
-        examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
-    )
-    sites: SitesSpec | None = Field(
-        default=None,
-        description="Several sites, with prices and emissions of their own.",
-        examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
@@ -186,19 +136,15 @@ class Scenario(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         together(
+            self._check_excluded,
+            *(partial(feature.check, self) for feature in used(self)),
+            *(partial(feature.check_keys, self) for feature in features()),
             self._check_spread,
             self._check_warm_start,
-            self._check_prices,
-            self._check_costs,
             self._check_overflow,
-            self._check_sites,
-            self._check_predicted,
-            self._check_moves,
-            self._check_network,
-            self._check_failures,
             self._check_gangs,
             self._check_placement,
-            self._check_priorities,
+            self._check_names,
             self._check_workload,
             self._check_labels,
             self._check_metrics,
@@ -208,6 +154,15 @@ class Scenario(Model):
         )
         return self
 
+    def _check_excluded(self) -> None:
+        for feature in used(self):
+            for key, why in feature.excludes.items():
+                if at := written(self, key):
+                    own, what = feature.at(self), feature.name
+                    if key == "cluster.network":  # of which people think first
+                        at, own, what = tuple(own.split(".")), key, "a network"
+                    raise wrong(f"does not go with {what}: {why}", f"Take it out, or {own}.", at)
+
     def _check_spread(self) -> None:
         known_resources(self.cluster.spread_above, self.cluster.resources, ("cluster", "spread_above"))
 
@@ -216,108 +171,21 @@ class Scenario(Model):
             remedy = suggest(name, self.cluster.resources)
             raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
 
-    def _check_prices(self) -> None:
-        check_prices(self.prices, self.cluster.resources)
-
-    def _check_costs(self) -> None:
-        if self.costs:
-            kinds, resources = self.cluster.kinds, self.cluster.resources
-            self.costs.check_against(resources, kinds, self.moves.memory(resources))
-            if self.use and self.costs.activity != 1:
-                remedy = "Take it out, or `workload.use`, by which power goes."
-                raise wrong("is for requests that do not say what they use", remedy, ("costs", "activity"))
-
     def _check_overflow(self) -> None:
-        expand, size = expand_of(self.overflow), self.cluster.size
-        if expand and size is not None and expand.limit < size:
-            remedy = f"The cluster starts with {size} servers: give that or more."
-            raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        wait = way(self.overflow, "wait")
         if "devices" in self.record and not self.cluster.has_devices:
             raise wrong("the servers have no devices", "Take devices from record.", ("record",), "devices")
-        if self.pacing and wait_of(self.overflow):
+        if self.pacing and wait:
             raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
-        if preempt_of(self.overflow) and self.cluster.network:
-            remedy = "Take a cluster without a network, or another overflow."
-            raise wrong("nobody is evicted from a network", remedy, ("overflow", "preempt"))
-        if "times" in self.record and wait_of(self.overflow):
+        if "times" in self.record and wait:
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
 
-    def _check_sites(self) -> None:
-        """Refuse what requests that are sent to sites do not know."""
-        cluster, sites = self.cluster, self.sites
-        if "sites" in self.record and not (sites and self.costs and self.costs.has_power):
-            remedy = "Take sites from record, or write sites, and costs with a power."
-            raise wrong("no site draws anything", remedy, ("record",), "sites")
-        if sites is None:
-            return
-        for at, there in (
-            (("cluster", "network"), cluster.network),
-            (("cluster", "expansion"), cluster.expansion),
-            (("overflow", "expand"), expand_of(self.overflow)),
-            (("overflow", "wait"), wait_of(self.overflow)),
-            (("overflow", "preempt"), preempt_of(self.overflow)),
-            (("overflow", "make_room"), room_of(self.overflow)),
-            (("rescheduling",), self.rescheduling),
-            (("pacing",), self.pacing and sites.flexible),
-        ):
-            if there:
-                raise wrong("does not go with sites", "Take it out, or sites.", at)
-        sites.check(cluster, self.costs.electricity if self.costs else None)
-
-    def _check_predicted(self) -> None:
-        """Refuse what does not go with predicted peaks."""
-        cluster = self.cluster
-        for name, how in cluster.predicted.items():
-            for at, there in (
-                (("cluster", "network"), cluster.network),
-                (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
-                (("placement",), self.ruled_by),
-                (("overflow", "make_room"), room_of(self.overflow)),
-                (("rescheduling",), self.rescheduling),
-                (("sites",), self.sites),
-                (("quotas",), self.quotas),
-                (("pacing",), self.pacing),
-            ):
-                if there:
-                    raise wrong("does not go with predicted peaks", f"Take it out, or cluster.overcommit.{name}.", at)
-            if not isinstance(how.predict, LimitPeak) and not getattr(self.workload, "use", None):
-                remedy = "Say it, like workload: {use: {cpu: {mean: 30 %, peak: 80 %}}}."
-                problem = "predicts what requests use, but no use is known"
-                raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
-
-    def _check_moves(self) -> None:
-        if self.moves_some:
-            at = ("overflow", "make_room") if room_of(self.overflow) else ("rescheduling",)
-            check_moves(self.cluster, self.pacing is not None, at)
-        elif "moves" in self.record:
-            remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
-            raise wrong("nothing is moved", remedy, ("record",), "moves")
-        asked = self.rescheduling
-        if asked and asked.on_load is not None and not self.use:
-            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
-            raise wrong("requests use all that they ask for", remedy, ("rescheduling", "on_load"))
-        if asked and asked.every is None and asked.on_load is None and not empties(self.placement):
-            remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
-            raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
-        self.moves.check_against(self.cluster.resources)
-
-    @property
-    def moves_some(self) -> bool:
-        """Whether requests that run are moved."""
-        return self.rescheduling is not None or room_of(self.overflow) is not None
-
     def _check_gangs(self) -> None:
-        """Refuse what does not go with requests of several parts."""
         for at, _ in self.workload.gangs[:1]:
             if self.cluster.network:
                 remedy = "Ask for virtual clusters: `workload: {networks: {hose: {machines: 16, ...}}}`."
                 raise wrong("parts do not reserve links", remedy, ("workload", *at))
-        ruled = next((at for at, parts in self.workload.gangs if parts.restricts), None)
-        there = "make_room" if room_of(self.overflow) and self.workload.gangs else "rescheduling" if ruled else ""
-        if there and self.moves_some:
-            remedy = f"Take {there} out, or `parts`." if there == "make_room" else f"Take {there} out, or the rules."
-            raise wrong(f"does not go with {there}", remedy, ("workload", *(ruled or self.workload.gangs[0][0])))
 
     def _check_placement(self) -> None:
         cluster = self.cluster
@@ -330,64 +198,28 @@ class Scenario(Model):
                 raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
         self.check_placed(cluster.values, cluster.everywhere, cluster.taints, None if self.grows else cluster.size)
 
-    def _check_priorities(self) -> None:
-        check_priorities(self.priorities, self.workload.placed)
-        if self.spot:
-            self.spot.check(self.priorities, bool(self.prices))
-        if self.quotas:
-            self.quotas.check(self.cluster.resources)
-        wait = wait_of(self.overflow)
-        if wait and wait.queues:
-            hidden = self.knowledge.lifetimes == "hidden"
-            check_queues(wait.queues, self.cluster.resources, hidden, queues_at(self.overflow))
-        for number, metric in enumerate(self.metrics):
-            names = [*wait.queues] if wait else []
-            for name in metric.by.get("queue", ()) if names else ():
-                if name not in names:
-                    raise wrong(
-                        "there is no such queue", suggest(name, names), ("metrics", number, "by", "queue"), name
-                    )
+    def _check_names(self) -> None:
         groups = self.workload.groups
         for at, label, name in self.names_of_requests:
             if label == "group" and groups is not None and name not in groups:
                 raise wrong("no request is of this group", suggest(name, groups), at, name)
 
     @property
-    def names_of_requests(self) -> list[tuple[Keys, str, str]]:
+    def labels_of_features(self) -> list[str]:
+        """Labels that requests have by the features that are used, and not by the workload."""
+        return [label for feature in used(self) for label in feature.labels]
+
+    @property
+    def names_of_requests(self) -> list[Named]:
         """List the keys, the label (or `group`, `models`) and the value wherever requests are chosen by one."""
-        found: list[tuple[Keys, str, str]] = []
-        wheres: list[tuple[Keys, Mapping[str, Iterable[str]]]] = [
-            (("moves", "fixed", number), where) for number, where in enumerate(self.moves.fixed)
-        ]
-        if self.quotas:
-            found += [(("quotas", "of", name), self.quotas.by, name) for name in self.quotas.of]
-            wheres.append((("quotas", "only"), self.quotas.only))
-        if preempt := preempt_of(self.overflow):
-            budgets = "overflow", "preempt", "budgets"
-            wheres += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
-        if wait := wait_of(self.overflow):
-            wheres += [((*queues_at(self.overflow), name, "of"), one.of) for name, one in wait.queues.items()]
+        found = [named for feature in features() for named in feature.names(self)]
         for number, metric in enumerate(self.metrics):
-            own = {label: names for label, names in metric.by.items() if label != "queue" or not (wait and wait.queues)}
-            wheres.append((("metrics", number, "by"), own))
-        if self.sites and (by := self.sites.by):
-            for site, spec in self.sites.of.items():
-                at: Keys = ("sites", "of", site)
-                found += [((*at, "latency", name), by, name) for name in spec.latency]
-                found += [((*at, "home_of"), by, name) for name in spec.home_of or ()]
-        if self.sites and self.sites.flexible:
-            wheres.append((("sites", "flexible", "of"), self.sites.flexible.of))
-        if self.use:
-            wheres += self.use.wheres
-        if isinstance(self.workload, Changing):
-            wheres += [
-                (("workload", "changes", number, "of"), change.of)
-                for number, change in enumerate(self.workload.changes)
-                if isinstance(change, DemandChange)
-            ]
-        return found + [
-            ((*at, label), label, name) for at, where in wheres for label, names in where.items() for name in names
-        ]
+            own = {label: names for label, names in metric.by.items() if label not in self.labels_of_features}
+            found += chosen(("metrics", number, "by"), own)
+        for number, change in enumerate(self.workload.changes if isinstance(self.workload, Changing) else ()):
+            if isinstance(change, DemandChange):
+                found += chosen(("workload", "changes", number, "of"), change.of)
+        return found
 
     def check_placed(
         self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
@@ -409,16 +241,9 @@ class Scenario(Model):
         )
 
     @property
-    def goes_by_priority(self) -> bool:
-        """Whether a rule of the scenario, or an option of an agent, compares priorities."""
-        lower = self.quotas is not None and self.quotas.reclaim == "lower"
-        options = (str(agent.options) for agent in self.agents)
-        return bool(preempt_of(self.overflow) or self.spot or lower or any("priority" in each for each in options))
-
-    @property
     def grows(self) -> bool:
         """Whether servers are added."""
-        return bool(self.cluster.expansion or expand_of(self.overflow))
+        return bool(self.cluster.expansion or way(self.overflow, "expand"))
 
     @property
     def ruled_by(self) -> str:
@@ -440,18 +265,11 @@ class Scenario(Model):
             warm.append((("warm_start", "with"), self.warm_start.other))
         asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
         self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
-        if self.use:
-            self.use.check(self.cluster.resources)
-        elif "use" in self.record:
-            raise wrong("no use is known", "Take use out, or write `workload.use`.", ("record",), "use")
-        elif self.cluster.contention != "proportional":
-            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
-            raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))
 
     @property
-    def use(self) -> UseSpec | None:
+    def use(self) -> Any:
         """What share of what they ask for requests use; None where all."""
-        return self.workload.use if isinstance(self.workload, Using) else None
+        return getattr(self.workload, "use", None)
 
     def _check_labels(self) -> None:
         labels: dict[str, int] = {}
@@ -505,31 +323,6 @@ class Scenario(Model):
                 called[one.name] = next(it.name for it in metrics_of(self.cluster, [one]) if it.name not in own)
         return headings_of(self.headings, called)
 
-    def _check_network(self) -> None:
-        network, failures = self.cluster.network, self.cluster.failures
-        if network and expand_of(self.overflow):
-            raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
-        for kind, parts in (("links", failures.links), ("switches", failures.switches)):
-            if parts is None:
-                continue
-            at = ("cluster", "failures", kind)
-            if network is None:
-                raise wrong("the cluster has no network", "Give the cluster a network, or remove this key.", at)
-            count = getattr(network.topology.built, kind)
-            for number, failure in enumerate(parts.scheduled):
-                if failure.part >= count:
-                    where = (*at, "scheduled", number, "part")
-                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
-
-    def _check_failures(self) -> None:
-        size = self.cluster.size
-        if size is None or self.grows:
-            return  # how many servers there will be is not known here
-        for number, failure in enumerate(self.cluster.failures.scheduled):
-            if failure.server >= size:
-                at = ("cluster", "failures", "scheduled", number, "server")
-                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", at, failure.server)
-
     def __eq__(self, other: object) -> bool:
         """Equal when they say the same; where it was read does not matter."""
         return isinstance(other, Scenario) and self.dump() == other.dump()
@@ -548,20 +341,10 @@ class Scenario(Model):
     @property
     def planned(self) -> list[tuple[str, float]]:
         """What is to happen at set times, and when, in seconds from the first request on."""
-        cluster, failures = self.cluster, self.cluster.failures
-        several: list[Any] = [failures, *filter(None, (failures.links, failures.switches)), *failures.domains.values()]
-        return [
-            *(("a failure", one.at) for each in several for one in each.scheduled),
-            *(("an expansion", one.at) for one in cluster.expansion),
-            *(("a drain", rule.at) for rule in self.placement if isinstance(rule, Drain)),
-        ]
+        drains = [("a drain", rule.at) for rule in self.placement if isinstance(rule, Drain)]
+        return [*(planned for feature in used(self) for planned in feature.planned(self)), *drains]
 
     @property
     def currency(self) -> str:
         """What prices are in; empty where nobody says."""
-        return self.costs.currency if self.costs else ""
-
-    @property
-    def hourly(self) -> dict[str, float]:
-        """What an hour of one unit of each priced resource earns."""
-        return hourly(self.prices, self.resources)
+        return getattr(getattr(self, "costs", None), "currency", "")

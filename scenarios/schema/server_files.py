@@ -1,15 +1,11 @@
 """The schema of servers that a file lists: a CSV of one's own, or that of a trace."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from functools import partial
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Model, Text, Units, checked, together, wrong
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Model, Text, Units, checked, known_resources, wrong
 from binwright.simcore.units import DATA, measure_of
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.traces.base import ServerFile
@@ -92,15 +88,3 @@ def servers_of(name: str) -> ServerFile:
     if known is None:
         raise UserError("comes without servers", value=name, remedy=f"Traces with servers: {', '.join(WITH_SERVERS)}.")
     return known
-
-
-def known_resources(
-    names: Iterable[str], resources: tuple[str, ...], at: tuple[str | int, ...], others: tuple[str, ...] = ()
-) -> None:
-    """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
-
-    def known(name: str) -> None:
-        if name not in resources:
-            raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
-
-    together(*(partial(known, name) for name in names))

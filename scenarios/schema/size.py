@@ -1,7 +1,5 @@
 """The schema of a scenario's `size:`: what `binwright size` looks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The schema of `sweep:`: points to run instead of one."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator

@@ -1,7 +1,5 @@
 """The schema of a `workload:` of tenants' virtual networks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -12,14 +10,8 @@ from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Arrivals, Lifetimes, Roled
 from binwright.scenarios.schema.network import Network
-from binwright.scenarios.schema.registered import Registered
-from binwright.scenarios.schema.server_files import known_resources
-from binwright.scenarios.schema.yaml_source import Keys
-from binwright.simcore.fields import (
-    Count,
-    checked,
-    wrong,
-)
+from binwright.simcore.fields import Count, Keys, checked, known_resources, wrong
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs

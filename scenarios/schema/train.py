@@ -1,15 +1,13 @@
 """The schema of a scenario's `train:`: what `binwright train` does with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from binwright.agents.learned import TRAINERS
-from binwright.scenarios.schema.registered import Registered
 from binwright.simcore.fields import Count, Index, Model, wrong
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 
 WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."

@@ -1,7 +1,5 @@
 """The schema of `warm_start:`: what is placed before a run counts, and by whom."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag

@@ -1,7 +1,5 @@
 """The schema of `workload:`: a trace, or generators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
@@ -17,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from binwright.scenarios.features import with_keys
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.column_mapping import Mapped
@@ -24,15 +23,13 @@ from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start
 from binwright.scenarios.schema.multiserver import MultiServer, Offline
 from binwright.scenarios.schema.parts import Parts
 from binwright.scenarios.schema.placement import Placed
-from binwright.scenarios.schema.registered import Registered
-from binwright.scenarios.schema.server_files import DEVICE, known_resources
+from binwright.scenarios.schema.server_files import DEVICE
 from binwright.scenarios.schema.tenants import Tenants
-from binwright.scenarios.schema.use import Using
-from binwright.scenarios.schema.yaml_source import Keys
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
     TIMES,
     Count,
+    Keys,
     Model,
     Number,
     PositiveNumber,
@@ -40,12 +37,14 @@ from binwright.simcore.fields import (
     Text,
     checked,
     checked_amount,
+    known_resources,
     show_amounts,
     together,
     wrong,
 )
 from binwright.simcore.json_schema import NULL, PLUGIN, Schema, amounts, nullable
 from binwright.simcore.options import by_name, check_options
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import COUNT, DATA, measure_of, quanta
@@ -101,7 +100,8 @@ class FittedLoad(Model):
     p99: Number = Field(description="The 99th percentile over time.", examples=[2890])
 
 
-class Generated(Changing, Using, WorkloadKind):
+@with_keys("workload")
+class Generated(Changing, WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
@@ -196,7 +196,8 @@ def _trace_kind(name: str) -> type:
     return kind
 
 
-class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
+@with_keys("workload")
+class Trace(Placed, Mapped, Changing, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -226,9 +227,7 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
         examples=[2],
     )
     time_scale: PositiveNumber = Field(
-        default=1.0,
-        description="Multiplies the time between arrivals: 2 halves the load.",
-        examples=[0.5],
+        default=1.0, description="Multiplies the time between arrivals: 2 halves the load.", examples=[0.5]
     )
     running: Literal["keep", "drop"] = Field(
         default="keep",
@@ -376,7 +375,8 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
         return {**(self.model_extra or {}), **read}
 
 
-class Modelled(Changing, Using, WorkloadKind):
+@with_keys("workload")
+class Modelled(Changing, WorkloadKind):
     """Jobs of a parallel machine, drawn from a published model."""
 
     lublin: Lublin = Field(
@@ -416,28 +416,27 @@ class OwnWorkload(Registered, WorkloadKind):
 
 
 def _form_of_workload(value: Any) -> str:
+    """Tell kinds of workload apart by a key that one has, in this order; a mapping with none is what it is nearest."""
     if not isinstance(value, Mapping):
-        if isinstance(value, OwnWorkload):
-            return "<own>"
-        for kind, form in ((Offline, "<offline>"), (Tenants, "<tenants>"), (Modelled, "<modelled>")):
-            if isinstance(value, kind):
-                return form
-        form = "<multi-server>" if isinstance(value, MultiServer) else "<trace>"
-        return "<generated>" if isinstance(value, Generated) else form
-    keys = {key for key, given in value.items() if given is not None}
-    if "offline" in keys:
-        return "<offline>"
-    if "networks" in keys:
-        return "<tenants>"
-    if "lublin" in keys:
-        return "<modelled>"
-    if "demand" in keys and "trace" not in keys:
-        return "<multi-server>"
-    if any(":" in str(key) or key in WORKLOADS for key in keys) and "trace" not in keys:
+        return next((f"<{form}>" for form, (kind, _) in _FORMS.items() if isinstance(value, kind)), "<trace>")
+    keys = {str(key) for key, given in value.items() if given is not None}
+    for form, (_, key) in _FORMS.items():
+        if key in keys:
+            return f"<{form}>"
+    if any(":" in key or key in WORKLOADS for key in keys):
         return "<own>"
-    if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
-        return "<trace>"
-    return "<generated>"
+    return "<trace>" if len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()) else "<generated>"
+
+
+_FORMS: dict[str, tuple[type[Model], str]] = {
+    "offline": (Offline, "offline"),
+    "tenants": (Tenants, "networks"),
+    "modelled": (Modelled, "lublin"),
+    "trace": (Trace, "trace"),
+    "multi-server": (MultiServer, "demand"),
+    "own": (OwnWorkload, ""),
+    "generated": (Generated, ""),
+}
 
 
 Workload: TypeAlias = Annotated[

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias, cast
+from typing import Any, NamedTuple, Self, cast
 
 import yaml
 
 from binwright.simcore.errors import ScenarioError, short
+from binwright.simcore.fields import Keys
 
 LOG = logging.getLogger("binwright")
 
-Keys: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and indices of lists."""
 
 LIBRARY = Path(__file__).parents[1] / "library"

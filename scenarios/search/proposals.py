@@ -1,7 +1,5 @@
 """Proposes random formulas for a search."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,9 +112,9 @@ def search(
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": limit or 1}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
-    folder, of = folder_for(scenario, out, "search"), {"metric": metric, "seeds": seeds, "seed": seed}
-    with _journal(folder, scenario, of, fresh) as journal:
-        plays = Plays(scenario, metric, jobs, journal)
+    folder = folder_for(scenario, out, "search")
+    with _journal(folder, _digest(resolved(scenario), metric, seeds, seed, ours()), fresh) as (journal, known):
+        plays = Plays(scenario, metric, jobs, journal, known)
         means: dict[str, float] = {}
         for rule, mean in _raced(plays, seeds, seed):
             means[rule] = mean
@@ -180,10 +179,11 @@ class Plays:
     is taken back to its start instead of being set up anew.
     """
 
-    def __init__(self, scenario: Scenario, metric: str, jobs: int | None, journal: FileIO) -> None:
+    def __init__(
+        self, scenario: Scenario, metric: str, jobs: int | None, journal: FileIO, known: Sequence[Row] = ()
+    ) -> None:
         self.scenario, self.metric, self._jobs, self._journal = scenario, metric, jobs or usable_cpus(), journal
-        head, *known = rows_of(Path(str(journal.name)))[0]
-        self._known, self._read = deque(known), len(line_of(head).encode())
+        self._known = {row["run"]: row for row in known}
         self.done, self.seconds = 0, 0.0
         self._prepared, world = PreparedScenario(scenario, metric), build_world(scenario)
         ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
@@ -200,29 +200,20 @@ class Plays:
         self.sign = self._prepared.sign
 
     def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
-        """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at].
-
-        It is from the journal, as far as that is of the same search.
-        """
-        asked = {"rules": list(rules), "at": list(at), "apart": apart}
+        """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at]."""
+        name = _digest([*rules], [*at], apart)
         self.done += len(rules) * len(at)
-        if self._known and all(self._known[0][key] == value for key, value in asked.items()):
-            row = self._known.popleft()
-            self.seconds = row["seconds"]
-            self._read += len(line_of(row).encode())
-            return np.array(row["values"], float)
-        if self._read:  # what comes now takes the place of a line that was cut short, or of how a shorter search ended
-            self._journal.truncate(self._read)
-            self._known.clear()
-            self._read = 0
-        began, formulas = monotonic(), [expression(rule) for rule in rules]
-        with ThreadPoolExecutor(self._jobs) as pool:
-            columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + one for one in at]))
-        values = self.sign * np.array(columns, float).T
-        self.seconds += monotonic() - began
-        row = {"run": str(self.done), **asked, "values": values.tolist(), "seconds": self.seconds}
-        self._journal.write(line_of(row).encode())
-        return values
+        if name not in self._known:
+            began, formulas = monotonic(), [expression(rule) for rule in rules]
+            with ThreadPoolExecutor(self._jobs) as pool:
+                columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + one for one in at]))
+            values = self.sign * np.array(columns, float).T
+            row = self._known[name] = {
+                "run": name, "values": values.tolist(), "seconds": monotonic() - began,
+            }  # fmt: skip
+            self._journal.write(line_of(row).encode())
+        self.seconds += self._known[name]["seconds"]
+        return np.array(self._known[name]["values"], float)
 
     def values(self, formulas: Sequence[Term], seed: int) -> list[float]:
         """Play formulas on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
@@ -244,21 +235,25 @@ class Plays:
         return nan if any(agent.numbers[2][-1][LOST] for agent in made.agents) else value
 
 
+def _digest(*said: Any) -> str:
+    """Hash what determines a journal, or a line of it."""
+    return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
+
+
 @contextmanager
-def _journal(folder: Path, scenario: Scenario, of: Mapping[str, Any], fresh: bool) -> Iterator[FileIO]:
-    """Take the folder, and give its journal, the first line of which says which search it is of."""
-    said = json.dumps([resolved(scenario), of, ours()])
-    head = {"run": "search", "digest": hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}
+def _journal(folder: Path, search: str, fresh: bool) -> Iterator[tuple[FileIO, list[Row]]]:
+    """Take the folder, and give its journal and what it knows; its first line says which search it is of."""
     with writing(folder):
         make_folder(folder)
         file = (folder / "journal.jsonl").open("a+b", buffering=0)
     with file:
         lock(file, folder)
         known = [] if fresh else rows_of(Path(file.name))[0]
-        if len(known) > 1 and known[0] != head:
+        if len(known) > 1 and known[0]["run"] != search:
             remedy = "Begin anew with --fresh, or name another folder with --out."
             raise ResultsError("has another search, or one by other code", file=folder, remedy=remedy)
-        if known[:1] != [head]:  # one that was refused before it played anything left nothing but such a line
-            file.truncate(0)
-            file.write(line_of(head).encode())
-        yield file
+        # Anew, so that no line is there that was cut short. One that was refused at once left but its first line.
+        file.truncate(0)
+        lines = known[1:]
+        file.write("".join(map(line_of, [{"run": search}, *lines])).encode())
+        yield file, lines

@@ -176,12 +176,7 @@ class Runs:
         )
         self.looked[agent][size] = looked
         is_enough = enough(target, {size: looked}, 0)[size]
-        return said | {
-            "mean": looked.mean,
-            "half": looked.half,
-            "lost": looked.lost,
-            "enough": is_enough,
-        }
+        return said | {"mean": looked.mean, "half": looked.half, "lost": looked.lost, "enough": is_enough}
 
     def _values(self, agent: str, size: int, rows: Sequence[Row], target: Target) -> Floats:
         """Return what the rows say of the metric of a target, float64 [rows]."""

@@ -21,9 +21,9 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.backends import held
 from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import named, plain, points
+from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
-from binwright.scenarios.schema.overflow import expand_of
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
@@ -347,7 +347,7 @@ def _refuse(scenario: Scenario, target: Target) -> None:
             "Count on through refusals (--set overflow=drop), or ask how many are placed: --until 'scheduled >= 1000'."
         )
         raise UserError(problem, key="overflow", value="stop", remedy=remedy)
-    if expand_of(scenario.overflow):
+    if way(scenario.overflow, "expand"):
         problem = "servers are added while runs go on, which leaves nothing to size"
         raise UserError(problem, key="overflow", remedy="Write drop or wait: --set overflow=drop.")
     if scenario.sweep.product or scenario.sweep.zip:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
 from binwright.fabric.predicting_ledger import PredictingLedger
-from binwright.scenarios.schema.overcommit import Predict, predictor_of
+from binwright.scenarios.features.overcommit import Predict, predictor_of
+from binwright.scenarios.features.preemption import Preempt
+from binwright.scenarios.features.preemption.run import Preemption
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.preemption import Preemption
-from binwright.simcore.rules import VICTIM_RULES, Overflow, PreemptionRules
+from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Request, Workload, part
 from tests.reference.peaks import Task, predict
 from tests.support.use import Table
@@ -143,10 +144,10 @@ def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS), requeue=st.booleans())
 def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, requeue: bool) -> None:
     predictor, drawn = made(spec), np.random.default_rng(seed)
-    rules = PreemptionRules(VICTIM_RULES.load("lowest"), requeue=requeue)
-    run = simulation(seed, predictor, overflow=Overflow("wait", preempt=rules))
+    preempt = Preempt(then="requeue" if requeue else "drop", otherwise="wait")
+    run = simulation(seed, predictor, overflow=Overflow("wait", preempt=True))
     object.__setattr__(run.workload, "priority", drawn.integers(0, 3, len(run.workload)))
-    preempting, ledger = Preemption(run, rules), run.ledger
+    preempting, ledger = Preemption(run, preempt), run.ledger
     give_way = ledger.give_way
 
     def beside(request: Request, where: Any, victims: Any) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 import binwright as bw
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_cluster
-from binwright.scenarios.build.costs import build_costs
+from binwright.scenarios.build.world import measured
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
@@ -89,7 +89,7 @@ def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] 
     costs = {"servers": {"price": 1}, "kinds": {"large": {"price": 8}}}
     scenario = scenario_from(data(costs, cluster=cluster))
     for seed in range(6):
-        found = build_costs(scenario, seed)
+        found = measured(scenario, seed)["costs"]
         assert found is not None
         capacity = (build_cluster(scenario, seed).capacity[:, 0, 0] / QUANTUM).tolist()
         assert [found.tariffs[kind].price for kind in found.kinds] == [8 if cpu == 8 else 1 for cpu in capacity]
@@ -139,7 +139,7 @@ def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_pat
     path = tmp_path / "price.csv"
     path.write_text("at,MW,price\n2026-01-01 00:00,7,.3\n2026-01-01 00:30,8,-.1\n")
     file = {"path": str(path), "column": "price", "time": "at", "every": "30 min", "start": "10 min"}
-    found = build_costs(scenario_from(data({"servers": {"power": POWER}, "electricity": {"price": file}})))
+    found = measured(scenario_from(data({"servers": {"power": POWER}, "electricity": {"price": file}})), 0)["costs"]
     assert found is not None
     assert found.electricity is not None
     assert found.electricity.values.tolist() == [0.3, -0.1]

@@ -10,7 +10,7 @@ import yaml
 
 from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan, points
-from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.build.world import build_agent, build_world, measured
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.reference import reference
 from binwright.scenarios.schema.workload import Generated, Trace
@@ -268,7 +268,7 @@ def test_values_are_in_base_units(file: Path) -> None:
     assert scenario.warm_start is not None
     assert scenario.warm_start.until == 0.5
     assert [agent.label for agent in scenario.agents] == ["first-fit", "best-fit", "best-fit(node=loose)"]
-    assert scenario.hourly == {"cpu": 0.04, "mem": 0.005 / 1.073741824}
+    assert measured(scenario, 0)["prices"] == {"cpu": 0.04, "mem": 0.005 / 1.073741824}
 
 
 def test_null_says_the_same_as_nothing(file: Path) -> None:

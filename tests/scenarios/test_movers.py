@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.heuristics.movers.by_agent import ByAgent
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.movers import movers_of
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.build.world import build_world
+from binwright.scenarios.features.moves import MovesSpec, Rescheduling
+from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ScenarioError, UserError
-from binwright.simcore.moves import MoveRules, MoveTrigger
-from binwright.simcore.moving import Moving
 from binwright.simcore.types import QUANTUM, Workload
 from tests.support.learning import small
 from tests.support.properties import scaled
@@ -89,11 +87,11 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
     assert found[0][1] > 0
 
 
-def test_movers_for_devices_are_refused_on_servers_without_any() -> None:
+def test_movers_for_devices_are_refused_on_servers_without_any(tmp_path: Path) -> None:
     mover = {"agent": {"agent": "fgd"}}
     [one] = plan(scenario_from(small(rescheduling={"every": "5 s", "moves": 3, "mover": mover}, agents=["worst-fit"])))
     with pytest.raises(UserError, match="chooses devices, and the servers have none"):
-        movers_of(one.scenario, build_world(one.scenario))
+        execute(one, tmp_path)
 
 
 STEP = 10.0
@@ -151,7 +149,8 @@ def test_those_leave_whom_the_reference_names(seed: int, spread: bool, downtime:
     run = simulation(workload, drawn.integers(2, 7, (servers, nodes, 2)) * QUANTUM, 3)
     mover, limit = ByAgent("worst-fit"), float(drawn.choice([0.5, 0.75, 1.0]))
     mover.start(run.view, np.random.default_rng(0))
-    moving = Moving(run, MoveRules(downtime=downtime), None, MoveTrigger(mover, 2, on_load=limit))
+    schedule = Rescheduling.model_construct(moves=2, on_load=limit)
+    moving = Moving(run, MovesSpec.model_construct(downtime=downtime), None, (schedule, mover))
     assert moving.relief
     slow, look = SlowRelief(run, limit), moving.relief.look
 

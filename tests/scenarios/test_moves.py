@@ -10,13 +10,13 @@ import pytest
 
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
+from binwright.scenarios.features.moves import MovesSpec
+from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
-from binwright.simcore.moves import MoveRules
-from binwright.simcore.moving import Moving
 
 BASE: dict[str, Any] = {
     "name": "moved",
@@ -239,7 +239,7 @@ def test_nothing_moves_in_a_network(tmp_path: Path) -> None:
         scenario_from({**data, "rescheduling": {"every": "1 h", "moves": 3}})
     world = build_world(scenario_from(data))
     with pytest.raises(UserError, match="none can be moved"):
-        Moving(world.simulation(0), MoveRules())
+        Moving(world.simulation(0), MovesSpec.model_construct())
 
 
 @pytest.mark.parametrize(

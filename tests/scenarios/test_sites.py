@@ -14,8 +14,8 @@ import binwright as bw
 from binwright.analysis.compare.sites import site_table
 from binwright.scenarios.build.engines import check_engine
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.build.sites import best_hours
 from binwright.scenarios.build.world import build_world
+from binwright.scenarios.features.sites.build import best_hours
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError

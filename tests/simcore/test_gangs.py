@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.servers.best_fit import BestFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.rules import ServerLabels, numbered
+from binwright.scenarios.features.preemption.run import Preemption
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.play import play
-from binwright.simcore.preemption import Preemption
 from binwright.simcore.record import OUTCOMES
-from binwright.simcore.rules import Overflow, PreemptionRules
+from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View, Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
 from tests.support.properties import scaled
-from tests.support.simulations import VICTIMS, WatchedLedger, WatchedRules, place
+from tests.support.simulations import VICTIMS, WatchedLedger, WatchedRules, place, preempt_of
 
 RULES = (
     ("", ()),
@@ -114,11 +114,10 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
             cluster, ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)}), ()
         )
     faults, told = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt
-    rules = told and PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint)
-    overflow = Overflow("wait" if case.waits else "drop", preempt=rules, **options)  # type: ignore[arg-type]
+    overflow = Overflow("wait" if case.waits else "drop", preempt=told is not None, **options)  # type: ignore[arg-type]
     simulation = Simulation(workload, ledger, overflow, faults=[faults])
-    if rules:
-        Preemption(simulation, rules)
+    if told:
+        Preemption(simulation, preempt_of(told))
     return simulation
 
 

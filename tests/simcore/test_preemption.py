@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.scenarios.build.plan import plan
+from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption.victims import Victim
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, UserError
-from binwright.simcore.preemption import Preemption
 from binwright.simcore.record import OUTCOMES
-from binwright.simcore.rules import Victim
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.properties import first, scaled
@@ -106,7 +106,7 @@ def check(simulation: Simulation, preempting: Preemption) -> None:
     lost = {each.row: each.lost for each in preempting.log if each.outcome == "evicted"}
     for each in preempting.log:
         assert asked.priority[each.row] < asked.priority[each.by]
-        assert isnan(each.end) if each.outcome == "noticed" else each.end == each.notice + preempting.rules.grace
+        assert isnan(each.end) if each.outcome == "noticed" else each.end == each.notice + preempting.spec.grace
     for row in range(len(simulation.workload), record.rows):
         before = int(record.origin[row])
         ran = record.interruption[before] - record.decided[before]
@@ -115,7 +115,7 @@ def check(simulation: Simulation, preempting: Preemption) -> None:
     for row in lost:
         assert OUTCOMES[record.outcome[row]] == "interrupted"
         assert not isnan(record.interruption[row])
-        assert (row in record.origin[: record.rows]) == preempting.rules.requeue
+        assert (row in record.origin[: record.rows]) == (preempting.spec.then == "requeue")
 
 
 @scaled(3)

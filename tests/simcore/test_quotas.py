@@ -8,33 +8,28 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.scenarios.build.plan import plan
+from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.queues.run import QueueBook
+from binwright.scenarios.features.quotas import Quotas
+from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.preemption import Preemption
-from binwright.simcore.queues import Queues
-from binwright.simcore.quotas import Quota, QuotaRules, Quotas
 from binwright.simcore.types import Request
 from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
 from tests.support.scenarios import first_run, random_requests
 from tests.support.simulations import compare, drive, first_fit, long_case, moody, quota_of, simulate
-
-
-def queue_of(quota: Quota) -> Queue:
-    """Put a quota in the reference's words."""
-    return Queue(quota.nominal[0], quota.borrow.get(0, inf), quota.lend.get(0, inf), quota.cohort)
 
 
 def drawn_quotas(rng: Random, most: int = 8) -> dict[str, Queue]:
@@ -72,14 +67,14 @@ def drawn_case(seed: int) -> Case:
     )
 
 
-class Watched(Quotas):
+class Watched(QuotaBook):
     """Counts again, after every change of what is granted, what those in line and those that run use."""
 
     evicted = 0
 
     def usage(self) -> list[int]:
         """Add up what everybody uses."""
-        simulation, used = self._simulation, [0] * len(self.rules.quotas)
+        simulation, used = self._simulation, [0] * len(self.names)
         rows = {one.index: one.demand for one in simulation.line}
         rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
         for row, demand in rows.items():
@@ -89,7 +84,11 @@ class Watched(Quotas):
 
     def check(self) -> None:
         """Nobody is above a quota, and who is held has no room in it."""
-        queues, used = [queue_of(quota) for quota in self.rules.quotas], self.usage()
+        queues = [
+            Queue(nominal[0], borrow.get(0, inf), lend.get(0, inf), cohort)
+            for nominal, borrow, lend, cohort in zip(self.nominal, self._borrow, self._lend, self.cohorts, strict=True)
+        ]
+        used = self.usage()
         assert used == [use[0] for use in self.used]
         assert kept(queues, used)
         assert all(self.lacks(one) for one in self.held)
@@ -97,15 +96,14 @@ class Watched(Quotas):
     def _borrowers(self, request: Request) -> list[int]:
         rows = super()._borrowers(request)
         simulation, tenant = self._simulation, int(self.of[self._simulation.source(request.index)])
-        quota = self.rules.quotas[tenant]
         for row in rows:
             other = int(self.of[simulation.source(row)])
             assert other != tenant
-            assert self.rules.quotas[other].cohort == quota.cohort != ""
-            assert self.used[other][0] > self.rules.quotas[other].nominal[0]
-            assert self.rules.reclaim == "any" or simulation.request(row).priority < request.priority
+            assert self.cohorts[other] == self.cohorts[tenant] != ""
+            assert self.used[other][0] > self.nominal[other][0]
+            assert self.spec.reclaim == "any" or simulation.request(row).priority < request.priority
         if rows:
-            assert self.used[tenant][0] + request.demand[0] <= quota.nominal[0]
+            assert self.used[tenant][0] + request.demand[0] <= self.nominal[tenant][0]
         self.evicted += len(rows)
         return rows
 
@@ -127,7 +125,7 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
     evicted = [(each.row, each.by, each.end, each.lost) for each in log if each.outcome == "evicted"]
     assert sorted(evicted) == sorted(reference.evicted + reference.reclaimed)
     assert all(reference.urgency(row) < reference.urgency(by) for row, by, _, _ in reference.evicted)
-    if isinstance(simulation.queues, Queues):
+    if isinstance(simulation.queues, QueueBook):
         assert simulation.queues._held.keys() == {*simulation.ledger.running}
     return simulation, quotas
 
@@ -137,12 +135,12 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
 def test_remaining_quota_equals_kueues(seed: int) -> None:
     rng = Random(seed)
     queues, used = [*drawn_quotas(rng).values()], [0, 0, 0]
-    quotas = tuple(quota_of(name, queue) for name, queue in zip("abc", queues, strict=True))
-    rules = QuotaRules("group", lambda workload: np.arange(len(workload)) % 3, quotas)
+    spec = Quotas.model_construct(of={name: quota_of(queue) for name, queue in zip("abc", queues, strict=True)})
     for _ in range(12):
-        case = Case([[[9]]], [[9]], (99,), [(0.0, 1.0, (rng.randint(1, 5),)) for _ in range(3)])
+        requests: list[tuple[float, float, tuple[int, ...]]] = [(0.0, 1.0, (rng.randint(1, 5),)) for _ in range(3)]
+        case = Case([[[9]]], [[9]], (99,), requests, groups=("a", "b", "c"))
         simulation = simulate(case)
-        book = Quotas(simulation, rules)
+        book = QuotaBook(simulation, spec)
         tenant = rng.randrange(3)
         amount = case.requests[tenant][2][0]
         fits = amount <= available(queues, used, tenant)
@@ -160,7 +158,7 @@ def test_quotas_are_never_exceeded(start: int) -> None:
         record = simulation.record
         reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
         refused += sum(reason.startswith("quota: ") for reason in reasons)
-        queued += len(simulation.queues.waited) if isinstance(simulation.queues, Queues) else 0
+        queued += len(simulation.queues.waited) if isinstance(simulation.queues, QueueBook) else 0
         for since, until in quotas.waited.values():
             assert since <= until
     assert min(evicted, held, refused, queued) > 10
@@ -334,7 +332,7 @@ def test_held_requests_are_checked_again_only_after_quota_returns() -> None:
     """400 requests of two sizes, of which 10 run at a time: each is looked at a few times, not at every event."""
     looked = []
 
-    class Counted(Quotas):
+    class Counted(QuotaBook):
         def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:
             looked.append(request.index)
             return super().lacks(request, used)

@@ -2,16 +2,16 @@
 
 import hashlib
 from collections.abc import Sequence
-from math import inf
 from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
 
+from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
+from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.engine import Simulation
-from binwright.simcore.moves import Move, Mover, MoveRules, MoveTrigger, Running
-from binwright.simcore.moving import Moving
-from binwright.simcore.types import Request, View
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import QUANTUM, Request, View
 from tests.reference.engine import Room, Where, feasible, shares
 from tests.reference.moving import May, Plans, Rules, Runs
 from tests.support.simulations import place
@@ -66,17 +66,18 @@ class Told(Mover):
 
 def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:
     """Have a mover move in a simulation."""
-    n = len(simulation.workload)
-    found = MoveRules(
-        1 / rules.per_quantum if rules.per_quantum else inf,
-        0,
-        rules.downtime,
-        rules.at_once,
-        rules.per_hour,
-        lambda workload: np.isin(np.arange(n), list(rules.fixed)),
+    spec = MovesSpec.model_construct(
+        bandwidth=1 / rules.per_quantum / QUANTUM if rules.per_quantum else None,
+        resource=simulation.view.resources[0],
+        downtime=rules.downtime,
+        at_once=rules.at_once or None,
+        per_hour=rules.per_hour or None,
     )
-    room = MoveTrigger(mover, rules.room) if rules.room else None
-    return Moving(simulation, found, room, MoveTrigger(mover, rules.moves, rules.every) if rules.every else None)
+    room = (MakeRoom.model_construct(moves=rules.room), mover) if rules.room else None
+    when = Rescheduling.model_construct(moves=rules.moves, every=rules.every)
+    schedule = (when, mover) if rules.every else None
+    fixed = np.isin(np.arange(len(simulation.workload)), list(rules.fixed))
+    return Moving(simulation, spec, room, schedule, fixed)
 
 
 rules_of_moves = st.builds(

@@ -6,33 +6,36 @@ What a run came to is compared with `tests.reference.engine`.
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from math import inf, isnan
 from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
+from binwright.scenarios.features.preemption import Budget
+from binwright.scenarios.features.preemption import Preempt as PreemptSpec
+from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption.victims import cheapest, fewest, lowest, youngest
+from binwright.scenarios.features.queues import Queue as QueueSpec
+from binwright.scenarios.features.queues.run import QueueBook
+from binwright.scenarios.features.quotas import Quota, Quotas
+from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore import rng
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults, Kind
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.play import play
-from binwright.simcore.preemption import Preemption
-from binwright.simcore.queues import REQUESTS, JobQueue, Queues
-from binwright.simcore.quotas import Quota, QuotaRules, Quotas
 from binwright.simcore.record import OUTCOMES, PLACED
 from binwright.simcore.roles import Roles
-from binwright.simcore.rules import DisruptionBudget, Overflow, PreemptionRules, cheapest, fewest, lowest, youngest
-from binwright.simcore.types import Agent, Ints, Placement, Request, Workload
-from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Tenants, Where, feasible
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, Workload
+from tests.reference.engine import Case, Decide, Demand, Preempt, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
 from tests.support.properties import forms
 
@@ -134,46 +137,46 @@ def workload_of(requests: list[tuple[float, float, Demand]], resources: int = 1)
     )
 
 
-def quota_of(name: str, queue: Queue) -> Quota:
+def quota_of(queue: Queue) -> Quota:
     """Make a quota of the first resource of what the reference says."""
-    borrow, lend = ({} if most == inf else {0: int(most)} for most in (queue.borrowing_limit, queue.lending_limit))
-    return Quota(name, {0: queue.nominal}, borrow, lend, queue.cohort)
+    borrow, lend = (
+        {} if most == inf else {"a": most / QUANTUM} for most in (queue.borrowing_limit, queue.lending_limit)
+    )
+    return Quota.model_construct(nominal={"a": queue.nominal / QUANTUM}, borrow=borrow, lend=lend, cohort=queue.cohort)
 
 
-def groups_of(workload: Workload) -> npt.NDArray[Any]:
-    """Return the group of every request."""
-    assert workload.roles is not None
-    return np.array([role.group for role in workload.roles.all])[workload.roles.of]
-
-
-def quotas_of(tenants: Tenants) -> QuotaRules:
+def quotas_of(tenants: Tenants) -> Quotas:
     """Make the quotas of the groups of a case."""
-    names = [*tenants.quotas]
-
-    def of(workload: Workload) -> Ints:
-        return np.array([names.index(group) if group in names else -1 for group in groups_of(workload)], np.int64)
-
-    quotas = tuple(quota_of(name, queue) for name, queue in tenants.quotas.items())
-    evicted = PreemptionRules(checkpoint=tenants.checkpoint)
-    return QuotaRules("group", of, quotas, tenants.wait, tenants.reclaim, evicted)  # type: ignore[arg-type]
+    return Quotas.model_construct(
+        of={name: quota_of(queue) for name, queue in tenants.quotas.items()},
+        above="wait" if tenants.wait else "refuse",
+        reclaim=tenants.reclaim,
+        checkpoint=none_if_never(tenants.checkpoint),
+    )
 
 
-def queues_of(case: Case) -> list[JobQueue]:
+def none_if_never(time: float) -> float | None:
+    """Turn the reference's infinity into a key that is not written."""
+    return None if time == inf else time
+
+
+def queues_of(case: Case) -> dict[str, QueueSpec]:
     """Make the queues of a case."""
+    return {
+        str(number): QueueSpec.model_construct(
+            of={"group": [line.group]} if line.group else {},
+            priority=line.priority,
+            longest=none_if_never(line.longest),
+            running={
+                name: most for name, most in (("requests", line.requests), ("a", line.amount / QUANTUM)) if most < inf
+            },
+            each={"user": {"requests": line.each}} if line.each < inf else {},
+        )
+        for number, line in enumerate(case.queues)
+    }
 
-    def takes(group: str, workload: Workload) -> npt.NDArray[np.bool_]:
-        return np.array([group in ("", one) for one in groups_of(workload)])
 
-    found = []
-    for number, line in enumerate(case.queues):
-        limits = {REQUESTS: line.requests, 0: line.amount}
-        running = {r: int(most) for r, most in limits.items() if most < inf}
-        each = {"user": (lambda _: np.array(case.users), {REQUESTS: int(line.each)})} if line.each < inf else {}
-        found.append(JobQueue(str(number), partial(takes, line.group), line.priority, line.longest, running, each))
-    return found
-
-
-def simulate(case: Case, faults: Faults | None = None, quotas: type[Quotas] = Quotas) -> Simulation:
+def simulate(case: Case, faults: Faults | None = None, quotas: type[QuotaBook] = QuotaBook) -> Simulation:
     """Put a case on the engine, with its own scheduled failures or with other ones."""
     workload, cluster = workload_of(case.requests, len(case.spread_above)), cluster_of(case)
     ledger = WatchedLedger(cluster)
@@ -186,22 +189,23 @@ def simulate(case: Case, faults: Faults | None = None, quotas: type[Quotas] = Qu
     if case.priorities:
         workload = replace(workload, priority=np.array(case.priorities, np.int64))
     overflow = Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window)  # type: ignore[arg-type]
-    rules = rules_of(case)
+    if case.users:
+        workload = replace(workload, labels={"user": np.array(case.users)})
     if case.parts:
         workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=2))
     simulation = Simulation(
         workload,
         ledger,
-        replace(overflow, preempt=rules),
+        replace(overflow, preempt=case.preempt is not None),
         expansion=case.expansion,
         faults=[faults] if faults else _planned(case),
     )
-    if rules:
-        Preemption(simulation, rules)
+    if case.preempt:
+        Preemption(simulation, preempt_of(case.preempt))
     if case.tenants:
         quotas(simulation, quotas_of(case.tenants))
     if case.queues:
-        Queues(simulation, queues_of(case))
+        QueueBook(simulation, queues_of(case), "queues")
     return simulation
 
 
@@ -216,17 +220,15 @@ def _planned(case: Case) -> list[Faults]:
     return [alone, together] if case.blackouts else [alone]
 
 
-def rules_of(case: Case) -> PreemptionRules | None:
-    """Make the rules of preemption of a case."""
-    if case.preempt is None:
-        return None
-    told = case.preempt
-
-    def of(workload: Workload) -> npt.NDArray[np.bool_]:
-        return np.array([group == "a" for group in groups_of(workload)])
-
-    budgets = () if told.budget is None else (DisruptionBudget(of, told.budget),)
-    return PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint, budgets)
+def preempt_of(told: Preempt) -> PreemptSpec:
+    """Say in a scenario's words who is evicted."""
+    return PreemptSpec.model_construct(
+        victims=told.rule,
+        grace=told.grace,
+        then="requeue" if told.requeue else "drop",
+        checkpoint=none_if_never(told.checkpoint),
+        budgets=() if told.budget is None else (Budget(of={"group": ["a"]}, at_most=int(told.budget)),),
+    )
 
 
 def place(request: Request, where: Where, nodes: int) -> Placement:

@@ -14,8 +14,6 @@ from binwright.analysis.measure.metrics.costs import per_days
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
-from binwright.simcore.quotas import Quotas
-from binwright.simcore.routing import Routing
 from binwright.simcore.rules import Eviction
 from binwright.simcore.types import QUANTUM, Floats, Ints
 
@@ -31,9 +29,9 @@ def _moving(run: FinishedRun) -> Any:
 
 def _moved(run: FinishedRun, moving: Any) -> float | None:
     """Add up what the requests that were moved held of memory."""
-    if moving.rules.resource < 0:
+    if moving.resource < 0:
         return None
-    return float(run.demand[run.arrived, moving.rules.resource].sum()) / QUANTUM
+    return float(run.demand[run.arrived, moving.resource].sum()) / QUANTUM
 
 
 def _moves(run: FinishedRun, which: Callable[[Moved], bool]) -> int:
@@ -46,7 +44,7 @@ MOVES = table((
            lambda run, moving: len(run.arrived), **MOVE),
     define("moved", "moved", "memory that these moves carried", _moved, unit="GB", table="differs", **MOVE),
     define("downtime", "downtime", "for which moved requests stood still",
-           lambda run, moving: len(run.arrived) * moving.rules.downtime, unit="s", table="harm", **MOVE),
+           lambda run, moving: len(run.arrived) * moving.spec.downtime, unit="s", table="harm", **MOVE),
     define("moves_for_load", "moves for load",
            "those of these moves by which a request left a server that used too much (`on_load`)",
            lambda run, moving: None if moving.relief is None else _moves(
@@ -104,13 +102,13 @@ PREEMPTION = table((
 
 # -- tenants -------------------------------------------------------------------------------------------------------
 
-Tenants = tuple[Quotas, Ints]
+Tenants = tuple[Any, Ints]
 
 
 def _tenants(run: FinishedRun) -> Tenants | None:
     """Need `quotas`: these, and the place among them of every row, int64 [rows], -1 for none."""
-    quotas = run.simulation.quotas
-    if not isinstance(quotas, Quotas):
+    quotas: Any = run.simulation.quotas
+    if quotas is None:
         return None
     source = np.arange(len(run.outcome))
     while (back := source >= len(quotas.of)).any():
@@ -118,36 +116,34 @@ def _tenants(run: FinishedRun) -> Tenants | None:
     return quotas, quotas.of[source]
 
 
-def _shares(run: FinishedRun, quotas: Quotas, of: Ints) -> Floats:
+def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
     """Return the share of the cluster that each tenant held on average, float64 [tenants, resources]."""
     mine = of[run.held]
-    each = [
-        rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.rules.quotas))
-    ]
+    each = [rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.names))]
     installed = run.installed_seconds[: len(run.resources)]
     shares: Floats = np.divide(each, installed, out=np.zeros((len(each), len(installed))), where=installed > 0)
     return shares
 
 
-def _borrowed(run: FinishedRun, quotas: Quotas, of: Ints) -> Floats:
+def _borrowed(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
     """Integrate what each tenant held beyond its nominal quota: unit hours, float64 [tenants, resources]."""
-    found = np.zeros((len(quotas.rules.quotas), len(run.resources)))
-    for number, quota in enumerate(quotas.rules.quotas):
+    found = np.zeros((len(quotas.names), len(run.resources)))
+    for number, nominals in enumerate(quotas.nominal):
         mine = of[run.held] == number
         rows, ends = run.held[mine], np.clip(run.end[mine], run.begin, run.finish)
         times = np.concatenate([np.clip(run.start[mine], run.begin, run.finish), ends])
         order = np.argsort(times, kind="stable")
-        for r, nominal in quota.nominal.items():
+        for r, nominal in nominals.items():
             level = np.cumsum(np.concatenate([run.demand[rows, r], -run.demand[rows, r]])[order])
             found[number, r] = dot(np.maximum(level - nominal, 0)[:-1], np.diff(times[order])) if len(order) else 0.0
     return found / QUANTUM / HOUR
 
 
-def _waits(run: FinishedRun, quotas: Quotas, of: Ints) -> tuple[Ints, Floats]:
+def _waits(run: FinishedRun, quotas: Any, of: Ints) -> tuple[Ints, Floats]:
     """Count who was above a quota, int64 [tenants], and add up for how long, seconds float64 [tenants]."""
     rows = np.array([*quotas.waited], np.int64)
     since, until = np.array([*quotas.waited.values()], np.float64).reshape(-1, 2).T
-    waited, tenants = np.minimum(until, run.finish) - since, len(quotas.rules.quotas)
+    waited, tenants = np.minimum(until, run.finish) - since, len(quotas.names)
     total: Floats = np.bincount(of[rows], np.maximum(waited, 0), minlength=tenants).astype(np.float64)
     return np.bincount(of[rows], minlength=tenants), total
 
@@ -159,15 +155,15 @@ def tenants_column(run: FinishedRun) -> dict[str, str]:
     quotas, of = found
     shares, borrowed, (held, waited) = _shares(run, *found), _borrowed(run, *found), _waits(run, *found)
     said = {
-        quota.name: {
+        name: {
             "requests": int((of[run.offered] == n).sum()),
             "dominant_share": float(shares[n].max()),
-            **{f"share_{name}": float(shares[n, r]) for r, name in enumerate(run.resources)},
-            **{f"borrowed_{run.resources[r]}": float(borrowed[n, r]) for r in quota.nominal},
+            **{f"share_{resource}": float(shares[n, r]) for r, resource in enumerate(run.resources)},
+            **{f"borrowed_{run.resources[r]}": float(borrowed[n, r]) for r in quotas.nominal[n]},
             "above_quota": int(held[n]),
             "waited_above_quota": float(waited[n]),
         }
-        for n, quota in enumerate(quotas.rules.quotas)
+        for n, name in enumerate(quotas.names)
     }
     return {"tenants": json.dumps(said, ensure_ascii=False)}
 
@@ -191,13 +187,13 @@ TENANTS = table((
 
 # -- sites ---------------------------------------------------------------------------------------------------------
 
-Sited = tuple[Routing, Ints]
+Sited = tuple[Any, Ints]
 
 
 def _sited(run: FinishedRun) -> Sited | None:
     """Need `sites`: the routing, and at which site each of `placed` got its place, int64 [placed]."""
-    routing = run.simulation.routing
-    return (routing, routing.sites.of[run.server[run.placed]]) if isinstance(routing, Routing) else None
+    routing: Any = run.simulation.routing
+    return (routing, routing.sites.of[run.server[run.placed]]) if routing else None
 
 
 def _postponed(run: FinishedRun) -> Floats | None:

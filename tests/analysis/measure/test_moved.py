@@ -18,11 +18,11 @@ from binwright.analysis.measure.states import StateSampler
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
 from binwright.scenarios.build.plan import plan
+from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.engine import Simulation
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.moving import Moving
 from binwright.simcore.types import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide, Demand
 from tests.reference.moving import Rules

@@ -1,22 +1,23 @@
-"""The schema of `workload.use`: what share of what they ask for requests use."""
+"""Use: what share of what they ask for requests use, and who gets it where a server has too little."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from binwright.scenarios.schema.server_files import known_resources
-from binwright.simcore.fields import Model, PositiveTime, Shown, wrong
+from binwright.agents.world import Requests
+from binwright.analysis.measure.contention import over_time
+from binwright.scenarios.features.altered import Altered
+from binwright.scenarios.features.feature import Feature, Named, Point, chosen
+from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
 from binwright.simcore.json_schema import Schema
+from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
-from binwright.workloads.use import UseByResource
 from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
 from binwright.workloads.use_series import RECORDED, RecordedCase
 
@@ -95,12 +96,6 @@ class UseSpec(Model):
         return dict(self.model_extra or {})
 
     @property
-    def wheres(self) -> list[tuple[tuple[str | int, ...], dict[str, list[str]]]]:
-        """Of whom each case is, and the keys that say it."""
-        cases = {"others": self.others, **self.cases}
-        return [(("workload", "use", name, n, "of"), one.of) for name in cases for n, one in enumerate(cases[name])]
-
-    @property
     def every(self) -> list[Case]:
         """The cases of all resources."""
         return [case for cases in (self.others, *self.cases.values()) for case in cases]
@@ -115,25 +110,77 @@ class UseSpec(Model):
         """Whether what they use depends on the seed."""
         return any(isinstance(case, VaryingUse) for case in self.every)
 
-    def draw(self, base: Workload, seed: int, cache: Path | None = None) -> UseByResource:
-        """Draw what the requests of a workload use; what traces recorded is kept in the folder `cache`."""
-        return draw_use(base, self.step, self.cases, self.others, seed, cache)
 
-    def check(self, resources: tuple[str, ...]) -> None:
-        """Refuse resources that the cluster does not have."""
-        known_resources(self.cases, resources, ("workload", "use"), tuple(UseSpec.known()))
-        for name, cases in self.cases.items():
-            for n, case in enumerate(cases):
-                if isinstance(case, RecordedCase) and case.trace and name not in RECORDED[case.trace]:
-                    remedy = f"It records {' and '.join(RECORDED[case.trace])}."
-                    raise wrong("the trace does not say its use", remedy, ("workload", "use", name, n, "trace"))
-
-
-class Using(Model):
-    """Requests of which may be said what they use."""
-
+class _Workload(Model):
     use: UseSpec | None = Field(
         default=None,
         description="What requests use of what they ask for; by default all.",
         examples=["40 %", "{cpu: {mean: 25 %, daily: 40 %}, mem: 80 %}"],
     )
+
+
+class _Cluster(Model):
+    contention: ContentionRule = Field(
+        default="proportional",
+        description="How a node is shared where requests would use more than it has (`workload.use`): in proportion,"
+        " or first by priority.",
+    )
+
+
+class _Feature(Feature):
+    key = "workload.use"
+    keys: ClassVar = {"workload": _Workload, "cluster": _Cluster}
+    details: ClassVar = {"use": over_time}
+
+    def section(self, scenario: Any) -> UseSpec | None:
+        return getattr(scenario.workload, "use", None)
+
+    def check(self, scenario: Any) -> None:
+        cases, at = scenario.workload.use.cases, ("workload", "use")
+        known_resources(cases, scenario.resources, at, tuple(UseSpec.known()))
+        for name, each in cases.items():
+            for n, case in enumerate(each):
+                if isinstance(case, RecordedCase) and case.trace and name not in RECORDED[case.trace]:
+                    remedy = f"It records {' and '.join(RECORDED[case.trace])}."
+                    raise wrong("the trace does not say its use", remedy, (*at, name, n, "trace"))
+
+    def check_keys(self, scenario: Any) -> None:
+        if self.section(scenario):
+            return
+        if "use" in scenario.record:
+            raise wrong("no use is known", "Take use out, or write `workload.use`.", ("record",), "use")
+        if scenario.cluster.contention != "proportional":
+            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
+            raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))
+
+    def doubt(self, points: Sequence[Any]) -> str:
+        names = dict[str, None]()
+        for cluster in (each.cluster for each in points if not self.section(each)):
+            names |= {name: None for name, how in cluster.overcommit.items() if not isinstance(how, float) or how > 1}
+            for group in cluster.groups or ():
+                names |= {name: None for name, ratio in group.overcommit.items() if ratio > 1}
+        if not names:
+            return ""
+        why = "without `workload.use`, how much requests use of what they request, contention is not modelled"
+        return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} oversold, and that looks free: {why}."
+
+    def names(self, scenario: Any) -> list[Named]:
+        spec, at = self.section(scenario), ("workload", "use")
+        cases = {"others": spec.others, **spec.cases} if spec else {}
+        return [
+            each for name in cases for n, one in enumerate(cases[name]) for each in chosen((*at, name, n, "of"), one.of)
+        ]
+
+    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
+        spec: UseSpec = scenario.workload.use
+
+        def alter(base: Workload, seed: int) -> Workload:
+            return replace(base, use=draw_use(base, spec.step, spec.cases, spec.others, seed, cache))
+
+        return Altered(requests, "use", repr(spec), alter, requests.drawn or spec.drawn)
+
+    def measure(self, point: Point, known: dict[str, Any]) -> None:
+        known["contention_rule"] = point.scenario.cluster.contention
+
+
+FEATURE = _Feature()

@@ -1,7 +1,5 @@
 """Chooses who is to leave servers that use too much."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

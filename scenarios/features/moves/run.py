@@ -1,4 +1,4 @@
-"""Moves what runs while a simulation goes on: asks movers for plans, and makes their moves one after another."""
+"""Asks movers for plans while a simulation goes on, and makes their moves one after another."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf, nan
 from time import perf_counter_ns
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.scenarios.features.moves.relief import Relief
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
-from binwright.simcore.moves import Move, Moved, Mover, MoveRules, MoveTrigger, Outcome, Running, Why
+from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.relief import Relief
-from binwright.simcore.types import Floats, Ints, Request, part
+from binwright.simcore.types import QUANTUM, Floats, Ints, Request, part
 
+if TYPE_CHECKING:
+    from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
+
+Trigger: TypeAlias = "tuple[MakeRoom | Rescheduling, Mover]"
+"""When a mover is asked, and who it is."""
 HOUR = 3600.0
 
 
@@ -44,21 +50,26 @@ class Moving:
 
     One plan is followed at a time. Its moves are begun in order, each as soon as it fits and the rules let it; while
     something is on the way, one that does not fit waits, and when nothing is, what is left of the plan is dropped. The
-    order of events is that of docs/developers/architecture.md.
+    order of events is that of docs/developers/architecture.md. `fixed` bool [n] are the requests that may not be moved.
     """
 
     def __init__(
         self,
         simulation: Simulation,
-        rules: MoveRules,
-        room: MoveTrigger | None = None,
-        schedule: MoveTrigger | None = None,
+        spec: MovesSpec,
+        room: tuple[MakeRoom, Mover] | None = None,
+        schedule: tuple[Rescheduling, Mover] | None = None,
+        fixed: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         if simulation.ledger.tiers:
             remedy = "Take a cluster without a network."
             raise WorkloadError("links are reserved for requests where they lie: none can be moved", remedy=remedy)
         self._simulation, self._ledger, self._clock = simulation, simulation.ledger, simulation.clock
-        self.rules = rules
+        self.spec, resources = spec, simulation.view.resources
+        memory = spec.memory(resources)
+        self.resource = -1 if memory is None else resources.index(memory)
+        """The place of the resource that moves carry, -1 where there is none."""
+        self._rate = inf if spec.bandwidth is None else spec.bandwidth * QUANTUM
         self._room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
@@ -69,17 +80,19 @@ class Moving:
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
-        self._fixed = rules.fixed(simulation.workload) if rules.fixed else None
+        self._fixed = fixed
         self.relief: Relief | None = None
         """Who is to leave servers that use too much, where that is asked for."""
         simulation.moving, self.request = self, simulation.running_request
         if schedule:
-            self._await_tick(int(self._clock.now // schedule.every) + 1 if schedule.every < inf else 0)
-            if schedule.on_drain:
+            when, _ = schedule
+            self._every = when.every or inf
+            self._await_tick(int(self._clock.now // self._every) + 1 if self._every < inf else 0)
+            if when.on_drain:
                 for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
-            if schedule.on_load < inf:
-                self.relief = Relief(simulation, schedule.on_load)
+            if when.on_load is not None:
+                self.relief = Relief(simulation, when.on_load)
                 simulation.recurring += 1
                 step = simulation.view.meter.step
                 self._clock.at((self._clock.now // step + 1) * step, self._relieve, int(self._clock.now // step))
@@ -105,9 +118,9 @@ class Moving:
         return True
 
     def _await_tick(self, number: int) -> None:
-        if number and self._schedule:
+        if number:
             self.endless = 1
-            self._clock.at(number * self._schedule.every, self._tick, number)
+            self._clock.at(number * self._every, self._tick, number)
 
     endless = 0
     """How many things on the clock are reschedulings, which alone do not keep a run going."""
@@ -140,25 +153,26 @@ class Moving:
             return False
         return self.relief.look(step) and self._start(self._schedule, "load")
 
-    def _start(self, asked: MoveTrigger, why: Why, request: Request | None = None) -> bool:
+    def _start(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
-        moves = asked.moves
-        if self.rules.per_hour:
+        (spec, mover), per_hour = asked, self.spec.per_hour
+        moves = spec.moves
+        if per_hour:
             since = self._clock.now - HOUR
-            recent = sum(moved.begin > since for moved in self.log[-self.rules.per_hour :])
-            moves = min(moves, self.rules.per_hour - recent)
-        plan = self._planned(asked, why, moves, request) if moves > 0 else []
+            recent = sum(moved.begin > since for moved in self.log[-per_hour:])
+            moves = min(moves, per_hour - recent)
+        plan = self._planned(mover, why, moves, spec.within, request) if moves > 0 else []
         self._plan.left.clear()
         if plan:
-            self._plan = Plan(why, asked.mover, deque(plan), -1 if request is None else request.index)
+            self._plan = Plan(why, mover, deque(plan), -1 if request is None else request.index)
             self._follow(fresh=True)
         return bool(plan)
 
     # -- plans ----------------------------------------------------------------------------------------------------
 
-    def _planned(self, asked: MoveTrigger, why: Why, moves: int, request: Request | None) -> list[Move]:
+    def _planned(self, mover: Mover, why: Why, moves: int, within: float | None, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
-        view, ledger, mover = self._simulation.view, self._ledger, asked.mover
+        view, ledger = self._simulation.view, self._ledger
         running = self._running(why, moves)
         if not len(running.row):
             return []
@@ -171,7 +185,7 @@ class Moving:
                 mover, error, describe_request(request, view.resources) if request else f"the plan {self._at}"
             ) from error
         took = perf_counter_ns() - before
-        self.plans.append((self._clock.now, took, took > asked.within * 1e9))
+        self.plans.append((self._clock.now, took, took > (within or inf) * 1e9))
         known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
@@ -256,7 +270,7 @@ class Moving:
         """
         plan = self._plan
         while plan.left:
-            if self.rules.at_once and len(self._flying) >= self.rules.at_once:
+            if self.spec.at_once and len(self._flying) >= self.spec.at_once:
                 return
             why_not = "its request waits no more" if self._is_in_vain(plan) else self._begin(plan)
             if why_not is None:
@@ -294,7 +308,7 @@ class Moving:
         self._flying[number] = moved, plan
         plan.flying.add(number)
         self.most = max(self.most, len(self._flying))
-        seconds = self.rules.downtime + request.demand[self.rules.resource] / self.rules.rate
+        seconds = self.spec.downtime + request.demand[self.resource] / self._rate
         if seconds:
             ends = float(record.decided[row]) + float(simulation.rows.holding_times(np.array([row]))[0])
             moved.due = min(now + seconds, ends)

@@ -6,27 +6,30 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import ceil
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from binwright.agents.world import Requests
-from binwright.scenarios.build.altered import Altered
-from binwright.scenarios.build.costs import energy_of_sites, sites_of
-from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.sites import Flexible
+from binwright.analysis.measure.costs.bill import SiteEnergy
+from binwright.scenarios.features.altered import Altered
+from binwright.scenarios.features.costs.build import energy_of
+from binwright.scenarios.features.feature import Point
+from binwright.scenarios.features.sites.run import ROUTERS, Sites
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
-from binwright.simcore.routing import ROUTERS, Sites
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats, Ints, Workload
 from binwright.workloads.changes import matching
 
+if TYPE_CHECKING:
+    from binwright.scenarios.features.sites import Flexible, SitesSpec
 
-def build_sites(scenario: Scenario, seed: int, workload: Workload) -> Sites:
+
+def build_sites(point: Point, workload: Workload) -> Sites:
     """Make the sites of a run, whose requests are these."""
-    spec, energy = scenario.sites, energy_of_sites(scenario)
-    assert spec
+    spec, energy = point.scenario.sites, energy_of_sites(point.scenario)
     latency = np.full((len(workload), len(spec.of)), np.nan)
     for value in dict.fromkeys(name for site in spec.of.values() for name in site.latency):
         rows = matching(workload, {spec.by or "": (value,)}, "sites.by")
@@ -36,10 +39,10 @@ def build_sites(scenario: Scenario, seed: int, workload: Workload) -> Sites:
         raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
     return Sites(
         names=tuple(spec.of),
-        of=sites_of(scenario, seed),
+        of=sites_of(point),
         routers=tuple((name, ROUTERS.load(name)) for name in spec.router),
         spill=spec.spill_over,
-        home=_homes(scenario, workload),
+        home=_homes(point.scenario.sites, workload),
         latency=latency,
         pue=np.array([one.pue for one in energy]),
         price=tuple(one.price for one in energy if one.price),
@@ -47,32 +50,48 @@ def build_sites(scenario: Scenario, seed: int, workload: Workload) -> Sites:
     )
 
 
-def _homes(scenario: Scenario, workload: Workload) -> Ints:
+def energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
+    """Read what energy comes to at each site."""
+    default, found = scenario.costs.electricity if scenario.costs else None, []
+    for name, site in scenario.sites.of.items():
+        key = f"sites.of.{name}.electricity" if site.electricity else "costs.electricity"
+        found.append(energy_of(name, site.electricity or default, key))
+    return tuple(found)
+
+
+def sites_of(point: Point) -> Ints:
+    """Return the site of each server, as the point numbers them, int64 [servers]; refuses servers at none."""
+    spec = point.scenario.sites
+    labels = point.labels().labels[spec.label].tolist()
+    spec.check_servers({*labels} - {""}, "" not in labels)
+    names = list(spec.of)
+    return np.array([names.index(label) for label in labels], np.int64)
+
+
+def _homes(spec: SitesSpec, workload: Workload) -> Ints:
     """Return the site that each request belongs to, int64 [n]; -1 for none."""
-    spec, found = scenario.sites, np.full(len(workload), -1, np.int64)
-    assert spec
+    found = np.full(len(workload), -1, np.int64)
     for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
         found[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
     return found
 
 
-def postponed(scenario: Scenario, requests: Requests) -> Requests:
+def postponed(scenario: Any, requests: Requests) -> Requests:
     """Have the flexible requests of a scenario arrive at a better hour."""
-    if scenario.sites is None or scenario.sites.flexible is None:
+    if scenario.sites.flexible is None:
         return requests
-    how, spec = scenario.sites.model_dump_json(), scenario.sites.flexible
-    return Altered(requests, "sites.flexible", how, partial(_at_best_hours, scenario, spec), True)
+    how = scenario.sites.model_dump_json()
+    return Altered(requests, "sites.flexible", how, partial(_at_best_hours, scenario, scenario.sites.flexible), True)
 
 
-def _at_best_hours(scenario: Scenario, spec: Flexible, base: Workload, seed: int) -> Workload:
+def _at_best_hours(scenario: Any, spec: Flexible, base: Workload, seed: int) -> Workload:
     """Let requests arrive at their best hours, in order; those of one moment stay in the order in which they came."""
-    assert scenario.sites
     energy, rows = energy_of_sites(scenario), np.arange(len(base))
     series = [course for one in energy if (course := getattr(one, spec.by))]
     pue = [one.pue for one in energy]
     drawn = stream(seed, "sites", "flexible").random(len(base)) < spec.share
     rows = rows[drawn & (rows >= base.running) & matching(base, dict(where_of(spec.of)), "sites.flexible.of")]
-    homes = _homes(scenario, base)[rows] if scenario.sites.router[0] == "home" else np.full(len(rows), -1)
+    homes = _homes(scenario.sites, base)[rows] if scenario.sites.router[0] == "home" else np.full(len(rows), -1)
     arrival = base.arrival.copy()
     arrival[rows] = best_hours(arrival[rows], base.expected[rows], spec.until, series, pue, homes)
     order = np.lexsort((arrival, np.arange(len(base)) >= base.running))

@@ -1,7 +1,5 @@
 """Requests that are altered after they are drawn: given roles, changed, or told to agents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

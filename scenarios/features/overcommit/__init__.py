@@ -1,6 +1,4 @@
-"""The schema of `overcommit`: how much more may be placed on servers than they have."""
-
-from __future__ import annotations
+"""Overcommitment: how much more may be placed on servers than they have, by ratios or by predicted peaks."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -18,9 +16,12 @@ from binwright.fabric.peak_predictors import (
     Seen,
     SigmaPeak,
 )
-from binwright.scenarios.schema.registered import Registered
+from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.scenarios.features.feature import Feature, Point
+from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveNumber, Shown, wrong
+from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Floats
 from binwright.simcore.unions import PlainOrMapping
@@ -118,7 +119,53 @@ class Predict(Model):
 Ratio: TypeAlias = Annotated[PositiveNumber, Field(le=100)]
 Ratios: TypeAlias = Annotated[dict[str, Ratio], Shown("{resource: number above 0}")]
 RatiosOrPeaks: TypeAlias = Annotated[
-    dict[str, Annotated[Ratio | Predict, PlainOrMapping()]],
-    Shown("{resource: number above 0, or [Predict](#predict)}"),
+    dict[str, Annotated[Ratio | Predict, PlainOrMapping()]], Shown("{resource: number above 0, or [Predict](#predict)}")
 ]
 MaxPeak.model_rebuild()
+
+
+class _Keys(Model):
+    overcommit: RatiosOrPeaks = Field(
+        default_factory=dict,
+        description="This multiple of a resource may be placed, or as much as predicted peaks leave. Power and "
+        "metrics go by what is installed.",
+        examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"],
+    )
+
+
+class _Feature(Feature):
+    key = "cluster.overcommit"
+    keys: ClassVar = {"cluster": _Keys}
+    stepped = "peaks are predicted while a run goes on"
+    name = "predicted peaks"
+    excludes: ClassVar = {
+        "cluster.network": "peaks are of servers, and not of links",
+        "cluster.devices": "nobody shares what a device has left",
+        "placement": "rules are kept by other ledgers",
+        "overflow.make_room": "movers go by what is requested",
+        "rescheduling": "movers go by what is requested",
+        "sites": "routers go by what is requested",
+        "quotas": "quotas are of what is requested",
+        "pacing": "use goes by the clock",
+    }
+
+    def section(self, scenario: Any) -> Any:
+        return scenario.cluster.predicted
+
+    def at(self, scenario: Any) -> str:
+        return f"cluster.overcommit.{next(iter(scenario.cluster.predicted))}"
+
+    def check(self, scenario: Any) -> None:
+        for name, how in scenario.cluster.predicted.items():
+            if not isinstance(how.predict, LimitPeak) and not scenario.use:
+                remedy = "Say it, like workload: {use: {cpu: {mean: 30 %, peak: 80 %}}}."
+                problem = "predicts what requests use, but no use is known"
+                raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
+
+    def attach(self, point: Point, simulation: Simulation) -> None:
+        ledger = simulation.ledger
+        assert isinstance(ledger, PredictingLedger)
+        ledger.watch(simulation)
+
+
+FEATURE = _Feature()

@@ -1,71 +1,48 @@
-"""Quotas: how much of every resource the requests of a tenant may hold, and who lends to whom, as in Kueue."""
+"""Keeps a run within its quotas: who may enter the line, and who is evicted for whom, as in Kueue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import inf
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from binwright.scenarios.features.preemption import Preempt
+from binwright.scenarios.features.preemption.run import Preemption
 from binwright.simcore.engine import Simulation
-from binwright.simcore.preemption import Preemption
 from binwright.simcore.record import QUOTA
-from binwright.simcore.rules import PreemptionRules
-from binwright.simcore.types import Ints, Request, Workload
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import Request
+from binwright.simcore.units import by_place
+from binwright.workloads.changes import matching
+
+if TYPE_CHECKING:
+    from binwright.scenarios.features.quotas import Quotas
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """Bounds what a tenant uses: quanta by the place of a resource; others are not bounded.
-
-    The members of a `cohort` use what others leave of theirs, up to `borrow` more than their own `nominal` quota, and
-    let others have all of it but what exceeds `lend`.
-    """
-
-    name: str
-    nominal: dict[int, int]
-    borrow: dict[int, int] = field(default_factory=dict)
-    lend: dict[int, int] = field(default_factory=dict)
-    cohort: str = ""
-
-    def most(self, r: int) -> float:
-        """Return how much of a resource the tenant itself may use at most."""
-        return self.nominal[r] + (self.borrow.get(r, inf) if self.cohort else 0)
-
-    def lent(self, r: int) -> int:
-        """Return how much of its quota of a resource others may use."""
-        return min(self.lend.get(r, self.nominal[r]), self.nominal[r])
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaRules:
-    """Says whose quota requests count against, and what becomes of those above it.
-
-    `of` tells the place among `quotas` of every row of a workload, int64 [n], -1 for none; `by` is what tenants are
-    told apart by, in words. Who is above a quota waits apart from the line, or is refused (`wait`). To `reclaim` what
-    others of the cohort have borrowed, those are evicted: `any`, or such of `lower` priority; they go on as `evicted`
-    says.
-    """
-
-    by: str
-    of: Callable[[Workload], Ints]
-    quotas: tuple[Quota, ...]
-    wait: bool = True
-    reclaim: Literal["never", "lower", "any"] = "never"
-    evicted: PreemptionRules = field(default_factory=PreemptionRules)
-
-
-class Quotas:
+class QuotaBook:
     """Keeps the requests in line and those that run within quotas, in a simulation.
 
     A request takes its quota when it enters the line, and gives it back when it ends, is refused, or is evicted.
     """
 
-    def __init__(self, simulation: Simulation, rules: QuotaRules) -> None:
-        self._simulation, self.rules, self.resources = simulation, rules, simulation.view.resources
-        self.of = rules.of(simulation.workload)
+    def __init__(self, simulation: Simulation, spec: Quotas) -> None:
+        self._simulation, self.spec, self.resources = simulation, spec, simulation.view.resources
+        workload, self.of = simulation.workload, np.full(len(simulation.workload), -1, np.int64)
         """The place of the quota of every row of the workload, int64 [n], -1 for none."""
-        self.used = [dict.fromkeys(quota.nominal, 0) for quota in rules.quotas]
+        counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
+        for number, name in enumerate(spec.of):
+            self.of[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
+        self.names, quotas = [*spec.of], [*spec.of.values()]
+        """The tenants."""
+        self.cohorts = [quota.cohort for quota in quotas]
+        self.nominal, self._borrow, self._lend = (
+            [by_place(getattr(quota, kind), self.resources) for quota in quotas]
+            for kind in ("nominal", "borrow", "lend")
+        )
+        """Of every quota quanta, by the place of a resource."""
+        self.used = [dict.fromkeys(nominal, 0) for nominal in self.nominal]
         """What is used of every quota: quanta by the place of a resource."""
         self.held: list[Request] = []
         """Those above their quotas, in order."""
@@ -76,34 +53,43 @@ class Quotas:
         self._granted: dict[int, tuple[int, dict[int, int]]] = {}
         self._given_back = False
         """Whether a quota has been given back since those held were looked at."""
+        self._evicted = Preempt.model_validate({"checkpoint": spec.checkpoint})
         simulation.quotas = self
-        if rules.reclaim != "never" and simulation.preempting is None:
-            Preemption(simulation, rules.evicted)
+        if spec.reclaim != "never" and simulation.preempting is None:
+            Preemption(simulation, self._evicted)
+
+    def most(self, tenant: int, r: int) -> float:
+        """Return how much of a resource a tenant itself may use at most."""
+        return self.nominal[tenant][r] + (self._borrow[tenant].get(r, inf) if self.cohorts[tenant] else 0)
+
+    def lent(self, tenant: int, r: int) -> int:
+        """Return how much of its quota of a resource others may use."""
+        return min(self._lend[tenant].get(r, self.nominal[tenant][r]), self.nominal[tenant][r])
 
     def _asks(self, request: Request) -> tuple[int, dict[int, int]]:
         """Return whose quota a request counts against, -1 for nobody's, and how much of it."""
         tenant = int(self.of[self._simulation.source(request.index)])
         parts = request.parts
-        return tenant, {r: parts * request.demand[r] for r in self.rules.quotas[tenant].nominal} if tenant >= 0 else {}
+        return tenant, {r: parts * request.demand[r] for r in self.nominal[tenant]} if tenant >= 0 else {}
 
     def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:
         """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
         used = self.used if used is None else used
         tenant, asked = self._asks(request)
         for r, amount in asked.items():
-            quota = self.rules.quotas[tenant]
+            cohort = self.cohorts[tenant]
             if not amount:
                 continue
-            if used[tenant][r] + amount > quota.most(r):
-                return f"{QUOTA}{self.resources[r]} of {self.rules.by} {quota.name}"
+            if used[tenant][r] + amount > self.most(tenant, r):
+                return f"{QUOTA}{self.resources[r]} of {self.spec.by} {self.names[tenant]}"
             lent = taken = 0
-            for number, (other, use) in enumerate(zip(self.rules.quotas, used, strict=True)):
-                if r in other.nominal and other.cohort == quota.cohort and (quota.cohort or number == tenant):
-                    kept = other.nominal[r] - other.lent(r)
-                    lent += other.lent(r)
+            for number, use in enumerate(used):
+                if r in use and self.cohorts[number] == cohort and (cohort or number == tenant):
+                    lent += self.lent(number, r)
+                    kept = self.nominal[number][r] - self.lent(number, r)
                     taken += max(0, use[r] + amount * (number == tenant) - kept)
             if taken > lent:
-                return f"{QUOTA}{self.resources[r]} of cohort {quota.cohort}"
+                return f"{QUOTA}{self.resources[r]} of cohort {cohort}"
         return ""
 
     def admits(self, request: Request, again: bool = False) -> bool:
@@ -121,9 +107,9 @@ class Quotas:
                 self.freed(row)
             self.grant(request)
             assert simulation.preempting
-            simulation.preempting.reclaims(rows, request.index, self.rules.evicted)
+            simulation.preempting.reclaims(rows, request.index, self._evicted)
             return True
-        if self.rules.wait and not self.lacks(request, [dict.fromkeys(use, 0) for use in self.used]):
+        if self.spec.above == "wait" and not self.lacks(request, [dict.fromkeys(use, 0) for use in self.used]):
             self.held.append(request)
             self.waited.setdefault(request.index, (now, inf))
             self.reasons.setdefault(request.index, reason)
@@ -134,7 +120,7 @@ class Quotas:
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
         found: list[Request] = []
-        while self._given_back or self.rules.reclaim != "never":  # those evicted may give back more than was needed
+        while self._given_back or self.spec.reclaim != "never":  # those evicted may give back more than was needed
             self._given_back = False
             held, self.held = sorted(self.held, key=lambda one: -one.priority), []
             before, lacking = len(found), set[Any]()
@@ -178,9 +164,9 @@ class Quotas:
         need not have gone stay, the last chosen first.
         """
         tenant, asked = self._asks(request)
-        quotas, used, simulation = self.rules.quotas, [dict(use) for use in self.used], self._simulation
-        within = all(used[tenant][r] + amount <= quotas[tenant].nominal[r] for r, amount in asked.items() if amount)
-        if self.rules.reclaim == "never" or not within:
+        nominal, used, simulation = self.nominal, [dict(use) for use in self.used], self._simulation
+        within = all(used[tenant][r] + amount <= nominal[tenant][r] for r, amount in asked.items() if amount)
+        if self.spec.reclaim == "never" or not within:
             return []
         moving = simulation.moving.on_the_way if simulation.moving else ()
         running = {simulation.lead(row) for row in simulation.ledger.running}.intersection(self._granted).difference(
@@ -189,9 +175,9 @@ class Quotas:
         rows = [
             row
             for row in sorted(running)
-            if quotas[self._granted[row][0]].cohort == quotas[tenant].cohort != ""
+            if self.cohorts[self._granted[row][0]] == self.cohorts[tenant] != ""
             and self._granted[row][0] != tenant
-            and (self.rules.reclaim == "any" or simulation.running_request(row).priority < request.priority)
+            and (self.spec.reclaim == "any" or simulation.running_request(row).priority < request.priority)
         ]
         decided = simulation.record.decided
         rows.sort(key=lambda row: (simulation.running_request(row).priority, -decided[row], -row))
@@ -204,7 +190,7 @@ class Quotas:
 
         for row in rows:
             other = self._granted[row][0]
-            if any(used[other][r] > quotas[other].nominal[r] for r in asked if r in used[other] and asked[r]):
+            if any(used[other][r] > nominal[other][r] for r in asked if r in used[other] and asked[r]):
                 take(row, -1)
                 chosen.append(row)
                 if not self.lacks(request, used):

@@ -1,29 +1,35 @@
-"""Preemption: evicts requests that run to make room for more urgent ones."""
+"""Evicts requests that run to make room for more urgent ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf, isnan
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.scenarios.features.preemption.victims import VICTIM_RULES, Victim
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.rules import Eviction, PreemptionRules, Victim
+from binwright.simcore.roles import where_of
+from binwright.simcore.rules import Eviction
 from binwright.simcore.types import Request
+from binwright.workloads.changes import matching
+
+if TYPE_CHECKING:
+    from binwright.scenarios.features.preemption import Preempt
 
 
 class Preemption:
     """Makes room in a simulation for requests that were refused, at the cost of less urgent ones."""
 
-    def __init__(self, simulation: Simulation, rules: PreemptionRules) -> None:
+    def __init__(self, simulation: Simulation, spec: Preempt) -> None:
         if simulation.ledger.tiers:
             remedy = "Take a cluster without a network."
             raise WorkloadError("requests are not evicted from a network", remedy=remedy)
-        self._simulation, self.rules = simulation, rules
+        self._simulation, self.spec, self._rule = simulation, spec, VICTIM_RULES.load(spec.victims)
         simulation.preempting = self
         self.log: list[Eviction] = []
         """Every eviction of which notice was given, in order."""
@@ -34,7 +40,13 @@ class Preemption:
         """Of every request for which others were evicted, how many answers there were by then."""
         self._vain: set[int] = set()
         """Requests that did not take the room that was made for them."""
-        self._budgets = [(each, each.of(simulation.workload)) for each in rules.budgets]
+        self._budgets = [
+            (
+                budget.most,
+                matching(simulation.workload, dict(where_of(budget.of)), f"overflow.preempt.budgets.{number}.of"),
+            )
+            for number, budget in enumerate(spec.budgets)
+        ]
 
     def makes_room(self, requests: Iterable[Request]) -> Literal["now", "later", ""]:
         """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
@@ -54,12 +66,12 @@ class Preemption:
                 victims = self._choose(request, self._victims(request)) if fresh else []
                 evictions = [Eviction(victim, row, now) for victim in victims]
                 self.log += evictions
-                if evictions and not self.rules.grace:
+                if evictions and not self.spec.grace:
                     self._evict(evictions)
                     return "now"
                 if evictions:
                     self._noticed[row] = evictions
-                    simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
+                    simulation.clock.at(now + self.spec.grace, self._end_of_grace, row)
                 if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
                     found = "later"
         return "later" if found else ""
@@ -89,11 +101,11 @@ class Preemption:
         may = self._simulation.ledger.may_lie(request)
         return np.ones(len(self._simulation.view.capacity), np.bool_) if may is None else may
 
-    def reclaims(self, rows: Sequence[int], by: int, rules: PreemptionRules) -> None:
-        """Evict requests of these rows at once, as `rules` say, so that another one, in row `by`, has its quota."""
+    def reclaims(self, rows: Sequence[int], by: int, spec: Preempt) -> None:
+        """Evict requests of these rows at once, as `spec` says, so that another one, in row `by`, has its quota."""
         evictions = [Eviction(row, by, self._simulation.now) for row in self._simulation.with_parts(rows)]
         self.log += evictions
-        self._evict(evictions, rules)
+        self._evict(evictions, spec)
 
     def _end_of_grace(self, row: int) -> None:
         """Evict those who had notice, unless the request waits no more."""
@@ -104,17 +116,17 @@ class Preemption:
             if each.outcome == "noticed":
                 each.outcome, each.end = "called off", self._simulation.now
 
-    def _evict(self, evictions: Sequence[Eviction], rules: PreemptionRules | None = None) -> None:
-        simulation, now, rules = self._simulation, self._simulation.now, rules or self.rules
+    def _evict(self, evictions: Sequence[Eviction], spec: Preempt | None = None) -> None:
+        simulation, now, spec = self._simulation, self._simulation.now, spec or self.spec
         there = [each for each in evictions if each.row in simulation.ledger.running]
-        if there and rules is self.rules:
+        if there and spec is self.spec:
             self._made[there[0].by] = len(simulation.record.sequence)
         for each in evictions:
             each.outcome, each.end = "ended", now
         for each in there:
             ran = now - float(simulation.record.decided[each.row])
-            each.outcome, each.lost = "evicted", ran - rules.kept(ran)
-        simulation.evict([each.row for each in there], rules.requeue, rules.kept)
+            each.outcome, each.lost = "evicted", ran - spec.kept(ran)
+        simulation.evict([each.row for each in there], spec.then == "requeue", spec.kept)
 
     # -- who gives way --------------------------------------------------------------------------------------------
 
@@ -146,7 +158,7 @@ class Preemption:
         return sorted(row for one in chosen for row in one.rows)
 
     def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
-        view, rule = self._simulation.view, self.rules.victims
+        view, rule = self._simulation.view, self._rule
         try:
             if isnan(cost := float(rule(view, request, victims))):
                 raise ValueError("it returned no number")
@@ -173,7 +185,7 @@ class Preemption:
                 if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
                     ran = now - float(simulation.record.decided[row])
                     share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
-                    found.append(Victim(one, ran, ran - self.rules.kept(ran), len(rows) * share, rows))
+                    found.append(Victim(one, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
         return found
 
     def _within(self, victims: list[Victim]) -> list[Victim]:
@@ -187,9 +199,9 @@ class Preemption:
         gone = waiting | noticed
         running = waiting | {simulation.lead(row) for row in simulation.ledger.running}
         left = []
-        for budget, of in self._budgets:
+        for (most, is_share), of in self._budgets:
             out, there = (sum(bool(of[simulation.source(row)]) for row in rows) for rows in (gone, running))
-            left.append((budget.at_most * there if budget.share else budget.at_most) - out)
+            left.append((most * there if is_share else most) - out)
         found = []
         for victim in reversed(victims):
             row = victim.request.index

@@ -1,15 +1,17 @@
-"""The schema of quotas: what tenants may use, borrow and lend."""
-
-from __future__ import annotations
+"""Quotas: what tenants may use, borrow and lend."""
 
 from functools import partial
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.scenarios.schema.server_files import known_resources
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.metrics.features import tenants_column
+from binwright.scenarios.features.feature import Feature, Named, Point, chosen
+from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, together, wrong
+from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, together, wrong
 
 
 class Quota(Model):
@@ -59,8 +61,7 @@ class Quotas(Model):
         examples=["{models: A100}"],
     )
     above: Literal["wait", "refuse"] = Field(
-        default="wait",
-        description="A request above the quota waits apart from the line, or is refused.",
+        default="wait", description="A request above the quota waits apart from the line, or is refused."
     )
     reclaim: Literal["never", "lower", "any"] = Field(
         default="never",
@@ -80,11 +81,48 @@ class Quotas(Model):
             )
         return self
 
-    def check(self, resources: tuple[str, ...]) -> None:
-        """Refuse resources that the cluster lacks."""
-        together(
-            *(
-                partial(known_resources, one.nominal, resources, ("quotas", "of", name, "nominal"))
-                for name, one in self.of.items()
-            ),
+
+class _Keys(Model):
+    quotas: Quotas | None = Field(
+        default=None,
+        description="What tenants may use, borrow and reclaim.",
+        examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"],
+    )
+
+
+class _Feature(Feature):
+    key = "quotas"
+    keys: ClassVar = {"": _Keys}
+    stepped = "requests wait for quotas"
+
+    def check(self, scenario: Any) -> None:
+        checks = (
+            partial(known_resources, one.nominal, scenario.resources, ("quotas", "of", name, "nominal"))
+            for name, one in scenario.quotas.of.items()
         )
+        together(*checks)
+
+    def names(self, scenario: Any) -> list[Named]:
+        spec: Quotas | None = scenario.quotas
+        if spec is None:
+            return []
+        return [*((("quotas", "of", name), spec.by, name) for name in spec.of), *chosen(("quotas", "only"), spec.only)]
+
+    def by_priority(self, scenario: Any) -> bool:
+        return bool(scenario.quotas.reclaim == "lower")
+
+    def attach(self, point: Point, simulation: Simulation) -> None:
+        QuotaBook(simulation, point.scenario.quotas)
+
+    def columns(self, run: FinishedRun) -> dict[str, str]:
+        return tenants_column(run)
+
+    def why(self, simulation: Simulation, row: int) -> list[str]:
+        book = simulation.quotas
+        if not isinstance(book, QuotaBook) or row not in book.waited:
+            return []
+        since, until = book.waited[row]
+        return [f"above its {book.reasons[row]} for {min(until, simulation.now) - since:g} s"]
+
+
+FEATURE = _Feature()

@@ -1,0 +1,216 @@
+"""Failures of servers, links, switches, and of domains such as racks."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from binwright.scenarios.features.feature import Feature, Point
+from binwright.simcore.errors import ScenarioError, suggest
+from binwright.simcore.faults import Faults, Kind
+from binwright.simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
+from binwright.simcore.json_schema import Schema, given
+
+
+class _Planned(Model):
+    """What happens at a planned time."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    repair_after: PositiveTime | None = Field(
+        default=None, description="Time until it is back; by default it never is.", examples=["4 h"]
+    )
+
+    @property
+    def lasts(self) -> float:
+        """The seconds until it is back; infinite where it never is."""
+        return inf if self.repair_after is None else self.repair_after
+
+
+class Failure(_Planned):
+    """A planned failure of one server."""
+
+    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    announced: bool = Field(
+        default=False,
+        description="It is known before: easy and conservative backfilling start nothing there that may not end in "
+        "time.",
+    )
+
+
+class PartFailure(_Planned):
+    """A planned failure of a link or switch."""
+
+    part: Index = Field(description="Its number: `binwright list topology NAME` lists them.", examples=[3])
+
+
+class DomainFailure(_Planned):
+    """A planned failure of all servers of a domain."""
+
+    domain: Text = Field(
+        description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
+    )
+
+    @field_validator("domain", mode="before")
+    @classmethod
+    def _numbered(cls, value: object) -> object:
+        return str(value) if type(value) is int else value
+
+
+class _Chance(Model):
+    """What fails and is repaired by chance, if at all."""
+
+    mtbf: PositiveTime | None = None
+    mttr: PositiveTime | None = None
+
+    forms: ClassVar[Sequence[Schema]] = (given("mtbf", "mttr"), given(without=["mtbf", "mttr"]))
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.mtbf is None) != (self.mttr is None):
+            missing = "mttr" if self.mttr is None else "mtbf"
+            raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+        return self
+
+
+class DomainFailures(_Chance):
+    """Domains that fail: all servers with one value of a label at once."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a domain's repair to its next failure (exponential).", examples=["30 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["4 h"])
+    scheduled: tuple[DomainFailure, ...] = Field((), description="Failures at planned times.")
+
+
+class PartFailures(_Chance):
+    """Links or switches that fail."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
+    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
+
+
+class Failures(_Chance):
+    """Servers that fail, and in a network links and switches. They come back empty."""
+
+    mtbf: PositiveTime | None = Field(
+        default=None,
+        description="Mean time from a server's repair to its next failure (exponential).",
+        examples=["30 d"],
+    )
+    mttr: PositiveTime | None = Field(
+        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
+    )
+    scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
+    on_failure: Literal["lose", "requeue"] = Field(
+        default="lose",
+        description="Requests on a failed part are lost, or offered again for the rest of their lifetimes.",
+    )
+    domains: dict[str, DomainFailures] = Field(
+        default_factory=dict,
+        description="Racks, zones or power feeds that fail, by label.",
+        examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
+    )
+    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
+    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
+
+
+def faults_of(spec: Failures, point: Point) -> list[Faults]:
+    """Make the failures of a seed, for every kind of part that fails."""
+    requeue = spec.on_failure == "requeue"
+    found = []
+    kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
+        ("server", spec),
+        ("link", spec.links),
+        ("switch", spec.switches),
+    )
+    for kind, failures in kinds:
+        if failures is None:
+            continue
+        scheduled = tuple(
+            (one.at, one.server if isinstance(one, Failure) else one.part, one.lasts) for one in failures.scheduled
+        )
+        if failures.mtbf is not None or scheduled:
+            told = [isinstance(one, Failure) and one.announced for one in failures.scheduled]
+            known = tuple(one for one, said in zip(scheduled, told, strict=True) if said)
+            chance = failures.mtbf or inf, failures.mttr or 0.0
+            found.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
+    return [*found, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
+
+
+def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
+    """Make the failures of the domains of a label; they are numbered as their first servers are."""
+    there, file = point.labels(), point.scenario.file
+    names = list(dict.fromkeys(name for name in there.labels.get(label, np.array([])).tolist() if name))
+    if not names:
+        remedy = suggest(label, there.labels)
+        key = f"cluster.failures.domains.{label}"
+        raise ScenarioError("no server has this label", file=file, key=key, remedy=remedy)
+    scheduled = []
+    for number, one in enumerate(spec.scheduled):
+        if one.domain not in names:
+            key = f"cluster.failures.domains.{label}.scheduled.{number}.domain"
+            remedy = suggest(one.domain, names)
+            raise ScenarioError("there is no such domain", file=file, key=key, value=one.domain, remedy=remedy)
+        scheduled.append((one.at, names.index(one.domain), one.lasts))
+
+    def domains(servers: int) -> list[list[int]]:
+        values = there.grown(servers - there.servers).labels[label] if servers > there.servers else there.labels[label]
+        members: dict[str, list[int]] = {name: [] for name in names}
+        for server, name in enumerate(values.tolist()):
+            if name:
+                members.setdefault(name, []).append(server)
+        return list(members.values())
+
+    return Faults(
+        spec.mtbf or inf, spec.mttr or 0.0, tuple(scheduled), requeue, point.seed, label=label, domains=domains
+    )
+
+
+class _Keys(Model):
+    failures: Failures = Field(default=Failures(), description="Servers that fail.")
+
+
+class _Feature(Feature):
+    key = "cluster.failures"
+    keys: ClassVar = {"cluster": _Keys}
+    stepped = "servers fail"
+
+    def section(self, scenario: Any) -> bool:
+        return bool(scenario.cluster.failures != Failures())
+
+    def check(self, scenario: Any) -> None:
+        cluster, failures = scenario.cluster, scenario.cluster.failures
+        for kind, parts in (("links", failures.links), ("switches", failures.switches)):
+            if parts is None:
+                continue
+            at = ("cluster", "failures", kind)
+            if cluster.network is None:
+                raise wrong("the cluster has no network", "Give the cluster a network, or remove this key.", at)
+            count = getattr(cluster.network.topology.built, kind)
+            for number, failure in enumerate(parts.scheduled):
+                if failure.part >= count:
+                    where = (*at, "scheduled", number, "part")
+                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
+        size = cluster.size
+        if size is None or scenario.grows:
+            return  # how many servers there will be is not known here
+        for number, one in enumerate(failures.scheduled):
+            if one.server >= size:
+                key = ("cluster", "failures", "scheduled", number, "server")
+                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", key, one.server)
+
+    def faults(self, point: Point) -> list[Faults]:
+        return faults_of(point.scenario.cluster.failures, point)
+
+    def planned(self, scenario: Any) -> list[tuple[str, float]]:
+        spec = scenario.cluster.failures
+        several: list[Any] = [spec, *filter(None, (spec.links, spec.switches)), *spec.domains.values()]
+        return [("a failure", one.at) for each in several for one in each.scheduled]
+
+
+FEATURE = _Feature()

@@ -1,0 +1,168 @@
+"""What a feature of scenarios may take part in. A method that a feature does not override does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from binwright.agents.world import Luck, Requests
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.fabric.placement.rules import ServerLabels
+from binwright.simcore.engine import Simulation
+from binwright.simcore.extras import pl
+from binwright.simcore.faults import Faults
+from binwright.simcore.fields import Keys, Model
+from binwright.simcore.types import Agent
+
+Named: TypeAlias = tuple[Keys, str, str]
+"""The keys, the label (or `group`, `models`) and the value where a scenario chooses requests by one."""
+
+
+class WithFeatures(Model):
+    """A model to which features add fields, of whatever types these have."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, key: str) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a scenario and a seed, with the labels of its servers and their kinds, as `costs` calls these.
+
+    The second of `kinds` is the place of the server that added ones are like.
+    """
+
+    scenario: Any
+    seed: int
+    labels: Callable[[], ServerLabels]
+    kinds: Callable[[], tuple[list[str], int]]
+
+
+class Feature:
+    """Knows one feature: its keys, what is wrong with what they say, and how a run has it.
+
+    A `scenario` has attributes for all keys; `way(...)` finds what is written below its `overflow`.
+    """
+
+    key: ClassVar[str]
+    """Where its section stands in a scenario."""
+    keys: ClassVar[Mapping[str, type[Model]]] = {}
+    """Models whose fields are added: to the scenario (""), or to its `cluster` or `overflow`."""
+    stepped: ClassVar[str] = ""
+    """Why machine code cannot run it, if it cannot."""
+    name: ClassVar[str] = ""
+    """What it is called in messages about what it excludes."""
+    excludes: ClassVar[Mapping[str, str]] = {}
+    """What makes no sense beside it, by the key that says so, and why."""
+    details: ClassVar[Mapping[str, Callable[[FinishedRun], pl.DataFrame]]] = {}
+    """What may be recorded of runs that use it: tables by the words of `record`."""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """Labels that requests have by it, of which it refuses unknown values."""
+
+    def section(self, scenario: Any) -> Any:
+        """Return what a scenario says of the feature; nothing, or what is false, where it is not used."""
+        return reduce(getattr, self.key.split("."), scenario)
+
+    def at(self, scenario: Any) -> str:
+        """Return the key by which a scenario uses the feature."""
+        return self.key
+
+    def check(self, scenario: Any) -> None:
+        """Refuse what is wrong in a scenario that uses the feature, beside what it `excludes`."""
+
+    def check_keys(self, scenario: Any) -> None:
+        """Refuse what its keys say in vain, whether the feature is used or not."""
+
+    def doubt(self, points: Sequence[Any]) -> str:
+        """Say what is allowed and hardly meant, in scenarios that are the points of a sweep; empty if nothing is."""
+        return ""
+
+    def names(self, scenario: Any) -> Iterable[Named]:
+        """List where its keys choose requests by labels, whether the feature is used or not."""
+        return ()
+
+    def by_priority(self, scenario: Any) -> bool:
+        """Tell whether a scenario that uses the feature compares priorities of requests, which they must have then."""
+        return False
+
+    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
+        """Alter the requests of a scenario that uses the feature; converted traces are kept in the folder `cache`."""
+        return requests
+
+    def postpone(self, scenario: Any, requests: Requests) -> Requests:
+        """Have requests come at another time, once it is known what agents are told of how long they stay."""
+        return requests
+
+    def attach(self, point: Point, simulation: Simulation) -> None:
+        """Have a run at a point that uses the feature keep it."""
+
+    def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
+        """Prepare what begins when the warm start is over; `luck` returns the random stream of a name."""
+
+    def faults(self, point: Point) -> list[Faults]:
+        """Return which parts of the cluster fail."""
+        return []
+
+    def planned(self, scenario: Any) -> list[tuple[str, float]]:
+        """List what is to happen at set times, and when, in seconds from the first request on."""
+        return []
+
+    def measure(self, point: Point, known: dict[str, Any]) -> None:
+        """Add what a run at a point that uses the feature is measured by: arguments of `FinishedRun`."""
+
+    def suits(self, scenario: Any, agent: Agent) -> None:
+        """Refuse an agent that does not go with a scenario that uses the feature."""
+
+    def why(self, simulation: Simulation, row: int) -> Sequence[str]:
+        """Say what the feature did to the request of a row."""
+        return ()
+
+    def columns(self, run: FinishedRun) -> Mapping[str, str]:
+        """Return what the feature adds to the row of a run that uses it, beside metrics."""
+        return {}
+
+
+def written(scenario: Any, key: str) -> Keys:
+    """Return where a scenario says what stands at a key; nothing where it does not say it."""
+    if key == "placement":
+        return ("placement",) if scenario.ruled_by else ()
+    if key == "cluster.devices" and scenario.cluster.has_devices:
+        return ("cluster", "trace" if scenario.cluster.trace else "devices")
+    keys = tuple(key.split("."))
+    if keys[0] == "overflow":
+        return keys if way(scenario.overflow, keys[1]) else ()
+    return keys if reduce(lambda part, name: getattr(part, name, None), keys, scenario) else ()
+
+
+def chosen(at: Keys, where: Mapping[str, Iterable[str]]) -> list[Named]:
+    """List the labels and values of a `where` that stands at these keys."""
+    return [((*at, label), label, name) for label, names in where.items() for name in names]
+
+
+def way_at(overflow: Any, name: str, at: Keys = ("overflow",)) -> tuple[Keys, Any]:
+    """Find a way to overflow, and where it stands: alone, or as what happens when another one makes no room."""
+    if isinstance(overflow, str):
+        return at, None
+    here, section = overflow.chosen
+    if here == name:
+        return (*at, name), section
+    then = next((key for key in ("otherwise", "then") if hasattr(section, key)), "")
+    return way_at(getattr(section, then, ""), name, (*at, here, then))
+
+
+def way(overflow: Any, name: str) -> Any:
+    """Return what a scenario says of a way to overflow; None where requests do not overflow so."""
+    return way_at(overflow, name)[1]
+
+
+def last_word(overflow: Any) -> Literal["drop", "wait", "stop"]:
+    """Return the word at the end of the ways to overflow, where no servers are added and nobody waits together."""
+    if not isinstance(overflow, str):
+        _, section = overflow.chosen
+        return last_word(getattr(section, "otherwise", None) or section.then)
+    assert overflow in ("drop", "wait", "stop")
+    return overflow  # type: ignore[return-value]

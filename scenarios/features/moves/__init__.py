@@ -1,0 +1,217 @@
+"""Moves: requests that run go elsewhere, at times or to make room; who plans it, and how a move is made."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from binwright.agents import MOVERS
+from binwright.agents.world import Luck
+from binwright.fabric.placement.rules import Drain
+from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
+from binwright.scenarios.features.moves.details import moves_table
+from binwright.scenarios.features.moves.movers import fitted
+from binwright.scenarios.features.moves.run import Moving
+from binwright.scenarios.features.overflow import AfterRoom, Word
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Share, Shown, Text, Time, Where, wrong
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.moves import Mover
+from binwright.simcore.registered import Registered
+from binwright.simcore.registry import Registry
+from binwright.simcore.roles import where_of
+from binwright.simcore.unions import PlainOrMapping
+from binwright.workloads.changes import matching
+
+MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
+
+
+class MoverSpec(Registered):
+    """Who plans moves: a name, `package.module:Class` or `file.py:Class`, or one of these with its options."""
+
+    registry: ClassVar[Registry] = MOVERS
+    what: ClassVar[str] = "mover"
+    by_word: ClassVar[bool] = True
+    base: ClassVar[type] = Mover
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        super().check(name, options)
+        if MOVERS.load(name).plan is Mover.plan:
+            remedy = "Write a method plan(self, view, running, moves, request=None) that returns a list of moves."
+            raise wrong("plan is missing", remedy, (name,))
+
+
+def usual(name: str) -> MoverSpec:
+    """Name the mover that is meant without a word, and load nothing for it yet."""
+    extra: dict[str, Any] = {name: {}}
+    return MoverSpec.model_construct(None, **extra)
+
+
+class Rescheduling(Model):
+    """Requests that run are moved every so often, when servers are to be emptied, or when they use too much."""
+
+    every: PositiveTime | None = Field(
+        None, description="At multiples of this time, counted from the first request.", examples=["1 h"]
+    )
+    on_drain: bool = Field(
+        False, strict=True, description="Move off what is on servers when a rule `drain` begins to hold."
+    )
+    on_load: Share | None = Field(
+        None,
+        description="After a step of `use`, move one request off each server that used more than this share.",
+        examples=["100 %"],
+    )
+    moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
+    mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
+    within: PositiveTime | None = Field(
+        None, description="Plans that take longer are counted (`plans_late`).", examples=["5 s"]
+    )
+
+    forms: ClassVar[Sequence[Schema]] = (
+        given("every"),
+        given("on_load"),
+        {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}},
+    )
+
+    @model_validator(mode="after")
+    def _sometime(self) -> Self:
+        if self.every is None and self.on_load is None and not self.on_drain:
+            remedy = "Say how often, like every: 1 h, or write on_drain: true, or on_load: 100 %."
+            raise wrong("is missing", remedy, ("every",))
+        return self
+
+
+class MovesSpec(Model):
+    """How a move is made. By default it takes no time. A request on its way holds both places."""
+
+    bandwidth: DataRate | None = Field(
+        None, description="A move takes as long as the request's memory takes at this rate.", examples=["10 Gbps"]
+    )
+    resource: Text | None = Field(
+        None, description="The memory: `mem`, or `memory`, where the cluster has that.", examples=["mem"]
+    )
+    downtime: Time = Field(
+        0.0, description="Each move takes this time in addition, while the request stands still.", examples=["1 s"]
+    )
+    at_once: Count | None = Field(None, description="At most so many are on the way at a time.", examples=[4])
+    per_hour: Count | None = Field(None, description="At most so many begin within any hour.", examples=[100])
+    fixed: tuple[Where, ...] = Field(
+        (),
+        description="Requests that may not be moved, by values of labels, or of `group`.",
+        examples=["[{group: [db]}, {tenant: [acme]}]"],
+    )
+
+    def memory(self, resources: Sequence[str]) -> str | None:
+        """Return the resource that moves carry, if it is known."""
+        return self.resource or next((name for name in ("mem", "memory") if name in resources), None)
+
+    def check_against(self, resources: Sequence[str]) -> None:
+        """Refuse what does not go with the cluster's resources."""
+        if self.resource is not None and self.resource not in resources:
+            remedy = suggest(self.resource, resources)
+            raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), self.resource)
+        if self.bandwidth is not None and self.memory(resources) is None:
+            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+            raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
+
+
+class MakeRoom(Model):
+    """Requests that run are moved to make room for one that fits nowhere."""
+
+    moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
+    mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
+    within: PositiveTime | None = Field(
+        None, description="Plans that take longer are counted (`plans_late`).", examples=["100 ms"]
+    )
+    then: Annotated[
+        Word | AfterRoom, PlainOrMapping(), Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}")
+    ] = Field("drop", description="What happens when no room can be made.")
+
+
+class _Keys(Model):
+    rescheduling: Rescheduling | None = Field(
+        default=None, description="Move running requests at times.", examples=["{every: 1 h, moves: 50, mover: agent}"]
+    )
+    moves: MovesSpec = Field(
+        default=MovesSpec.model_validate({}),
+        description="How moves are made.",
+        examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
+    )
+
+
+class _Way(Model):
+    make_room: MakeRoom | None = Field(
+        default=None, description="Requests that run are moved to make room.", examples=["{moves: 3, then: wait}"]
+    )
+
+
+class _Feature(Feature):
+    key = "moves"
+    keys: ClassVar = {"": _Keys, "overflow": _Way}
+    stepped = "requests that run are moved"
+    details: ClassVar = {"moves": moves_table}
+    name = "requests that are moved"
+    excludes: ClassVar = {
+        "cluster.network": "links are reserved for requests where they lie",
+        "pacing": "requests of a pace have no times at which to plan moves",
+    }
+
+    def section(self, scenario: Any) -> bool:
+        return bool(self.at(scenario))
+
+    def at(self, scenario: Any) -> str:
+        room = way(scenario.overflow, "make_room")
+        return "overflow.make_room" if room else "rescheduling" if scenario.rescheduling else ""
+
+    def check(self, scenario: Any) -> None:
+        when = scenario.rescheduling
+        if when and when.on_load is not None and not scenario.use:
+            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
+            raise wrong("requests use all that they ask for", remedy, ("rescheduling", "on_load"))
+        drains = any(isinstance(rule, Drain) and rule.at > 0 for rule in scenario.placement)
+        if when and when.every is None and when.on_load is None and not drains:
+            remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
+            raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
+        gangs = scenario.workload.gangs
+        ruled = next((keys for keys, parts in gangs if parts.restricts), None)
+        if gangs and way(scenario.overflow, "make_room"):
+            remedy = "Take make_room out, or `parts`."
+            raise wrong("does not go with make_room", remedy, ("workload", *(ruled or gangs[0][0])))
+        if ruled:
+            remedy = "Take rescheduling out, or the rules."
+            raise wrong("does not go with rescheduling", remedy, ("workload", *ruled))
+
+    def check_keys(self, scenario: Any) -> None:
+        if "moves" in scenario.record and not self.at(scenario):
+            remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
+            raise wrong("nothing is moved", remedy, ("record",), "moves")
+        scenario.moves.check_against(scenario.resources)
+
+    def doubt(self, points: Sequence[Any]) -> str:
+        if any(map(self.at, points)):
+            return ""
+        some = points[0]
+        keys = ["moves"] * (some.moves != MovesSpec.model_validate({}))
+        keys += ["costs.moves"] * bool(some.costs and some.costs.moves)
+        why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
+        return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
+
+    def names(self, scenario: Any) -> list[Named]:
+        return [each for n, where in enumerate(scenario.moves.fixed) for each in chosen(("moves", "fixed", n), where)]
+
+    def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
+        scenario, spec = point.scenario, point.scenario.moves
+        room, schedule = way(scenario.overflow, "make_room"), scenario.rescheduling
+        makes = room and (room, fitted(room, scenario, "overflow.make_room"))
+        moves = schedule and (schedule, fitted(schedule, scenario, "rescheduling"))
+        for asked, own in zip((makes, moves), luck("movers").spawn(2), strict=True):
+            if asked:
+                asked[1].start(simulation.view, own)
+        fixed = [matching(simulation.workload, dict(where_of(where)), "moves.fixed") for where in spec.fixed]
+        Moving(simulation, spec, makes, moves, np.any(fixed, axis=0) if fixed else None)
+
+
+FEATURE = _Feature()

@@ -1,0 +1,57 @@
+"""What happens to a request that fits nowhere, where nobody moves or gives way for it."""
+
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from binwright.scenarios.features.expansion import Expand
+from binwright.scenarios.features.queues import Queue
+from binwright.simcore.fields import Model, OneOf, Shown, Time, whole, wrong
+
+MOST_TOGETHER = 100_000
+"""Requests that are offered at once."""
+Word: TypeAlias = Literal["drop", "wait", "stop"]
+"""What becomes of a request that fits nowhere, where it takes no more than a word."""
+
+
+class Wait(Model):
+    """Requests that wait are offered together, and whoever gets a place leaves the line."""
+
+    together: Annotated[
+        int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
+    ] = Field(description="So many at most, from the head of the line on.", examples=[32])
+    window: Time = Field(
+        default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
+    )
+    one_by_one: bool = Field(
+        default=False,
+        description="After every single arrival and end (at one instant arrivals first, then ends in the order of "
+        "placement); otherwise once for each instant, after its ends.",
+    )
+
+    queues: dict[str, Queue] = Field(
+        default_factory=dict,
+        description="Several queues, with limits and priorities.",
+        examples=["{short: {longest: 2 h, priority: 1}, long: {running: {cpu: 64}}}"],
+    )
+
+    @model_validator(mode="after")
+    def _at_every_event(self) -> Self:
+        if self.one_by_one and self.window:
+            raise wrong("does not go with one_by_one", "Remove one of the two.", ("window",))
+        return self
+
+
+class AfterRoom(OneOf):
+    """What happens when no room can be made."""
+
+    what: ClassVar[str] = "way to overflow"
+    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
+
+
+class AfterPreemption(AfterRoom):
+    """What happens when nobody less urgent can give way."""
+
+    wait: Wait | None = Field(
+        default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
+    )

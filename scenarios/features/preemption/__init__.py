@@ -1,0 +1,140 @@
+"""Priorities and preemption: less urgent requests give way to one that fits nowhere."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
+from binwright.scenarios.features.overflow import AfterPreemption, Word
+from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption.victims import VICTIM_RULES
+from binwright.simcore.engine import Simulation
+from binwright.simcore.fields import Index, Model, PositiveTime, Share, Shown, Text, Time, Where, checked, wrong
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.unions import PlainOrMapping
+
+
+class Budget(Model):
+    """A bound on how many requests of some kind are evicted, and not back, at a time."""
+
+    of: Where = Field(
+        description="Requests with one of these values of every label, or of `group`.", examples=["{group: [web]}"]
+    )
+    at_most: Index | None = Field(default=None, description="So many.", examples=[2])
+    share: Share | None = Field(
+        default=None, description="Or this share of all of them that run or wait again.", examples=["10 %"]
+    )
+
+    forms: ClassVar[Sequence[Schema]] = (given("at_most"), given("share"))
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.at_most is None) == (self.share is None):
+            raise wrong("needs either at_most or share", "Give one of them, like at_most: 1.")
+        return self
+
+    @property
+    def most(self) -> tuple[float, bool]:
+        """How many, and whether that is a share."""
+        return (self.share, True) if self.share is not None else (self.at_most or 0, False)
+
+
+class Preempt(Model):
+    """Less urgent requests are evicted where that costs least, to make room for one that fits nowhere."""
+
+    victims: Text = Field(
+        default="lowest",
+        description="The cost of a victim: its priority (`lowest`), its time so far (`youngest`), the work lost "
+        "(`cheapest`), one (`fewest`), or a function `(view, request, victims)`. Costs are summed; of "
+        "the first two the largest counts.",
+        examples=["cheapest", "mine.py:cost"],
+    )
+    grace: Time = Field(default=0.0, description="Victims run on for this time after their notice.", examples=["30 s"])
+    then: Literal["requeue", "drop"] = Field(
+        default="requeue",
+        description="Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; "
+        "or they are lost.",
+    )
+    checkpoint: PositiveTime | None = Field(
+        default=None,
+        description="Victims resume from a checkpoint every so often; by default they begin anew.",
+        examples=["10 min"],
+    )
+    budgets: tuple[Budget, ...] = Field(
+        default=(), description="How many may be out at a time.", examples=["[{of: {group: [web]}, at_most: 1}]"]
+    )
+    otherwise: Annotated[
+        Word | AfterPreemption,
+        PlainOrMapping(),
+        Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
+    ] = Field("wait", description="What happens when that makes no room.")
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if not callable(checked(VICTIM_RULES.load, ("victims",))(self.victims)):
+            raise wrong("is no function", "Name one that takes (view, request, victims).", ("victims",), self.victims)
+        return self
+
+    def kept(self, ran: float) -> float:
+        """Return how much of the time that a victim has run is not lost."""
+        return ran // self.checkpoint * self.checkpoint if self.checkpoint else 0.0
+
+
+class _Keys(Model):
+    preempt: Preempt | None = Field(
+        default=None, description="Less urgent requests are evicted.", examples=["{victims: fewest, grace: 30 s}"]
+    )
+
+
+class _Feature(Feature):
+    key = "overflow.preempt"
+    keys: ClassVar = {"overflow": _Keys}
+    stepped = "requests that run are evicted"
+    name = "preemption"
+    excludes: ClassVar = {"cluster.network": "nobody is evicted from a network"}
+
+    def section(self, scenario: Any) -> Any:
+        return way(scenario.overflow, "preempt")
+
+    def doubt(self, points: Sequence[Any]) -> str:
+        found = [self.section(each) for each in points]
+        if not any(each and (each.then, each.otherwise) == ("requeue", "drop") for each in found):
+            return ""
+        why = "since `overflow.preempt.otherwise` is drop"
+        remedy = "Write `otherwise: wait` to let them wait, or `then: drop`."
+        return f"evicted requests that fit on no other server are dropped at once, {why}. {remedy}"
+
+    def names(self, scenario: Any) -> list[Named]:
+        at = "overflow", "preempt", "budgets"
+        spec = self.section(scenario)
+        return [
+            each
+            for number, one in enumerate(spec.budgets if spec else ())
+            for each in chosen((*at, number, "of"), one.of)
+        ]
+
+    def by_priority(self, scenario: Any) -> bool:
+        return True
+
+    def attach(self, point: Point, simulation: Simulation) -> None:
+        simulation.overflow = replace(simulation.overflow, preempt=True)
+        Preemption(simulation, way(point.scenario.overflow, "preempt"))
+
+    def why(self, simulation: Simulation, row: int) -> list[str]:
+        log = simulation.preempting.log if simulation.preempting else []
+        evicted = [one for one in log if one.outcome == "evicted" and one.end <= simulation.now]
+
+        def named(row: int) -> str:
+            return f"{simulation.workload.id[simulation.source(row)]} (priority {simulation.request(row).priority})"
+
+        names = [named(one.row) for one in evicted if one.by == row]
+        return [f"evicted for it: {', '.join(names)}"] * bool(names) + [
+            f"evicted at {one.end:g} s for {named(one.by)}, which lost {one.lost:g} s of its work"
+            for one in evicted
+            if one.row == row
+        ]
+
+
+FEATURE = _Feature()

@@ -1,0 +1,97 @@
+"""Priorities: classes of how urgent requests are, and spot requests, which pay less since they may be evicted."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import Field
+
+from binwright.agents.world import Requests
+from binwright.scenarios.features import used
+from binwright.scenarios.features.altered import Altered
+from binwright.scenarios.features.feature import Feature, Named, Point
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Keys, Model, Names, Share, Shown, together, wrong
+from binwright.simcore.types import Workload
+from binwright.workloads.priorities import LARGEST, number_of, prioritised
+
+Priorities: TypeAlias = Annotated[
+    dict[str, Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]], Shown("{class: whole number}")
+]
+
+
+class Spot(Model):
+    """Requests that pay less, since they may be evicted."""
+
+    of: Names = Field(description="Their priorities: classes, or numbers.", examples=["[batch]"], min_length=1)
+    pays: Share = Field(description="The share of `prices` that they pay.", examples=["30 %"])
+
+    def shares(self, classes: Mapping[str, int]) -> dict[int, float]:
+        """Return the share that each of these priorities pays."""
+        return {number: self.pays for name in self.of if (number := number_of(name, classes)) is not None}
+
+
+class _Keys(Model):
+    priorities: Priorities = Field(
+        default_factory=dict,
+        description="The number of each class of priorities; higher is more urgent. Labels `priority` of a trace "
+        "name a class, or a number.",
+        examples=["{production: 1000, batch: 10}"],
+    )
+    spot: Spot | None = Field(
+        default=None, description="Requests of some priorities pay less.", examples=["{of: [batch], pays: 30 %}"]
+    )
+
+
+class _Feature(Feature):
+    key = "priorities"
+    keys: ClassVar = {"": _Keys}
+
+    def section(self, scenario: Any) -> bool:
+        return True  # a trace may say priorities by itself
+
+    def check(self, scenario: Any) -> None:
+        classes, spot = scenario.priorities, scenario.spot
+
+        def known(name: str, at: Keys) -> None:
+            if number_of(name, classes) is None:
+                remedy = f"{suggest(name, classes)} Or give a whole number."
+                raise wrong("there is no such priority", remedy, at, name)
+
+        def worded(name: str) -> None:
+            if number_of(name, {}) is not None:
+                raise wrong("is a number", "Give the class a name, like production.", ("priorities", name), name)
+
+        def weighted(mix: Mapping[str, float], at: Keys) -> None:
+            if mix and not any(mix.values()):
+                raise wrong("has no weight above zero", "Give one of them a weight above zero.", at)
+
+        checks: list[Callable[[], None]] = [partial(worded, name) for name in classes]
+        for keys, placed in scenario.workload.placed:
+            at = ("workload", *keys, "priority")
+            checks += [*(partial(known, name, at) for name in placed.priority), partial(weighted, placed.priority, at)]
+        together(*checks, *(partial(known, name, ("spot", "of", n)) for n, name in enumerate(spot.of if spot else ())))
+        if spot and not scenario.prices:
+            raise wrong("nothing has a price", "Write `prices`, like {cpu_hour: 0.04}.", ("spot", "pays"))
+
+    def names(self, scenario: Any) -> list[Named]:
+        return [(("spot", "of"), "priority", name) for name in (scenario.spot.of if scenario.spot else ())]
+
+    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
+        classes, mixed = scenario.priorities, any(len(each.priority) > 1 for _, each in scenario.workload.placed)
+        compared = any(feature.by_priority(scenario) for feature in used(scenario))
+        compared = compared or any("priority" in str(agent.options) for agent in scenario.agents)
+        needed = bool(classes or scenario.spot) or compared
+
+        def alter(base: Workload, seed: int) -> Workload:
+            return prioritised(base, classes, seed, needed)
+
+        return Altered(requests, "priorities", repr((sorted(classes.items()), needed)), alter, requests.drawn or mixed)
+
+    def measure(self, point: Point, known: dict[str, Any]) -> None:
+        if spot := point.scenario.spot:
+            known["pays"] = spot.shares(point.scenario.priorities)
+
+
+FEATURE = _Feature()
