@@ -46,16 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper) and _is_strict(stream):
             stream.reconfigure(errors="replace")  # a terminal that knows no ± shows ?
     top = parser()
-    asked = top.parse_args(arguments)
+    args = top.parse_args(arguments)
     try:
         _check_names(sys.argv[1:] if arguments is None else arguments)
         with _terminable():
-            code = _answer(top, asked)
+            code = _answer(top, args)
             sys.stdout.flush()
     except UserError as error:
         said, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = f"Interrupted. {getattr(asked, 'interrupted', 'Run the same command to resume.')}"
+        said = f"Interrupted. {getattr(args, 'interrupted', 'Run the same command to resume.')}"
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one
@@ -102,19 +102,19 @@ def _is_strict(stream: TextIOWrapper) -> bool:
     return stream.errors == "strict" or (stream.errors == "surrogateescape" and stream.encoding.lower() != "utf-8")
 
 
-def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:
-    if asked.version:
+def _answer(top: argparse.ArgumentParser, args: argparse.Namespace) -> int:
+    if args.version:
         print(f"binwright {binwright.__version__}")
         return 0
-    if asked.command is None:
+    if args.command is None:
         top.print_help()
         return MISTAKE
-    module, _, function = asked.answer.partition(".")
+    module, _, function = args.answer.partition(".")
     check_address_space(LITTLE if module in LIGHT else MUCH)
     from binwright.commands.console import talking
 
-    with talking(asked.quiet, asked.verbose):
-        code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
+    with talking(args.quiet, args.verbose):
+        code: int = getattr(import_module(f"binwright.commands.{module}"), function)(args)
     return code
 
 

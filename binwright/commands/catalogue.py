@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from binwright.commands.console import entry, new_table, out, say, show
+from binwright.commands.console import entry, new_table, note, out, print_line
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
@@ -155,7 +155,7 @@ def _devices() -> None:
         driver = f"{device.platform} {device.driver}"
         entry(f"opencl:{device.number}", device.name, driver=driver, kind=device.kind, usable=usable)
     if not any(device.usable for device in known):
-        show(f"No OpenCL device can be used.\n{INSTALL}")
+        print_line(f"No OpenCL device can be used.\n{INSTALL}")
 
 
 def _schema() -> None:
@@ -163,7 +163,7 @@ def _schema() -> None:
     from binwright.scenarios.schema.reference import json_schema
 
     print(json.dumps(json_schema(), indent=2))
-    say("Editors complete a scenario whose first line is: # yaml-language-server: $schema=PATH")
+    note("Editors complete a scenario whose first line is: # yaml-language-server: $schema=PATH")
 
 
 def _topology(name: str | None) -> None:
@@ -183,7 +183,7 @@ def _topology(name: str | None) -> None:
     else:
         network = topology(name)
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
-    show(f"{network.name}: {network.servers} servers, {racks}")
+    print_line(f"{network.name}: {network.servers} servers, {racks}")
     table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
     for tier in tier_rows(network):
         each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
@@ -191,9 +191,9 @@ def _topology(name: str | None) -> None:
         table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
     out.print(table)
     for number, (low, high) in enumerate(network.link_ends.tolist()):
-        show(f"link {number}: {network.names[low]} - {network.names[high]}")
+        print_line(f"link {number}: {network.names[low]} - {network.names[high]}")
     for number in range(network.switches):
-        show(f"switch {number}: {network.names[number]}")
+        print_line(f"switch {number}: {network.names[number]}")
 
 
 def check(args: Namespace) -> int:
@@ -201,7 +201,7 @@ def check(args: Namespace) -> int:
     from binwright.checker import agent_of, check_agent
 
     spec = agent_of(_value(args.agent, "AGENT"))
-    show(str(check_agent(spec.name, **spec.options)))
+    print_line(str(check_agent(spec.name, **spec.options)))
     return 0
 
 

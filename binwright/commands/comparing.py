@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from binwright.analysis.measure.condition import Limit
 
 
-def compare(asked: Namespace) -> int:
+def compare(args: Namespace) -> int:
     """`binwright compare RESULTS...`."""
     from binwright.analysis.compare.comparison import Comparison
     from binwright.analysis.measure.condition import limit_of
@@ -25,10 +25,10 @@ def compare(asked: Namespace) -> int:
     from binwright.analysis.results.folder import check_target
     from binwright.analysis.results_api import Results, load_many
 
-    form = asked.format or _form(asked.out)
-    if asked.out:
-        check_target(asked.out)
-    results = load_many(asked.results)
+    form = args.format or _form(args.out)
+    if args.out:
+        check_target(args.out)
+    results = load_many(args.results)
     if all(each.done.is_empty() for each in results):
         first = results[0]
         raise ResultsError(
@@ -36,20 +36,20 @@ def compare(asked: Namespace) -> int:
             file=first.folder,
             remedy="Mend what failed, and run the scenario again.",
         )
-    limits = [limit_of(text, merged(one.columns for one in results).metrics) for text in asked.limits]
-    since = Results(asked.since) if asked.since else None
-    comparison = Comparison(results, asked.baseline, asked.metrics or None, since)
-    if form == "terminal" and not asked.out:
+    limits = [limit_of(text, merged(one.columns for one in results).metrics) for text in args.limits]
+    since = Results(args.since) if args.since else None
+    comparison = Comparison(results, args.baseline, args.metrics or None, since)
+    if form == "terminal" and not args.out:
         out.print(comparison.rich(out.width))
     else:
         text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
-        if asked.out:
-            write_text(asked.out, text)
+        if args.out:
+            write_text(args.out, text)
         else:
             print(text, end="")
     if not limits:
         return 0
-    looked_at = Comparison(results, asked.baseline, [limit.metric.name for limit in limits], since)
+    looked_at = Comparison(results, args.baseline, [limit.metric.name for limit in limits], since)
     found = [_broken(looked_at, limit) for limit in limits]
     return FAILED if any(found) else 0
 

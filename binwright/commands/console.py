@@ -35,7 +35,7 @@ notes = _Console(stderr=True, emoji=False)
 """What is said beside the answer, while it is looked for and afterwards: nothing with --quiet."""
 
 
-def say(text: str) -> None:
+def note(text: str) -> None:
     """Say something beside the answer, as it is."""
     notes.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -50,15 +50,15 @@ def saying_to(stream: TextIO) -> Iterator[None]:
         notes._file = before
 
 
-def show(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line of the answer, as it is."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def where(text: str) -> None:
+def print_location(text: str) -> None:
     """Say on stdout, as it is, where the answer was written, or what it leaves out: not with --quiet."""
     if not notes.quiet:
-        show(text)
+        print_line(text)
 
 
 def new_table(*headings: str, **how: Any) -> Table:
@@ -77,7 +77,7 @@ class _Aside(Handler):
     """Says as a note what the packages below log."""
 
     def emit(self, record: LogRecord) -> None:
-        say(record.getMessage())
+        note(record.getMessage())
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def talking(quiet: bool, verbose: bool) -> Iterator[None]:
         raise
     except Exception:
         if verbose:
-            say(format_exc())
+            note(format_exc())
         raise
     finally:
         log.removeHandler(aside)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from binwright.commands.console import show, where
+from binwright.commands.console import print_line, print_location
 from binwright.commands.traces import say_written
 from binwright.simcore.errors import UserError, suggest
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 OVERFLOWS = ("drop", "wait", "stop")
 
 
-def init(asked: Namespace) -> int:
+def init(args: Namespace) -> int:
     """Answer `binwright init`."""
     from binwright.scenarios.draft.first_scenario import begin, node_of
     from binwright.scenarios.draft.request_source import asked_of
@@ -26,16 +26,16 @@ def init(asked: Namespace) -> int:
     from binwright.scenarios.run.check import impossible_of
     from binwright.scenarios.schema.load import load_scenario
 
-    target = Path(asked.out)
+    target = Path(args.out)
     if target.exists():
         raise UserError("is there already", file=target, remedy="Name another file with --out, or remove this one.")
     talk = sys.stdin.isatty() and sys.stdout.isatty()
     if talk:
-        show("Five questions; Enter takes what is in brackets.")
+        print_line("Five questions; Enter takes what is in brackets.")
 
     def answer(option: str, question: str, read: Callable[[str], T], default: str, otherwise: T) -> T:
         """Take an option, or ask for it until the answer can be read."""
-        given = getattr(asked, option)
+        given = getattr(args, option)
         if given is not None or not talk:
             return otherwise if given is None else read(str(given))
         while True:
@@ -61,10 +61,10 @@ def init(asked: Namespace) -> int:
     node = answer("node", "What does each server have?", node_of, usual, None)
     overflow = answer("overflow", "A request that fits nowhere: drop, wait or stop?", _overflow, "drop", "drop")
     agents = answer("agents", "Which agents, with commas?", _agents, ",".join(AGENTS), list(AGENTS))
-    write_new(asked.out, begin(requests, servers, node, overflow, agents, target.parent))
-    if doubt := impossible_of(load_scenario(asked.out)):
-        where(f"? {doubt}")
-    say_written(asked.out)
+    write_new(args.out, begin(requests, servers, node, overflow, agents, target.parent))
+    if doubt := impossible_of(load_scenario(args.out)):
+        print_location(f"? {doubt}")
+    say_written(args.out)
     return 0
 
 

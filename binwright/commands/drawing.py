@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import seconds, show, where
-from binwright.commands.progress import Line
+from binwright.commands.console import print_line, print_location, seconds
+from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
@@ -21,50 +21,52 @@ OWN = {"gantt", "timeline"}
 """These draw what samples and requests have, and no metrics of runs."""
 
 
-def figures(asked: Namespace) -> int:
+def figures(args: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
     from binwright.analysis.figures import FIGURES, FIRST
     from binwright.analysis.figures.kind import short_name
     from binwright.analysis.figures.style import FORMATS, save
 
-    kinds, few = list(dict.fromkeys(asked.kinds)) or [ALL], not asked.kinds
+    kinds, few = list(dict.fromkeys(args.kinds)) or [ALL], not args.kinds
     for name in kinds:
         if name not in (ALL, *FIGURES) and ":" not in name:
             problem, remedy = FIGURES.unknown(name)
             raise UserError(problem, key=f"--kind {name}", remedy=remedy)
-    folder, file = _where(asked, kinds, FORMATS)
-    trainings, results = _given(asked, kinds)
+    folder, file = _where(args, kinds, FORMATS)
+    trainings, results = _given(args, kinds)
     if not trainings and all(name in (ALL, *FIGURES) for name in kinds) and not OWN.issuperset(kinds):
-        _refuse_unknown(asked.metrics, results)
+        _refuse_unknown(args.metrics, results)
     forms = (file and file.suffix.removeprefix(".").lower(), *(one.look.get("format") for one in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
     every = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     wanted = every if few else list(FIGURES) if ALL in kinds else kinds
     most = FOUR if few else len(wanted)
-    with Line("figures") as line:
-        drawn, left_out = _draw(asked, trainings, results, wanted, form, most, line, anything=ALL in kinds)
+    with StatusLine("figures") as line:
+        drawn, left_out = _draw(args, trainings, results, wanted, form, most, line, anything=ALL in kinds)
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
-        where(f"Figure: {path}")
+        print_location(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
-            show(f"Caption: {caption}.")
+            print_line(f"Caption: {caption}.")
     for why, names in left_out.items() if len(drawn) < most or not few else ():
-        where(f"Not drawn: {', '.join(names)}: {why}")
+        print_location(f"Not drawn: {', '.join(names)}: {why}")
     if few and len(drawn) == most:
-        where("--kind NAME draws others (`binwright list figures`), and --kind all draws all that these results allow.")
+        print_location(
+            "--kind NAME draws others (`binwright list figures`), and --kind all draws all that these results allow."
+        )
     return 0
 
 
-def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]:
+def _given(args: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]:
     """Tell the folders of trainings from results, and read these."""
     from binwright.analysis.figures.kind import kind_named
     from binwright.analysis.figures.kinds.learning import LOG
     from binwright.analysis.results_api import load_many
 
-    trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
-    others = [folder for folder in asked.results if folder not in trainings]
+    trainings = [folder for folder in args.results if (Path(folder) / LOG).is_file()]
+    others = [folder for folder in args.results if folder not in trainings]
     if ALL not in kinds and all(kind_named(kind).source == "training" for kind in kinds):
-        trainings, others = asked.results, []
+        trainings, others = args.results, []
     results = load_many(others)
     return trainings, results
 
@@ -81,13 +83,13 @@ def _refuse_unknown(metrics: list[str], results: list[Results]) -> None:
 
 
 def _draw(
-    asked: Namespace,
+    args: Namespace,
     trainings: list[str],
     results: list[Results],
     kinds: list[str],
     form: str,
     most: int,
-    line: Line,
+    line: StatusLine,
     *,
     anything: bool,
 ) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
@@ -97,12 +99,12 @@ def _draw(
     from binwright.analysis.figures.style import rendered
 
     options: dict[str, Any] = {
-        "metrics": asked.metrics,
-        "agents": re.split(r", *(?![^(]*\))", asked.agents) if asked.agents else (),
-        "where": [_pair(text) for text in asked.where],
-        "x": asked.x or "",
-        "at": None if asked.at is None else seconds("--at", asked.at),
-        "baseline": asked.baseline,
+        "metrics": args.metrics,
+        "agents": re.split(r", *(?![^(]*\))", args.agents) if args.agents else (),
+        "where": [_pair(text) for text in args.where],
+        "x": args.x or "",
+        "at": None if args.at is None else seconds("--at", args.at),
+        "baseline": args.baseline,
     }
     drawn: dict[str, tuple[Figure, bytes]] = {}
     left_out: dict[str, list[str]] = {}
@@ -131,17 +133,17 @@ def _draw(
         raise last
     if not drawn:
         for why, names in left_out.items():
-            where(f"Not drawn: {', '.join(names)}: {why}")
+            print_location(f"Not drawn: {', '.join(names)}: {why}")
         remedy = "Mend what was asked for, or run the scenario with more recorded."
         raise ResultsError("no figure can be drawn of these results, as asked for", remedy=remedy)
     return drawn, left_out
 
 
-def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tuple[Path, Path | None]:
+def _where(args: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tuple[Path, Path | None]:
     """Find the folder to write to, and the file in it if `--out` names one."""
-    target = Path(asked.out) if asked.out else Path(asked.results[0]) / "figures"
+    target = Path(args.out) if args.out else Path(args.results[0]) / "figures"
     ending = target.suffix.removeprefix(".").lower()
-    if not asked.out or target.is_dir() or not ending:
+    if not args.out or target.is_dir() or not ending:
         return target, None
     if ending not in formats:
         raise UserError("unknown format for figures", key=f"--out {target}", remedy=f"Known: {', '.join(formats)}.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import new_table, out, show
+from binwright.commands.console import new_table, out, print_line
 from binwright.commands.solver_inputs import bins_of, problem_of
 from binwright.commands.solver_output import print_goals, print_left
 from binwright.simcore.errors import UserError, suggest
@@ -23,17 +23,17 @@ SHOWN = 100
 """Bins of a table."""
 
 
-def explain(asked: Namespace) -> int:
+def explain(args: Namespace) -> int:
     """Answer `binwright solve FILE --explain ANSWER`."""
     from binwright.agents.solver.solving.answer import reached
     from binwright.agents.solver.solving.explain import Explained
 
-    file = Path(asked.explain)
-    given = problem_of(asked)
+    file = Path(args.explain)
+    given = problem_of(args)
     problem, alloc = _right(given, bins_of(file, given.ball_names, given.bin_names), file)
     explained = Explained(problem, alloc)
     balls = []
-    for ball in (_ball(one, problem.ball_names) for one in asked.balls):
+    for ball in (_ball(one, problem.ball_names) for one in args.balls):
         bins = [
             {"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in explained.obstacles(ball)
         ]
@@ -41,7 +41,7 @@ def explain(asked: Namespace) -> int:
     goals = reached_json(_as_proven(reached(problem, alloc), file)) if min(alloc) >= 0 else []
     found: dict[str, Any] = {"resources": used(problem, alloc), "goals": goals, "left": left(problem, alloc)}
     found["balls"] = balls
-    if asked.json:
+    if args.json:
         print(json.dumps(found))
         return 0
     if balls:
@@ -107,11 +107,11 @@ def _print_ball(found: dict[str, Any], problem: Problem) -> None:
     called = _called(problem.bin_names)
     where = "not placed" if found["is_in"] is None else f"in bin {called(found['is_in'])}"
     name = _called(problem.ball_names)(found["ball"])
-    show(f"ball {name} is {where}")
+    print_line(f"ball {name} is {where}")
     table = new_table("bin", "in the way")
     for one in found["bins"][:SHOWN]:
         here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
         table.add_row(called(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
     out.print(table)
     if len(found["bins"]) > SHOWN:
-        show(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all")
+        print_line(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all")

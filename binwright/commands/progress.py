@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from binwright.commands.console import notes, say, saying_to
+from binwright.commands.console import note, notes, saying_to
 from binwright.simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ WIDE, NARROW = 40, 20
 ROOMY = 110
 
 
-class Line:
+class StatusLine:
     """One line on a terminal's stderr, from entering to leaving the `with`: how far `what` is.
 
     It has a bar if there is a `total`, of which so much is `done`, then what `text` says. While kernels are compiled it
@@ -88,7 +88,7 @@ class Line:
 
     def _explain(self) -> None:
         if not self.alive and (text := self.text()):
-            say(f"{self.what}: {text}")
+            note(f"{self.what}: {text}")
 
     def _laid_out(self) -> Table:
         """Lay it out in one row, however narrow the terminal is; COLUMNS may say that it is wider than it is."""
@@ -107,7 +107,7 @@ class Line:
         return row
 
 
-class Live(Line):
+class Live(StatusLine):
     """The line of a batch: call it with every row, `on_progress` with how far runs are.
 
     `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
@@ -150,7 +150,7 @@ class Live(Line):
         self.done = self._rows + sum(map(_share, self._going.values()))
         if not self.alive and monotonic() - self._printed >= EVERY:
             self._printed = monotonic()
-            say(self.text())
+            note(self.text())
 
     def far(self) -> str:
         """Say how far it is, as in `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
@@ -184,7 +184,7 @@ def _share(progress: RunProgress) -> float:
     return progress.requests / max(1, progress.of)
 
 
-class Counted(Line):
+class CountProgress(StatusLine):
     """The line of something that takes an unknown number of runs: call it with the row of each."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Counted(Line):
         return f"{self._rows:,} in {duration(monotonic() - self._began)}"
 
 
-class Looks(Counted):
+class SizingProgress(CountProgress):
     """The line of a search, which looks at one size after another: tell it what it `looked` at, and how many are left.
 
     Without a terminal it is a line after EVERY seconds, and then one whenever twice as much time has passed.
@@ -218,7 +218,7 @@ class Looks(Counted):
             self._first = now  # what is compiled before it is no pace
         if not self.alive and now >= self._next:
             self._next = now + (now - self._began)
-            say(f"{self.what}: {self.text()}")
+            note(f"{self.what}: {self.text()}")
 
     def far(self) -> str:
         """Say how far it is, as in `120 in 40 s, 12 sizes tried, about 20 to go, 1 min left`."""
@@ -231,7 +231,7 @@ class Looks(Counted):
         return ", ".join(parts)
 
 
-class Iterations(Line):
+class Iterations(StatusLine):
     """The line of trainings: tell it how many of `total` iterations they have `reached`, `done` of them before."""
 
     def __init__(self, total: int, done: int) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from binwright.commands.console import say, show, where
-from binwright.commands.progress import Line
+from binwright.commands.console import note, print_line, print_location
+from binwright.commands.progress import StatusLine
 
 
-def report(asked: Namespace) -> int:
+def report(args: Namespace) -> int:
     """`binwright report RESULTS`."""
     from binwright.analysis.report import write
     from binwright.analysis.results_api import Results
 
-    results = Results(asked.results)
-    with Line("report") as line:
-        path = write(results, asked.out, say, line.drawing)
-    where(f"Report:  {path}")
-    if asked.open:
+    results = Results(args.results)
+    with StatusLine("report") as line:
+        path = write(results, args.out, note, line.drawing)
+    print_location(f"Report:  {path}")
+    if args.open:
         import webbrowser
 
         if not webbrowser.open(path.resolve().as_uri()):
-            show("No browser was found: open that file in one.")
+            print_line("No browser was found: open that file in one.")
     return 0

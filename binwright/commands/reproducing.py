@@ -7,40 +7,40 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from binwright.cli import FAILED
-from binwright.commands.console import show, where
+from binwright.commands.console import print_line, print_location
 from binwright.commands.progress import Live, duration, remaining
 from binwright.reproduction.reproduce import FOLDER, Prepared, completed, names_of, prepare, size_of
 from binwright.simcore.errors import UserError
 
 
-def reproduce(asked: Namespace) -> int:
+def reproduce(args: Namespace) -> int:
     """`binwright reproduce PUBLICATION ...`."""
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.simcore.cores import usable_cpus
 
-    checked_jobs(asked.jobs)
-    for key, folder in (("--out", asked.out), ("--pages", asked.pages), ("--weights", asked.weights)):
+    checked_jobs(args.jobs)
+    for key, folder in (("--out", args.out), ("--pages", args.pages), ("--weights", args.weights)):
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
-    names, size, folder = names_of(*asked.publications), size_of(asked.quick), Path(asked.out or FOLDER)
-    prepared = prepare(names, size, folder, asked.weights)
-    jobs = asked.jobs or usable_cpus()
+    names, size, folder = names_of(*args.publications), size_of(args.quick), Path(args.out or FOLDER)
+    prepared = prepare(names, size, folder, args.weights)
+    jobs = args.jobs or usable_cpus()
     total, done = _runs(prepared)
     for problem in _problems(prepared):
-        show(f"cannot run: {problem}")
-    where(f"{total} runs, {done} of them done already, into {folder}")
-    if done < total and (asked.dry_run or not (asked.quick or asked.quiet)):  # what is quick is over in minutes
+        print_line(f"cannot run: {problem}")
+    print_location(f"{total} runs, {done} of them done already, into {folder}")
+    if done < total and (args.dry_run or not (args.quick or args.quiet)):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
-    if asked.dry_run:
+    if args.dry_run:
         return 0
     if not any(one.batches or one.experiment.count for one in prepared):
-        show("There is nothing to compare, and nothing is written.")
+        print_line("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done, jobs) as live:
-        found = completed(names, prepared, size, asked.jobs, live)
+        found = completed(names, prepared, size, args.jobs, live)
     print(found.text())
-    for file in found.write(folder, asked.pages):
-        where(f"Written: {file}")
+    for file in found.write(folder, args.pages):
+        print_location(f"Written: {file}")
     return FAILED if any(one.failed for one in prepared) else 0
 
 
@@ -70,4 +70,4 @@ def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
             found = estimate(batches, done, jobs)
             seconds, more = seconds + found.seconds, more or found.more
     time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, 0.0)
-    show(f"Time: {time} with --jobs {jobs}.")
+    print_line(f"Time: {time} with --jobs {jobs}.")

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from binwright.analysis.results.folder import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import many_of, new_table, out, say, show, where
+from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
 from binwright.commands.progress import Live, duration, remaining
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
@@ -31,23 +31,23 @@ _REQUEST = re.compile(r" for (request \d+ \(|\d+ requests from request ).*")
 NOT_LOOKED_AT = "Fix these first; other checks follow."
 
 
-def run(asked: Namespace) -> int:
+def run(args: Namespace) -> int:
     """`binwright run FILE...`."""
     from binwright.analysis.compare.sites import site_table
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
     from binwright.simcore.cores import usable_cpus
 
-    checked_jobs(asked.jobs)
-    batches = _batches(asked)
-    if asked.dry_run:
-        return _dry_run(batches, asked.jobs, asked.fresh, asked.engine)
+    checked_jobs(args.jobs)
+    batches = _batches(args)
+    if args.dry_run:
+        return _dry_run(batches, args.jobs, args.fresh, args.engine)
     total = sum(len(batch.runs) for batch in batches)
-    done = 0 if asked.fresh else sum(len(batch.done()) for batch in batches)
+    done = 0 if args.fresh else sum(len(batch.done()) for batch in batches)
     for batch in batches:
         _say_damaged(batch)
-    with Live(total, done, asked.jobs or usable_cpus()) as live:
-        how = {"fresh": asked.fresh, "jobs": asked.jobs, "on": asked.on, "engine": asked.engine}
+    with Live(total, done, args.jobs or usable_cpus()) as live:
+        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on, "engine": args.engine}
         found = run_batches(batches, **how, finished=live, on_progress=live.on_progress, anew=live.anew)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:
@@ -70,7 +70,7 @@ def _say_outdated(batch: Batch) -> None:
     _, outdated = batch.others()
     if outdated:
         runs, journal = many_of(outdated, "run"), batch.folder / "journal.jsonl"
-        say(
+        note(
             f"Hidden: {runs} of an earlier version of the scenario, an agent or Binwright, kept in {journal}. "
             "--out gives this version its own folder."
         )
@@ -81,29 +81,29 @@ def _say_damaged(batch: Batch) -> None:
     if count := batch.damaged():
         journal = batch.folder / "journal.jsonl"
         lines, whose = ("line", "is damaged: its run is") if count == 1 else ("lines", "are damaged: their runs are")
-        say(f"{count} {lines} of {journal} {whose} repeated.")
+        note(f"{count} {lines} of {journal} {whose} repeated.")
 
 
 def _say_printed(batch: Batch) -> None:
     """Say where to find what agents printed."""
     files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
     if printed := [file for file in files if file.exists() and file.stat().st_size]:  # a killed run leaves it empty
-        say(f"Agents printed something in {many_of(len(printed), 'run')}: {printed[0]}")
+        note(f"Agents printed something in {many_of(len(printed), 'run')}: {printed[0]}")
 
 
-def _batches(asked: Namespace) -> list[Batch]:
+def _batches(args: Namespace) -> list[Batch]:
     """Prepare the batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
     from binwright.scenarios.batch.batch import Batch
     from binwright.scenarios.schema.load import default_folder, load_to_run
 
-    if asked.out == "":
+    if args.out == "":
         raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
-    overrides = as_overrides(asked.sets, asked.agents, asked.seeds)
+    overrides = as_overrides(args.sets, args.agents, args.seeds)
     batches: dict[Path, Batch] = {}
-    for file in asked.files:
+    for file in args.files:
         scenario = load_to_run(file, overrides)
-        folder = Path(asked.out or ".") / scenario.name if len(asked.files) > 1 and asked.out else asked.out
+        folder = Path(args.out or ".") / scenario.name if len(args.files) > 1 and args.out else args.out
         batch = Batch(scenario, folder or default_folder(scenario))
         other = batches.setdefault(batch.folder.absolute(), batch)
         if other is not batch:
@@ -137,7 +137,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     if probes or more:
         left = sum(len(batch.runs) for batch in batches)
         time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, probes / max(1, left))
-        show(f"Time: {time} with --jobs {jobs}, judged by {many_of(probes, 'run')}.")
+        print_line(f"Time: {time} with --jobs {jobs}, judged by {many_of(probes, 'run')}.")
     return 0
 
 
@@ -152,7 +152,7 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
             *map(escape, key), f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs))
         )
     out.print(table)
-    show(f"{many_of(len(batch.runs), 'run')}, {len(known)} of them done already, into {batch.folder}")
+    print_line(f"{many_of(len(batch.runs), 'run')}, {len(known)} of them done already, into {batch.folder}")
 
 
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
@@ -161,7 +161,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
 
     warn_of(overlap_of(scenario))
     if running := running_at_start(scenario, folder):
-        show(running)
+        print_line(running)
     warn_of(impossible_of(scenario, folder))
     warn_of_scenario(scenario, folder)
     warn_of(below_fitted(scenario))
@@ -258,34 +258,34 @@ def list_failed(results: Results) -> None:
         point = "".join(f", {key} {as_written(first[key])}" for key in results.swept)
         more = f", and {many_of(len(rows) - 1, 'run')} more" if len(rows) > 1 else ""
         said = f"{first['agent']}, seed {first['seed']}{point}{more}: {first['error'].strip()}"
-        show(said)
+        print_line(said)
     if others := sum(map(len, list(alike.values())[SHOWN:])):
-        show(f"... and {many_of(others, 'run')} more, for other reasons.")
-    show("Column `error` of runs.parquet says why in full; the same command tries them again.")
+        print_line(f"... and {many_of(others, 'run')} more, for other reasons.")
+    print_line("Column `error` of runs.parquet says why in full; the same command tries them again.")
 
 
 def _say_where(results: Results) -> None:
-    where(f"Results: {results.folder}/runs.parquet")
+    print_location(f"Results: {results.folder}/runs.parquet")
     if results.done["agent"].n_unique() > 1:
         from binwright.analysis.figures.draw import summary  # matplotlib takes a third of a second
 
         if figure := summary(results):
-            where(f"Figure:  {figure}")
+            print_location(f"Figure:  {figure}")
 
 
-def validate(asked: Namespace) -> int:
+def validate(args: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from binwright.scenarios.learn.sweeping import check_sweep
     from binwright.scenarios.run.check import check_scenario, missing_files
     from binwright.scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
-    for file in asked.files:
+    for file in args.files:
         mistakes: list[UserError] = []
         missing: list[UserError] = []
         runs, unseen = 0, False
         try:
-            scenario = load_to_run(file, asked.sets)
+            scenario = load_to_run(file, args.sets)
         except UserError as error:
             mistakes += error.each()
             unseen = True
@@ -303,7 +303,7 @@ def validate(asked: Namespace) -> int:
         for mistake in mistakes:
             out.print(f"[red]wrong[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if unseen:
-            show(NOT_LOOKED_AT)
+            print_line(NOT_LOOKED_AT)
         for mistake in missing:
             out.print(f"[red]cannot run: trace missing[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if not mistakes and not missing:

@@ -12,46 +12,46 @@ from typing import Any
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.specification.load import examples
 from binwright.client import Client, SpecificationError
-from binwright.commands.console import show
+from binwright.commands.console import print_line
 from binwright.commands.solver_inputs import drain, places_of
 from binwright.simcore.errors import UserError, suggest
 
 
-def serve(asked: Namespace) -> int:
+def serve(args: Namespace) -> int:
     """`binwright serve`."""
     from binwright.service.server import serve
 
     def ready(url: str) -> None:
-        show(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.")
+        print_line(f"Binwright serves {url} (jobs in {args.data}); Ctrl-C ends it.")
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
-        where = asked.host, asked.port, asked.data
-        serve(*where, asked.workers, asked.token_file, asked.limits, asked.device, ready)
+        where = args.host, args.port, args.data
+        serve(*where, args.workers, args.token_file, args.limits, args.device, ready)
     return 0
 
 
 class RemoteSolver:
     """Solves by a service; files that the specification names are read here."""
 
-    def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
-        self._asked = asked
-        self._text = _text(asked.file)
-        tables = _tables(asked.file, self._text)
+    def __init__(self, args: Namespace, params: dict[str, str]) -> None:
+        self._args = args
+        self._text = _text(args.file)
+        tables = _tables(args.file, self._text)
         self._how: dict[str, Any] = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
-        self._how |= {} if asked.now is None else {"now": places_of(Path(asked.now))}
-        self._how |= {} if asked.moves is None else {"moves": asked.moves}
-        self._how |= {} if asked.drain is None else {"drain": drain(asked)}
-        token = None if asked.token_file is None else token_in(Path(asked.token_file))
-        self._client = Client(asked.server, token)
+        self._how |= {} if args.now is None else {"now": places_of(Path(args.now))}
+        self._how |= {} if args.moves is None else {"moves": args.moves}
+        self._how |= {} if args.drain is None else {"drain": drain(args)}
+        token = None if args.token_file is None else token_in(Path(args.token_file))
+        self._client = Client(args.server, token)
 
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
         """Return the answer, with what it uses of every resource."""
-        how = {"search": self._asked.search, "device": self._asked.device, "seed": self._asked.seed, "time": seconds}
+        how = {"search": self._args.search, "device": self._args.device, "seed": self._args.seed, "time": seconds}
         try:
             return self._client.solve(self._text, progress=tell, **self._how, **how)
         except SpecificationError as error:
             at = None if error.line is None or error.column is None else At(error.line, error.column)
-            raise SpecError(error.problem, error.remedy, at, self._text, self._asked.file) from None
+            raise SpecError(error.problem, error.remedy, at, self._text, self._args.file) from None
 
 
 def _text(source: str) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, new_table, out, where
-from binwright.commands.progress import Looks
+from binwright.commands.console import many_of, new_table, out, print_location
+from binwright.commands.progress import SizingProgress
 from binwright.commands.running import list_failed, warn_of, warn_of_growth, warn_of_scenario
 from binwright.simcore.extras import pl
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from binwright.scenarios.size.sizing import Sized
 
 
-def size(asked: Namespace) -> int:
+def size(args: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
@@ -36,10 +36,10 @@ def size(asked: Namespace) -> int:
     from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.sizing import Sizes
 
-    scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
-    folder = folder_for(scenario, asked.out, "size")
+    scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
+    folder = folder_for(scenario, args.out, "size")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
-    with Looks() as line:
+    with SizingProgress() as line:
 
         def on_progress(row: dict[str, Any]) -> None:
             LOG.info("%s", _said(row, metrics))
@@ -47,10 +47,10 @@ def size(asked: Namespace) -> int:
 
         found = size_servers(
             scenario,
-            until=" and ".join(asked.until) if asked.until else None,
-            kind=asked.kind,
-            most=asked.most,
-            jobs=asked.jobs,
+            until=" and ".join(args.until) if args.until else None,
+            kind=args.kind,
+            most=args.most,
+            jobs=args.jobs,
             out=folder,
             on_progress=on_progress,
             finished=line,
@@ -63,14 +63,14 @@ def size(asked: Namespace) -> int:
             out.print(_table(one))
             warn_of_growth(_at_answer(one))
             list_failed(one.results)
-        where(f"Answers: {folder}/sizes.csv")
+        print_location(f"Answers: {folder}/sizes.csv")
         return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
     warn_of_growth(_at_answer(found))
     out.print(_table(found))
     list_failed(found.results)
-    where(f"Answer:  {folder}/sizes.csv")
-    where(f"Results: {folder}/runs.parquet")
-    where(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
+    print_location(f"Answer:  {folder}/sizes.csv")
+    print_location(f"Results: {folder}/runs.parquet")
+    print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
     return FAILED if len(found.results.failed) else 0
 
 

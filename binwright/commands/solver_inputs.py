@@ -37,20 +37,20 @@ def _param(text: str) -> tuple[str, str]:
     return name, value
 
 
-def problem_of(asked: Namespace) -> Problem:
+def problem_of(args: Namespace) -> Problem:
     """Load the problem that a command names, with its `--set`, `--from`, `--moves` and `--drain`."""
     from binwright.agents.solver import load_problem
 
-    where = None if asked.now is None else partial(bins_of, Path(asked.now))
-    make = partial(load_problem, asked.file, parameters(asked.sets))
-    return placed(make, where, asked.moves, drain(asked))
+    where = None if args.now is None else partial(bins_of, Path(args.now))
+    make = partial(load_problem, args.file, parameters(args.sets))
+    return placed(make, where, args.moves, drain(args))
 
 
-def drain(asked: Namespace) -> list[str]:
+def drain(args: Namespace) -> list[str]:
     """Read the parts of `--drain`; a comma in a name is between quotation marks."""
-    if asked.drain is None:
+    if args.drain is None:
         return []
-    return [part.strip() for part in next(csv.reader([asked.drain], skipinitialspace=True), [])] or [""]
+    return [part.strip() for part in next(csv.reader([args.drain], skipinitialspace=True), [])] or [""]
 
 
 def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str] = ()) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
-from binwright.commands.console import many_of, new_table, out, show
+from binwright.commands.console import many_of, new_table, out, print_line
 from binwright.commands.solver_inputs import names_in
 
 SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
@@ -34,22 +34,22 @@ def print_answer(found: dict[str, Any]) -> None:
         table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls.tolist())))
     out.print(table)
     if found["bins"] > SHOWN:
-        show(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all")
+        print_line(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all")
     left = np.flatnonzero(alloc < 0)
     if len(left):
-        show(f"not placed: {listed(left.tolist())}")
+        print_line(f"not placed: {listed(left.tolist())}")
         print_left(found["left"][:WHY], len(left), ball_name)
     if found["impossible"]:
         what = "not all can be placed" if len(left) else "not all rules can hold"
-        show(f"{what}: {found['impossible']}")
+        print_line(f"{what}: {found['impossible']}")
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
-            show(f"at fault: {', '.join(lines)}")
+            print_line(f"at fault: {', '.join(lines)}")
     print_goals(found["goals"], largest=False)
     if found["moves"] is not None:
         _print_moves(found["moves"], ball_name, bin_name)
     for note in found["notes"]:
-        show(note)
+        print_line(note)
     bins = many_of(found["bins"], "bin")
     if found["used"] < found["bins"]:
         bins = f"{found['used']} of {bins}"
@@ -58,7 +58,7 @@ def print_answer(found: dict[str, Any]) -> None:
     placed = f"{found['placed']} of {found['balls']} balls in {bins}"
     checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
     ended = ", interrupted" if found["interrupted"] else ""
-    show(f"{found['status']}{ended}: {placed}; {checked}")
+    print_line(f"{found['status']}{ended}: {placed}; {checked}")
 
 
 def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
@@ -73,7 +73,7 @@ def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
                 most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
                 lines.append(f"    most: {most}")
         for line in lines:
-            show(line)
+            print_line(line)
 
 
 def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int], str]) -> None:
@@ -81,9 +81,9 @@ def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int],
     for one in found:
         rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
         way = ", ".join(rules) or "nothing, in some bin: it fits"
-        show(f"{name_of(one['ball'])} is not placed: {way}")
+        print_line(f"{name_of(one['ball'])} is not placed: {way}")
     if 0 < len(found) < count:
-        show(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
+        print_line(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
 
 
 def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], bin_name: Callable[[int], str]) -> None:
@@ -96,7 +96,7 @@ def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], b
     listed = ", ".join(islice(each, MOVES))
     more = f", and {len(moves) - MOVES:,} more" if len(moves) > MOVES else ""
     how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
-    show(f"{how_many}{': ' if moves else ''}{listed}{more}")
+    print_line(f"{how_many}{': ' if moves else ''}{listed}{more}")
 
 
 def _ranges(numbers: Iterable[int]) -> str:

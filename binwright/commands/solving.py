@@ -12,8 +12,8 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import many_of, new_table, out, say, seconds, show
-from binwright.commands.progress import Line
+from binwright.commands.console import many_of, new_table, note, out, print_line, seconds
+from binwright.commands.progress import StatusLine
 from binwright.commands.solver_inputs import names_in, parameters, problem_of
 from binwright.commands.solver_output import print_answer
 from binwright.simcore.errors import UserError
@@ -30,36 +30,36 @@ Told = Callable[[dict[str, Any]], None]
 """Is told the best so far: a `Progress` as a dictionary, of how many balls, and whether the bins are searched for."""
 
 
-def solve(asked: Namespace) -> int:
+def solve(args: Namespace) -> int:
     """Answer `binwright solve FILE`."""
-    if asked.explain is not None:
-        if asked.server is not None:
+    if args.explain is not None:
+        if args.server is not None:
             raise UserError("answers are explained here", key="--server", remedy="Leave it out with --explain.")
         from binwright.commands.explaining import explain
 
-        return explain(asked)
-    if asked.balls:
+        return explain(args)
+    if args.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
-    limit = seconds("--time", asked.time)
+    limit = seconds("--time", args.time)
     source: LocalSolver | RemoteSolver
-    if asked.server is None or asked.check:
-        source = LocalSolver(asked)
+    if args.server is None or args.check:
+        source = LocalSolver(args)
     else:
         from binwright.commands.serving import RemoteSolver
 
-        source = RemoteSolver(asked, parameters(asked.sets))
-    if isinstance(source, LocalSolver) and asked.check:
+        source = RemoteSolver(args, parameters(args.sets))
+    if isinstance(source, LocalSolver) and args.check:
         known = source.properties()
-        if asked.json:
+        if args.json:
             print(json.dumps(known))
         else:
             _print_properties(known)
         return 0
-    with Line("solve") as line:
+    with StatusLine("solve") as line:
         found = source.answer(limit, _shower(line) if line.alive else None)
-    if asked.json:
+    if args.json:
         print(json.dumps(found))
-    elif asked.csv:
+    elif args.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(("ball", "bin"))
         name_of = [names_in(found, kind) for kind in ("ball", "bin")]
@@ -67,7 +67,7 @@ def solve(asked: Namespace) -> int:
         writer.writerows((name_of[0](ball), None if place is None else name_of[1](place)) for ball, place in rows)
         if found["placed"] < found["balls"]:
             left = many_of(found["balls"] - found["placed"], "ball")
-            say(f"{left} of {found['balls']:,} not placed; without --csv you see why.")
+            note(f"{left} of {found['balls']:,} not placed; without --csv you see why.")
     else:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling
@@ -77,15 +77,15 @@ def solve(asked: Namespace) -> int:
 class LocalSolver:
     """Solves in this process."""
 
-    def __init__(self, asked: Namespace) -> None:
+    def __init__(self, args: Namespace) -> None:
         import binwright.agents.solver.solving.solve  # the clock runs once all is imported
 
         with suppress(ModuleNotFoundError):  # which is said when it is needed
             import binwright.agents.solver.specification.spec  # noqa: F401
 
         self._began = monotonic()
-        self._asked = asked
-        self._problem = problem_of(asked)
+        self._args = args
+        self._problem = problem_of(args)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""
@@ -95,9 +95,9 @@ class LocalSolver:
         """Return the answer in the shape of `as_json`."""
         from binwright.agents.solver.solving.solve import solve
 
-        asked, more = self._asked, {"balls": self._problem.balls, "searched": self._problem.searched}
+        args, more = self._args, {"balls": self._problem.balls, "searched": self._problem.searched}
         progress = None if tell is None else lambda now: tell(asdict(now) | more)
-        how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
+        how = {"device": args.device, "search": args.search, "seed": args.seed}
         left = max(min(0.001, seconds), seconds - (monotonic() - self._began))  # reading may have taken it all
         return as_json(solve(self._problem, time=left, progress=progress, **how))
 
@@ -115,20 +115,20 @@ _MEANING = {
 def _print_properties(known: dict[str, Any]) -> None:
     size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
     more = " with as few bins as may be tried" if known["bins"] == "?" else ""
-    show(f"{size}{more}")
+    print_line(f"{size}{more}")
     table = new_table(show_header=False)
     for name, meaning in _MEANING.items():
         table.add_row(name.replace("_", "-"), "yes" if known[name] else "no", meaning)
     table.add_row("steps", f"{known['steps']:,}", "at most, per call of UTILFN")
     table.add_row("additions", f"{known['adds']:,}", "at most, per call of UTILFN")
     out.print(table)
-    for note in known["notes"]:
-        show(note)
+    for text in known["notes"]:
+        print_line(text)
     for guard in known["guards"]:
-        show(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
+        print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
 
 
-def _shower(line: Line) -> Told:
+def _shower(line: StatusLine) -> Told:
     """Say the best so far in the line."""
 
     def update(now: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from binwright.analysis.compare.terminal import fitted
 from binwright.analysis.measure.metric import duration, unit_of_time
-from binwright.commands.console import new_table, out, say, show, where
+from binwright.commands.console import new_table, note, out, print_line, print_location
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
@@ -43,12 +43,12 @@ def describe(args: Namespace) -> int:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     found = describe_frame(requests.name, requests.path, requests.frame, units)
-    show(
+    print_line(
         f"{found.path}: {found.format}, {found.requests:,} requests over {duration(found.last - found.first)}, "
         f"{found.never_ending:,} of them never ending"
     )
     if requests.running:
-        show(f"{requests.running:,} of them run already at the start")
+        print_line(f"{requests.running:,} of them run already at the start")
     out.print(_frame(found.resources, "Resources"))
     shown = found.flavours.head(20)
     times = ("p10", "p50", "p90", "p99", "mean")
@@ -57,11 +57,11 @@ def describe(args: Namespace) -> int:
     _print_load(found)
     doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
-        show(line)
+        print_line(line)
     if args.out:
         say_written(args.out)
     elif requests.proposal:
-        where(f"\nA scenario that reads it so: binwright traces describe {args.file} --out FILE.yaml")
+        print_location(f"\nA scenario that reads it so: binwright traces describe {args.file} --out FILE.yaml")
     return 0
 
 
@@ -81,15 +81,15 @@ def _fit(args: Namespace) -> int:
         requests = requests.since(args.start)
     text = requests.fitted(args.flavours, POINTS, None)
     for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
-        say(f"? {doubt}")
+        note(f"? {doubt}")
     if (share := requests.share_of(args.flavours)) < MOST:
         kept = "only the most frequent demand" if args.flavours == 1 else f"the {args.flavours} most frequent demands"
-        say(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
+        note(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
     drawn = scenario_from(yaml.safe_load(text))
     for name, what, there, draws in beside_fitted(drawn):
-        say(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
+        note(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
     if doubt := below_fitted(drawn):
-        say(f"? {doubt[0].upper()}{doubt[1:]}")
+        note(f"? {doubt[0].upper()}{doubt[1:]}")
     if args.out:
         write_new(args.out, text)
         say_written(args.out)
@@ -100,7 +100,7 @@ def _fit(args: Namespace) -> int:
 
 def say_written(file: str) -> None:
     """Say what to do with a scenario that was written."""
-    where(f"\nWritten: {file}. Look at it, then: binwright run {file}")
+    print_location(f"\nWritten: {file}. Look at it, then: binwright run {file}")
 
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:
@@ -154,11 +154,11 @@ def _short(name: str, cell: object) -> str:
 def _print_load(found: Description) -> None:
     """Print a bar for every other point in time, of the first resource, so that what stands above is still there."""
     name = found.load.columns[2]
-    show(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})")
+    print_line(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})")
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
     rows = found.load.select("time", name).rows()[::-2][::-1]
     span = max((time for time, _ in rows), default=found.first) - found.first
     scale, unit = unit_of_time(span)
     for time, amount in rows:
-        show(f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")
+        print_line(f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")

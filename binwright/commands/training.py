@@ -9,7 +9,7 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import many_of, new_table, out, say, show, where
+from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
 from binwright.commands.progress import Iterations, duration
 from binwright.simcore.extras import pl
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from binwright.scenarios.schema.train import Train
 
 
-def train(asked: Namespace) -> int:
+def train(args: Namespace) -> int:
     """`binwright train FILE`."""
     from binwright.agents.learned.common.training import WELL_BELOW
     from binwright.api import train as teach
     from binwright.scenarios.schema.load import folder_for, load_scenario
 
-    scenario = load_scenario(asked.file, asked.sets)
-    folder = folder_for(scenario, asked.out, "training")
+    scenario = load_scenario(args.file, args.sets)
+    folder = folder_for(scenario, args.out, "training")
     spec = scenario.train
-    if asked.dry_run:
-        return _dry_run(scenario, folder, asked.fresh)
+    if args.dry_run:
+        return _dry_run(scenario, folder, args.fresh)
     each = spec.iterations * spec.seeds if spec else 0
     total = each * prod(map(len, spec.sweep.values())) if spec else 0
     settings = _settings(spec) if spec else set[str]()
     against, said = _against(spec) if spec else None, list[str]()
-    steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not asked.fresh else {}
+    steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not args.fresh else {}
     with Iterations(total, sum(steps.values())) as line:
 
         def watch(row: dict[str, Any]) -> None:
@@ -42,12 +42,12 @@ def train(asked: Namespace) -> int:
             if row["split"] == "validation":
                 if against and not said:
                     said.append(f"Gains are how much more is placed than by {against}.")
-                    say(said[0])
-                say(_said(row))
+                    note(said[0])
+                note(_said(row))
                 if row["below_best"] > WELL_BELOW:
-                    say(_fallen(row, settings))
+                    note(_fallen(row, settings))
 
-        log = teach(scenario, out=folder, fresh=asked.fresh, jobs=asked.jobs, on_progress=watch, say=say)
+        log = teach(scenario, out=folder, fresh=args.fresh, jobs=args.jobs, on_progress=watch, say=note)
     if spec and spec.sweep:
         _report_sweep(folder)
     else:
@@ -73,7 +73,7 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
             f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
         )
         said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
-    show(said)
+    print_line(said)
     return 0
 
 
@@ -149,7 +149,7 @@ def _report_sweep(folder: Path) -> None:
         steps = ", ".join(map(str, rows["step"]))
         table.add_row(*map(str, point), str(len(rows)), best, steps, f"{rows['cpu_seconds'].sum():.0f} s")
     out.print(table)
-    where(f"Table: {folder / TABLE}")
+    print_location(f"Table: {folder / TABLE}")
 
 
 def _report(log: pl.DataFrame, folder: Path) -> None:
@@ -157,5 +157,5 @@ def _report(log: pl.DataFrame, folder: Path) -> None:
         rows = log.filter(pl.col("seed") == seed)
         cpu, steps = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)
         said = f"seed {seed}: {many_of(steps, 'iteration')}, {cpu:.0f} s of CPU"
-        show(f"{said}; weights: {folder}/seed-{seed}/best.safetensors")
-    where(f"Log: {folder}/log.parquet")
+        print_line(f"{said}; weights: {folder}/seed-{seed}/best.safetensors")
+    print_location(f"Log: {folder}/log.parquet")

@@ -7,42 +7,42 @@ from typing import Any
 
 import yaml
 
-from binwright.commands.console import out, say, show, where
-from binwright.commands.progress import Counted
+from binwright.commands.console import note, out, print_line, print_location
+from binwright.commands.progress import CountProgress
 from binwright.simcore.errors import UserError
 
 
-def tune(asked: Namespace) -> int:
+def tune(args: Namespace) -> int:
     """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
     from binwright.scenarios.learn.tune import tune as search
     from binwright.scenarios.schema.load import folder_for, load_scenario
 
-    scenario = load_scenario(asked.file, asked.sets)
-    folder = folder_for(scenario, asked.out, "tuning")
-    with Counted() as line:
+    scenario = load_scenario(args.file, args.sets)
+    folder = folder_for(scenario, args.out, "tuning")
+    with CountProgress() as line:
 
         def watch(row: dict[str, Any]) -> None:
-            say(_said(row, asked.metric))
+            note(_said(row, args.metric))
 
         found = search(
             scenario,
-            agent=agent_of(asked.agent),
-            params=_params(asked.params),
-            metric=asked.metric,
-            rounds=asked.rounds,
-            population=asked.population,
-            seeds=asked.seeds,
-            held_out=asked.held_out,
-            seed=asked.seed,
-            jobs=asked.jobs,
-            on=asked.on,
+            agent=agent_of(args.agent),
+            params=_params(args.params),
+            metric=args.metric,
+            rounds=args.rounds,
+            population=args.population,
+            seeds=args.seeds,
+            held_out=args.held_out,
+            seed=args.seed,
+            jobs=args.jobs,
+            on=args.on,
             out=folder,
             on_progress=watch,
             finished=line,
         )
     out.print(found.comparison.rich(out.width))
-    show((folder / "tuned.yaml").read_text("utf-8").rstrip("\n"))
-    where(f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out")
+    print_line((folder / "tuned.yaml").read_text("utf-8").rstrip("\n"))
+    print_location(f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out")
     return 0
 
 

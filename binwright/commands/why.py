@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from binwright.analysis.measure.metric import duration
-from binwright.commands.console import many_of, new_table, out, show
+from binwright.commands.console import many_of, new_table, out, print_line
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
@@ -26,34 +26,34 @@ SHARE = ">offered", ">refused", ">%"
 """Headings of what `_share` writes."""
 
 
-def why(asked: Namespace) -> int:
+def why(args: Namespace) -> int:
     """`binwright why RESULTS [--request ID]`."""
     from binwright.api import run_of
     from binwright.scenarios.run.execute import cache_of
     from binwright.scenarios.run.why import refused
     from binwright.scenarios.run.why import why as look
 
-    folder = Path(asked.results)
-    point = dict(text.partition("=")[::2] for text in asked.points)
-    run, as_recorded = run_of(folder, asked.agent, asked.seed, point)
+    folder = Path(args.results)
+    point = dict(text.partition("=")[::2] for text in args.points)
+    run, as_recorded = run_of(folder, args.agent, args.seed, point)
     which = f"{run.agent.label}, seed {run.seed}{''.join(f', {key} {value}' for key, value in run.point.items())}"
     if not as_recorded:
         note = f"The code, or a file, has changed since {which} ran: it is played as it would be now."
         out.print(note, style="yellow", markup=False, highlight=False)
     try:
-        if asked.request is None:
+        if args.request is None:
             counted = refused(run, cache_of(folder))
             _print_refused(which, counted)
-            if asked.out:
-                write_text(asked.out, counted.kinds.write_csv())
+            if args.out:
+                write_text(args.out, counted.kinds.write_csv())
             return 0
-        found = look(run, asked.request, cache_of(folder))
+        found = look(run, args.request, cache_of(folder))
     except RunError as error:
         remedy = "Mend what failed and run it again; --agent and --seed choose another run."
         raise UserError(f"this run failed, and so it does now: {error}", key=which, remedy=remedy) from None
     _print(which, found)
-    if asked.out:
-        write_text(asked.out, found.servers.write_csv())
+    if args.out:
+        write_text(args.out, found.servers.write_csv())
     return 0
 
 
@@ -61,11 +61,11 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     reasons, kinds = counted.reasons, counted.kinds
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
-    show(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
+    print_line(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
     evicted, lost = counted.evicted
     if evicted:
         again = f"{lost:,} of them did not run again" if lost else "all ran again"
-        show(f"{evicted:,} evicted for others; {again}.")
+        print_line(f"{evicted:,} evicted for others; {again}.")
     if not refused:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
@@ -81,12 +81,12 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
         table.add_row(*amounts, *group, *_share(row))
     out.print(table)
     if len(kinds) > SHOWN:
-        show(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.")
+        print_line(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.")
     for (label,), rows in counted.labels.group_by("label", maintain_order=True):
         _print_label(str(label), rows)
     _print_times(counted.times, counted.origin)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
-        show(f"What did every server lack? --request {example}")
+        print_line(f"What did every server lack? --request {example}")
 
 
 def _share(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -102,7 +102,7 @@ def _print_label(label: str, rows: pl.DataFrame) -> None:
         table.add_row(escape(row["value"] or "-"), *_share(row), f"{100 * row['expected'] / row['offered']:.1f}")
     out.print(table)
     if len(rows) > SHOWN:
-        show(f"{len(rows) - SHOWN:,} more of {label}.")
+        print_line(f"{len(rows) - SHOWN:,} more of {label}.")
 
 
 def _moment(seconds: float, origin: float) -> str:
@@ -138,7 +138,7 @@ def _print(which: str, found: Why) -> None:
     if found.largest and not (found.servers["why"] == ROOM).any():
         lines += _would(found)
     for line in lines:
-        show(line)
+        print_line(line)
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]
@@ -152,7 +152,7 @@ def _print(which: str, found: Why) -> None:
         table.add_row(str(row["server"]), *([] if request.spread else [str(row["node"])]), *free, word)
     out.print(table)
     if len(near) > SHOWN:
-        show(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.")
+        print_line(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.")
 
 
 def _would(found: Why) -> list[str]:

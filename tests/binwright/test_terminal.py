@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.progress import Looks, remaining
+from binwright.commands.progress import SizingProgress, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -184,7 +184,7 @@ def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -
 
 
 def test_a_search_says_how_many_sizes_it_tried_and_how_many_are_to_go() -> None:
-    line = Looks()
+    line = SizingProgress()
     for left in (20, 12):
         line.looked(left)
     assert "2 sizes tried, about 12 to go" in line.text()

@@ -16,7 +16,7 @@ from binwright.analysis.report.page import Drawn, compose
 from binwright.analysis.report.tables import refusals
 from binwright.analysis.results_api import Results
 from binwright.cli import main
-from binwright.commands.progress import Line
+from binwright.commands.progress import StatusLine
 from tests.support.results import row as row_of
 from tests.support.results import write_results
 from tests.support.scenarios import random_requests
@@ -179,13 +179,13 @@ def test_progress_names_the_figure_being_drawn(
     tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    drawing = Line.drawing
+    drawing = StatusLine.drawing
 
-    def noted(line: Line, figure: str) -> None:
+    def noted(line: StatusLine, figure: str) -> None:
         drawing(line, figure)
         said.append(line.text())
 
-    monkeypatch.setattr(Line, "drawing", noted)
+    monkeypatch.setattr(StatusLine, "drawing", noted)
     made(tmp_path, {"one": NOISE, "two": NOISE[::-1]})
     assert main([*command, str(tmp_path)]) == 0
     assert "drawing differences" in said
