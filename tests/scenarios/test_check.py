@@ -254,6 +254,7 @@ def test_requested_times_that_are_not_known_are_counted(
     assert said.count("has no requested time for 2 of 4 requests") == 1
 
 
+@pytest.mark.long  # kernels that no other fast test needs
 def test_a_formula_without_a_score_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "s.yaml").write_text(SCENARIO.replace("[first-fit]", "[{formula: {score: log(-free_cpu)}}]"))
     assert main(["run", "s.yaml"]) == 0

@@ -73,6 +73,7 @@ WAIT = "overflow={wait: {together: 99}}"
 SMALL = ["workload.requests=60", "replications=1"]
 
 
+@pytest.mark.long  # compiles the loop of a queue for two resources
 def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
     agents = "agents=[best-fit, {in-line: {order: sjf, backfilling: easy}}, {in-line: {backfilling: conservative}}]"
     crowded = ["workload.requests=150", "cluster.servers=2", "knowledge.lifetimes=known", "metrics=[slowdown_mean]"]
@@ -86,6 +87,7 @@ def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
         assert_frame_equal(simpy.samples(run), compiled.samples(run), check_exact=True)
 
 
+@pytest.mark.long  # compiles the loop of a queue for two resources
 def test_gangs_and_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
     rows = [
         f"{n} {n} -1 {9 + n % 7} {1 + n % 4} -1 -1 {1 + n % 4} {12 + n % 3} -1 1 1 1 1 1 1 -1 -1" for n in range(1, 60)

@@ -26,6 +26,7 @@ from tests.support.simulations import first_fit
 from tests.support.use import Table, simulation
 
 
+@pytest.mark.long  # kernels that no other fast test needs
 def test_a_mover_moves_in_a_run_and_twice_the_same(tmp_path: Path) -> None:
     scenario = small(overflow="drop", rescheduling={"every": "5 s", "moves": 3, "mover": "empty"}, agents=["worst-fit"])
     done = [Batch(scenario_from(scenario), tmp_path / name).run().runs for name in ("one", "two")]

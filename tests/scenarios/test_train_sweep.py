@@ -41,6 +41,7 @@ def test_points_are_all_combinations_and_keep_the_other_settings() -> None:
     assert [point for point, _ in points(tiny())] == [{}]
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path) -> None:
     swept = tiny(sweep={"rate": [0.1, 0.001]})
     rows: list[dict[str, Any]] = []
@@ -117,6 +118,7 @@ def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message:
         check_sweep(tiny(sweep=sweep))
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_train_shows_a_row_for_every_point_of_its_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps({**TINY, "train": {**SHORT, "iterations": 1, "sweep": {"epochs": [1, 2]}}}))

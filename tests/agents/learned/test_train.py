@@ -90,6 +90,7 @@ def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> Non
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_a_complete_training_is_repeated_with_fresh_only(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     bw.train(tiny(), out=tmp_path)
@@ -112,6 +113,7 @@ def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
     np.testing.assert_allclose(one, again, rtol=1e-4)
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +135,7 @@ def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     assert sound(tmp_path / "bad") == sound(tmp_path / "good")
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1), out=tmp_path)
     other = {**TINY["train"], "agent": {"nara": {"episodes": 4}}}
@@ -210,6 +213,7 @@ def test_validation_and_scenarios_never_meet_training_requests() -> None:
     assert len(course.validation.draw(course.held_out[0])) == 128
 
 
+@pytest.mark.long  # compiles a trainer's kernels
 def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     with (tmp_path / ".lock").open("a") as held:

@@ -50,7 +50,7 @@ def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine]:
     if draw(st.booleans()):
         expected = np.round(duration * rng.choice(draw(st.sampled_from([[1.0, 1.5, 3.0], [0.3, 1.0, 2.0]])), n), 1)
         workload = replace(workload, foresight=LifetimeInfo(expected, lambda row, first, elapsed: first))
-    if draw(st.booleans()):
+    if draw(forms(0, 1)):  # jobs in parts have a loop of their own
         gangs = Gangs.of_parts(rng.choice(draw(st.sampled_from([[1, 2, 4], [3, 9]])), n))
         workload = replace(workload, gangs=gangs).in_parts
     capacity = rng.integers(2, 7, (servers, nodes, resources)) * 1_000_000

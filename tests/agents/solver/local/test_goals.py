@@ -109,6 +109,7 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
     assert goal_values(given.objective)(alloc, used) == said(given, alloc)
 
 
+@pytest.mark.long  # compiles the goals of each problem
 @scaled(0.3)
 @given(aims(), st.data())
 def test_after_every_move_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
