@@ -152,14 +152,6 @@ def _token_at(token: Token) -> At:
     return At(token.line or 1, token.column or 1)
 
 
-def _text(token: Token | None) -> str | None:
-    return None if token is None else str(token)
-
-
-def _binary(meta: Meta, left: s.Expr, op: Token, right: s.Expr) -> s.Binary:
-    return s.Binary(_token_at(op), str(op), left, right)
-
-
 def _joined(op: str) -> Callable[..., s.Binary]:
     return lambda build, meta, left, right: s.Binary(_at(meta), op, left, right)
 
@@ -168,23 +160,47 @@ def _unary(op: str) -> Callable[..., s.Unary]:
     return lambda build, meta, operand: s.Unary(_at(meta), op, operand)
 
 
-def _company(kind: str) -> Callable[..., s.Company]:
-    return lambda build, meta, items, chance, over: s.Company(_at(meta), kind, items, chance, over or ())
+def _company(kind: str, *chance: Any) -> Callable[..., s.Company]:
+    return lambda build, meta, items, *rest: s.Company(_at(meta), kind, items, *chance, *rest)
+
+
+def _node(kind: type[s.Node]) -> Callable[..., s.Node]:
+    """Make a node of the parts of an alternative; its place is that of the word with which they begin, if it is one."""
+
+    def made(build: object, meta: Meta, *parts: Any) -> s.Node:
+        at = _token_at(parts[0]) if parts and isinstance(parts[0], Token) else _at(meta)
+        return kind(at, *map(_plain, parts))
+
+    return made
 
 
 def _listed(build: object, meta: Meta, *parts: Any) -> tuple[Any, ...]:
-    return parts
+    return tuple(map(_plain, parts))
+
+
+def _plain(part: Any) -> Any:
+    """Return the text of a token; of a quoted one, what is between the marks."""
+    if not isinstance(part, Token):
+        return part
+    return str(part)[1:-1] if part.type == "TEXT" else str(part)
 
 
 @v_args(meta=True, inline=True)
 class _Build(Transformer[Token, Any]):
     """Makes the nodes of our tree; each method is named after an alternative of the grammar."""
 
-    columns = axes = slots = items = links = arguments = block = _listed
+    columns = axes = indices = over = slots = items = links = arguments = places = block = nothing = _listed
     or_, and_ = _joined("or"), _joined("and")
     not_, negative, absolute, length = _unary("not"), _unary("-"), _unary("abs"), _unary("len")
     floor, ceil = _unary("floor"), _unary("ceil")
     friends, foes = _company("FRIENDS"), _company("FOES")
+    different, groups, drain = _company("DIFFERENT", None), _company("GROUPS", None), _company("DRAIN", None)
+    param, table, table_of, table_from = _node(s.Param), _node(s.TableIs), _node(s.TableOf), _node(s.TableFrom)
+    balls, bins, family, linked = _node(s.Balls), _node(s.Bins), _node(s.Resource), _node(s.Linked)
+    soft, pin, now, moves, axis, span = map(_node, (s.Soft, s.Pin, s.Now, s.Moves, s.Axis, s.Span))
+    let, if_, reject, choose, text = map(_node, (s.Let, s.Branch, s.Rejection, s.Choose, s.Text))
+    name, index, placed = _node(s.Name), _node(s.Index), _node(s.Placed)
+    used = link = _node(s.Used)
 
     def start(self, meta: Meta, *parts: Any) -> s.Tree:
         body = next(part for part in parts if isinstance(part, tuple) and part and part[0] == "procedure")[1]
@@ -198,90 +214,22 @@ class _Build(Transformer[Token, Any]):
     def procedure(self, meta: Meta, body: s.Block) -> tuple[str, s.Block]:
         return ("procedure", body)
 
-    def param(self, meta: Meta, name: Token, value: s.Expr) -> s.Param:
-        return s.Param(_token_at(name), str(name), value)
-
-    def table(self, meta: Meta, name: Token, value: s.Literal) -> s.TableIs:
-        return s.TableIs(_token_at(name), str(name), value)
-
-    def table_of(self, meta: Meta, name: Token, axes: tuple[s.Axis, ...], value: s.Expr) -> s.TableOf:
-        return s.TableOf(_token_at(name), str(name), axes, value)
-
-    def table_from(
-        self, meta: Meta, name: Token, file: Token, columns: tuple[Token, ...] | None, names: Token | None
-    ) -> s.TableFrom:
-        wanted = tuple(str(column)[1:-1] for column in columns or ())
-        return s.TableFrom(_token_at(name), str(name), str(file)[1:-1], wanted, _text(names))
-
-    def balls(self, meta: Meta, count: s.Expr, names: Token | None) -> s.Balls:
-        return s.Balls(_at(meta), count, _text(names))
-
-    def bins(self, meta: Meta, count: s.Expr, names: Token | None) -> s.Bins:
-        return s.Bins(_at(meta), count, names=_text(names))
-
     def bins_searched(self, meta: Meta, low: s.Expr | None, high: s.Expr | None) -> s.Bins:
-        return s.Bins(_at(meta), None, low, high)
+        return s.Bins(_at(meta), None, None, low, high)
 
     def resources(self, meta: Meta, *families: s.Resource) -> list[s.Resource]:
         return list(families)
 
-    def family(self, meta: Meta, name: Token, axes: tuple[s.Axis, ...] | None, capacity: s.Expr) -> s.Resource:
-        return s.Resource(_token_at(name), str(name), axes or (), capacity)
-
-    def different(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
-        return s.Company(_at(meta), "DIFFERENT", items, None, over or ())
-
-    def linked(
-        self, meta: Meta, kind: Token, items: Any, rate: s.Expr, links: Any, over: tuple[s.Axis, ...] | None
-    ) -> s.Linked:
-        return s.Linked(_at(meta), str(kind), items, rate, links, over or ())
-
     def least(
-        self, meta: Meta, amount: s.Expr, family: Token, slots: Any, none: Token | None, over: tuple[s.Axis, ...] | None
+        self, meta: Meta, amount: s.Expr, family: Token, places: Any, none: Token | None, over: tuple[s.Axis, ...]
     ) -> s.Least:
-        dim = s.Used(_token_at(family), str(family), slots or ())
-        return s.Least(_at(meta), amount, dim, none is not None, over or ())
-
-    def groups(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
-        return s.Company(_at(meta), "GROUPS", items, None, over or ())
-
-    def drain(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
-        return s.Company(_at(meta), "DRAIN", items, None, over or ())
-
-    def now(self, meta: Meta, table: Token) -> s.Now:
-        return s.Now(_token_at(table), str(table))
-
-    def moves(self, meta: Meta, most: s.Expr) -> s.Moves:
-        return s.Moves(_at(meta), most)
-
-    def soft(
-        self, meta: Meta, family: Token, slots: Any, share: s.Expr, most: s.Expr, over: tuple[s.Axis, ...] | None
-    ) -> s.Soft:
-        return s.Soft(_token_at(family), str(family), slots, share, most, over or ())
-
-    def pin(self, meta: Meta, ball: s.Expr, place: s.Expr, over: tuple[s.Axis, ...] | None) -> s.Pin:
-        return s.Pin(_at(meta), ball, place, over or ())
+        return s.Least(_at(meta), amount, s.Used(_token_at(family), str(family), places), none is not None, over)
 
     def goal(self, meta: Meta, aim: Token, value: s.Expr) -> s.Goal:
         return s.Goal(_at(meta), str(aim), value, ((aim.end_pos or 0), meta.end_pos))
 
-    def over(self, meta: Meta, axes: tuple[s.Axis, ...]) -> tuple[s.Axis, ...]:
-        return axes
-
-    def axis(self, meta: Meta, name: Token, range_: s.Expr | s.Span) -> s.Axis:
-        return s.Axis(_token_at(name), str(name), range_)
-
     def star(self, meta: Meta) -> None:
         return None
-
-    def span(self, meta: Meta, start: s.Expr, stop: s.Expr) -> s.Span:
-        return s.Span(_at(meta), start, stop)
-
-    def let(self, meta: Meta, name: Token, value: s.Expr) -> s.Let:
-        return s.Let(_token_at(name), str(name), value)
-
-    def if_(self, meta: Meta, test: s.Expr, then: s.Block, other: s.Block) -> s.Branch:
-        return s.Branch(_at(meta), test, then, other)
 
     def elif_(self, meta: Meta, test: s.Expr, then: s.Block, other: s.Block) -> s.Block:
         return (s.Branch(_at(meta), test, then, other),)
@@ -289,20 +237,11 @@ class _Build(Transformer[Token, Any]):
     def else_(self, meta: Meta, block: s.Block) -> s.Block:
         return block
 
-    def nothing(self, meta: Meta) -> s.Block:
-        return ()
-
     def for_(self, meta: Meta, name: Token, range_: Any, skip: s.Expr | None, body: s.Block) -> s.Loop:
         return s.Loop(_at(meta), s.Axis(_token_at(name), str(name), range_, skip), body)
 
-    def add(self, meta: Meta, family: Token, arguments: Any, sign: Token, amount: s.Expr) -> s.AddTo:
-        return s.AddTo(_token_at(family), str(family), arguments or (), 1 if sign == "+=" else -1, amount)
-
-    def reject(self, meta: Meta) -> s.Rejection:
-        return s.Rejection(_at(meta))
-
-    def choose(self, meta: Meta, test: s.Expr, yes: s.Expr, no: s.Expr) -> s.Choose:
-        return s.Choose(_at(meta), test, yes, no)
+    def add(self, meta: Meta, family: Token, places: Any, sign: Token, amount: s.Expr) -> s.AddTo:
+        return s.AddTo(_token_at(family), str(family), places, 1 if sign == "+=" else -1, amount)
 
     def compare(self, meta: Meta, left: s.Expr, op: Token, right: s.Expr) -> s.Binary:
         return s.Binary(_token_at(op), str(op), left, right)
@@ -316,25 +255,8 @@ class _Build(Transformer[Token, Any]):
         except InvalidOperation:  # an exponent of more than eighteen digits
             raise _out_of_range(str(token), at) from None
 
-    def text(self, meta: Meta, token: Token) -> s.Text:
-        return s.Text(_token_at(token), str(token)[1:-1])
-
-    def name(self, meta: Meta, token: Token) -> s.Name:
-        return s.Name(_token_at(token), str(token))
-
-    def index(self, meta: Meta, table: Token, arguments: tuple[s.Expr, ...]) -> s.Index:
-        return s.Index(_token_at(table), str(table), arguments)
-
-    def placed(self, meta: Meta, ball: s.Expr) -> s.Placed:
-        return s.Placed(_at(meta), ball)
-
     def moved(self, meta: Meta) -> s.Reduce:
         return moves.counted(_at(meta))
-
-    def used(self, meta: Meta, family: Token, arguments: Any) -> s.Used:
-        return s.Used(_token_at(family), str(family), arguments or ())
-
-    link = used
 
     def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
         return s.Extreme(_token_at(op), str(op), arguments)

@@ -225,9 +225,9 @@ class Bins(Node):
     """BINS count [AS names], or BINS ? [FROM low] [TO high] with count None."""
 
     count: Expr | None
+    names: str | None = None
     low: Expr | None = None
     high: Expr | None = None
-    names: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

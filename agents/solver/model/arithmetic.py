@@ -41,4 +41,4 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
 }
-"""`OPS` in Python, both operands evaluated."""
+"""Both operands evaluated; `div` and `mod` round down, `eq` to `le` are 1 or 0."""

@@ -5,23 +5,8 @@ its index, and NULL, "not placed yet", is -1. The checker has proven that no int
 every read stays inside its array and that no divisor is zero, so a back end needs no checks beside those that the
 program spells out as statements. `binwright.agents.solver.model.evaluate` runs a program in plain Python.
 
-**Expressions** are pure and total, apart from `and`/`or`, whose right operand is evaluated only if the left one does
-not decide (its reads may be legal only then):
-
-    Const(value)              the number
-    Local(slot)               a local; slot BALL = 0 and slot BIN = 1 are the arguments
-    Read(offset, index)       program.data[offset + index]
-    Placed(ball)              the bin that the ball is in, or -1; -1 for the ball that is being placed
-    Used(dim)                 what is used of a dimension; in goals only
-    Op(kind, left, right)     see `OPS`
-
-**Statements**:
-
-    Set(slot, value)          assigns a local; every `let`, loop and temporary has its own slot
-    If(test, then, other)
-    For(slot, start, stop, body)   slot = start, ..., stop - 1; the body never assigns the slot
-    Add(dim, amount)          utilisation[dim] += amount; dim is in 0 .. dims - 1
-    Reject(line, what)        the ball does not go into this bin: nothing of this call counts
+Expressions are pure and total, apart from `and`/`or`, whose right operand is evaluated only if the left one does not
+decide (its reads may be legal only then). `binwright.agents.solver.model.arithmetic` defines the operations.
 
 `amount` and `capacity` are millionths. After a call that did not reject, the ball fits if every touched dimension is
 within its limit (`Problem.ceiling`), and every touched soft group has at most `soft_allowed` members above `capacity`.
@@ -43,24 +28,6 @@ WIDE = 10**18
 BALL, BIN = 0, 1
 NULL = -1
 
-OPS = {
-    "add": "left + right",
-    "sub": "left - right",
-    "mul": "left * right",
-    "div": "floor of left / right",
-    "mod": "left - right * floor of left / right",
-    "qmul": "floor of left * right / MICRO, for operands up to WIDE: see `qmul`",
-    "qdiv": "floor of left * MICRO / right, for divisors up to WIDE / 1000: see `qdiv`",
-    "min": "the smaller",
-    "max": "the larger",
-    "eq": "1 if equal, else 0",
-    "ne": "1 if not equal, else 0",
-    "lt": "1 if left < right, else 0",
-    "le": "1 if left <= right, else 0",
-    "and": "0 if left is 0, else right",
-    "or": "1 if left is 1, else right",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Const:
@@ -71,14 +38,14 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """The value of a local."""
+    """The value of a local; slot BALL and slot BIN are the arguments."""
 
     slot: int
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`data[offset + index]`."""
+    """`program.data[offset + index]`."""
 
     offset: int
     index: Expr
@@ -86,7 +53,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The bin of a ball, or NULL."""
+    """The bin of a ball, or NULL; NULL for the ball that is being placed."""
 
     ball: Expr
 
@@ -100,7 +67,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One of `OPS`."""
+    """One of `binwright.agents.solver.model.arithmetic.OPERATIONS`."""
 
     kind: str
     left: Expr
@@ -109,7 +76,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Assigns a local."""
+    """Assigns a local; every `let`, loop and temporary has its own."""
 
     slot: int
     value: Expr
@@ -126,7 +93,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """The body for slot = start, ..., stop - 1."""
+    """The body for slot = start, ..., stop - 1; it never assigns the slot."""
 
     slot: int
     start: Expr
@@ -136,7 +103,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Adds millionths to one dimension."""
+    """Adds millionths to one dimension, 0 .. dims - 1."""
 
     dim: Expr
     amount: Expr
@@ -144,7 +111,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Ends the call: not this ball in this bin."""
+    """Ends the call: not this ball in this bin, and nothing of this call counts."""
 
     line: int = 0
     what: str = "REJECT"
