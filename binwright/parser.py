@@ -456,21 +456,14 @@ def _pack(commands: Commands) -> None:
     pack = _command(commands, "pack", "packing.pack", "pack machines, all known at once, onto few servers")
     source = "a name (pgrank, ct1, u120, t60, ...: page 'Offline placement'), or a file (.csv, .txt, .bpp, .vbp)"
     pack.add_argument("input", metavar="INPUT", help=source)
-    pack.add_argument(
-        "--with",
-        dest="methods",
-        metavar="NAMES",
-        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: all); "
-        "with --servers ffd-prod,bfd-sum,solver",
-    )
+    methods = "with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: all)"
+    pack.add_argument("--with", dest="methods", metavar="NAMES", help=methods)
     pack.add_argument("--time", default="10s", help="for each search (default: 10s)")
     pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
     pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
     pack.add_argument("--count", type=int, help="machines of ct1 to ct10 and planted (default: 200)")
     pack.add_argument("--instance", metavar="NAME", help="which one of a file with several instances")
     pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
-    servers = "kinds of servers: a CSV file with these columns, and name, count, price"
-    pack.add_argument("--servers", metavar="FILE", help=servers)
     pack.add_argument("--json", action="store_true", help="print the table as JSON")
     pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")
     pack.add_argument("--figure", metavar="FILE", help="draw the servers over time (.png, .svg or .pdf)")

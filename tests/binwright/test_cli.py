@@ -253,6 +253,7 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run -q -v s.yaml", ["--verbose: does not go with -q/--quiet"]),
     ("traces", ["binwright traces: ACTION is missing", "binwright traces --help"]),
     ("fit t.csv", ["the command fit is gone", "binwright traces describe FILE --fit"]),
+    ("pack u120 --servers kinds.csv", ["there is no such option or argument: --servers kinds.csv", "'--server'?"]),
     ("list agent", ["list: KIND: expected one of 'agents', "]),
     ("traces list", ["the command list is gone", "Take `binwright list traces`."]),
     ("list movers quickstart", ["movers: takes no name"]),
