@@ -34,9 +34,9 @@ LADDERS = {
 """Of a package its parts from the bottom. They import from below only; those of one string do not know one another."""
 ONLY_IN = {
     "torch": "agents.learned", "gymnasium": "agents.environments environments", "pyopencl": "agents.solver",
-    "lark": "agents.solver.language.parse", "matplotlib": "analysis", "numba": "simcore.jit",
-    "simpy": "simcore.clock", "ray": "scenarios.batch.on_ray", "fastapi": "service", "starlette": "service",
-    "uvicorn": "service", "tests": "", "benchmarks": "",
+    "lark": "agents.solver.language.parse", "ortools": "agents.solver.solving.exact", "matplotlib": "analysis",
+    "numba": "simcore.jit", "simpy": "simcore.clock", "ray": "scenarios.batch.on_ray",
+    "fastapi": "service", "starlette": "service", "uvicorn": "service", "tests": "", "benchmarks": "",
 }  # fmt: skip
 """Where in Binwright a library may be imported."""
 LATE = {"polars", "numba", "simpy", "scipy", "pydantic", "matplotlib", "torch", "pyopencl", "ray", "lark", "fastapi"}

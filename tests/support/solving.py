@@ -1,16 +1,20 @@
 """The solver as an agent, and servers for it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from binwright.agents import AGENTS
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore import rng
 from binwright.simcore.types import QUANTUM, Agent, View
+from tests.reference.utilisation import evaluate
 from tests.support import ROOT
 from tests.support.views import view_of
 
@@ -40,3 +44,22 @@ def servers(count: int = 6) -> View:
     """Build a view of servers of two nodes, which are in use by different amounts."""
     free = np.random.default_rng(3).integers(2, 10, (count, 2, 2)) * QUANTUM
     return view_of(free.tolist(), np.full((count, 2, 2), 10 * QUANTUM).tolist())
+
+
+def right(given: Problem, places: Sequence[int]) -> bool:
+    """Tell whether an allocation of all balls keeps every rule, by the definition."""
+    pins = zip(given.pins.tolist(), places, strict=True)
+    bins_of = [[{places[ball] for ball in members} for members, chance in sets if chance == MICRO]
+               for sets in (given.friends, given.foes)]  # fmt: skip
+    if any(pin not in (NULL, place) for pin, place in pins) or any(len(at) > 1 for at in bins_of[0]):
+        return False
+    used, rejected = evaluate(given, places)
+    over = np.array(used) > given.capacity
+    many = (over[given.soft_group == group].sum() > most for group, most in enumerate(given.soft_allowed))
+    above = (np.array(used) > given.ceiling).any()
+    return not (rejected or above or any(many) or any(len(at) == 1 for at in bins_of[1]))
+
+
+def possible(given: Problem) -> bool:
+    """Tell whether any allocation of all balls keeps every rule."""
+    return any(right(given, places) for places in product(range(given.bins), repeat=given.balls))

@@ -54,15 +54,13 @@ class Objective:
     slots: int
     data: Ints
 
-    def proven(self, values: Sequence[int]) -> Objective:
-        """Let the bounds be the values of the best allocation, less being better [goals]."""
-        return self.bounded([*map(Goal.signed, self.goals, values)])
-
-    def bounded(self, bounds: Sequence[int]) -> Objective:
-        """Let the bounds be these [goals]."""
-        known = zip(self.goals, bounds, strict=True)
-        best = (replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=raw) for one, raw in known)
-        return replace(self, goals=tuple(best))
+    def proven(self, bounds: Sequence[int]) -> Objective:
+        """Let the bounds of the first goals be these, less being better."""
+        best = [
+            replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=-raw)
+            for one, raw in zip(self.goals, bounds, strict=False)
+        ]
+        return replace(self, goals=(*best, *self.goals[len(best) :]))
 
     @cached_property
     def parts(self) -> tuple[tuple[Reduction, ...], Block]:

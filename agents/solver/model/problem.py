@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -139,10 +139,11 @@ class Source(Protocol):
         """Make another one, with declarations behind the text and further tables."""
         ...
 
-    def at_fault(self, until: float) -> tuple[tuple[Fault, ...], str]:
-        """Find declarations that are plainly impossible together, and of which none can be left out; and say why.
+    def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
+        """Find declarations that are impossible together, and of which none can be left out; and say why.
 
-        There are none if that is not plain, or not known when `monotonic()` is `until`.
+        `why` says why a problem is impossible, or nothing. There are none if all together are not, or if that is not
+        known when `monotonic()` is `until`.
         """
         ...
 

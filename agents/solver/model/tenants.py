@@ -1,7 +1,7 @@
-"""Find the balls that are one tenant, or one job, and the bins that are near one another.
+"""Find the balls that are one tenant, or one job.
 
-Balls are one tenant if what one of them adds looks at where another one is, or if they are friends. Bins are near if
-they share dimensions: servers below the uplink of a rack, for one. Both guide searches; nothing depends on them.
+Balls are one tenant if what one of them adds looks at where another one is, or if they are friends. This guides
+searches; nothing depends on it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ import numpy as np
 
 from binwright.agents.solver.model.evaluate import Added, evaluator
 from binwright.agents.solver.model.problem import Problem, Sets, joined
-from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
-
-SAMPLE = 4
-"""Balls that are asked which dimensions they touch in a bin, where those before are rejected there."""
 
 
 class Tenants(NamedTuple):
@@ -58,48 +55,3 @@ def tenants(problem: Problem, over: Callable[[], bool]) -> Tenants | None:
         seen.append([ball, *read])
     friends = [members for members, chance in problem.friends if chance == MICRO]
     return Tenants(joined(problem.balls, [*friends, *seen]), alone)
-
-
-class Level(NamedTuple):
-    """Groups of bins, and whose dimensions they share."""
-
-    group: Ints
-    """[bins]"""
-    family: Family | None
-    """A dimension of each group is its own; None where GROUPS declares them."""
-
-
-def levels(problem: Problem, over: Callable[[], bool] = lambda: False) -> list[Level]:
-    """Find groups of bins, in smaller groups and then in larger ones.
-
-    They are the declared GROUPS, or the families of resources of which each bin touches one dimension that others do,
-    too. Neither single bins nor all bins are among them. There are none if time is `over` before they are found.
-    """
-    if len(problem.groupings) == 1:
-        found = np.empty(problem.bins, np.int64)
-        [groups] = problem.groupings
-        found[groups.members] = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
-        return [Level(found, None)] if 1 < len(groups) < problem.bins else []
-    evaluate, nowhere = evaluator(problem.program), [NULL] * problem.balls
-    touched = list[set[int]]()
-    for place in range(problem.bins):
-        if over():
-            return []
-        touched.append(_dims_in(evaluate, place, nowhere))
-    found_levels = []
-    for family in problem.families:
-        own = [[dim for dim in dims if dim in family] for dims in touched]
-        if all(len(dims) == 1 for dims in own):
-            names, group = np.unique([dims[0] for dims in own], return_inverse=True)
-            if 1 < len(names) < problem.bins:
-                found_levels.append(Level(group.astype(np.int64), family))
-    return sorted(found_levels, key=lambda one: -int(one.group.max()))
-
-
-def _dims_in(evaluate: Callable[[int, int, Sequence[int]], Added | None], place: int, nowhere: list[int]) -> set[int]:
-    """Find the dimensions that a ball touches in a bin, of those that are not rejected there the first one."""
-    for ball in range(min(SAMPLE, len(nowhere))):
-        added = evaluate(ball, place, nowhere)
-        if added is not None:
-            return {dim for dim, _ in added}
-    return set()

@@ -1,4 +1,4 @@
-"""Try all allocations of a small problem, ball after ball, in plain Python: what `ours` begins with.
+"""Try all allocations of a small problem, ball after ball, in plain Python: what `ours` begins with without CP-SAT.
 
 A ball goes into the first bin that takes it; where none does, the ball before it goes into its next one. Where UTILFN
 looks at other balls, they come by index, as the verifier puts them in; else those with few bins, and large ones, come

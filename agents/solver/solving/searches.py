@@ -164,8 +164,13 @@ class Searches:
 
     @property
     def compiled(self) -> bool:
-        """Tell whether nothing is being compiled; raises what that raised."""
-        return self._compiling is None or self._compiling.done
+        """Tell whether all has been compiled; raises what that raised."""
+        return self._compiling is not None and self._compiling.done
+
+    @property
+    def compiles(self) -> bool:
+        """Tell whether something is being compiled."""
+        return self._compiling is not None and not self._compiling.done
 
     def wait(self, until: float) -> bool:
         """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""

@@ -11,8 +11,9 @@ from operator import index
 
 import numpy as np
 
+from binwright.agents.solver.backends import reference
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
-from binwright.agents.solver.local.greedy import Greedy
+from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.objective_search import Better, better
 from binwright.agents.solver.local.portfolio import LOCAL
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
@@ -20,17 +21,17 @@ from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Problem, leaving
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.tenants import Tenants
+from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, conclude
+from binwright.agents.solver.solving.best_so_far import BestSoFar
 from binwright.agents.solver.solving.depth_first import DepthFirst
-from binwright.agents.solver.solving.first_answer import FirstAnswer
-from binwright.agents.solver.solving.python_search import Plain, climb
 from binwright.agents.solver.solving.searches import Searches
-from binwright.agents.solver.solving.shared_progress import Known
 from binwright.simcore.errors import UserError
+from binwright.simcore.extras import install
 
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
@@ -47,10 +48,19 @@ PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
-TRIED = 100_000
-"""Allocations of which the best by its goals is found by trying them all: a second, at most."""
-MOMENT = 0.1
-"""Seconds in which small problems are answered before anything is compiled; a quarter of the time if that is less."""
+SMALL = 100_000
+"""Balls times bins up to which plain Python gets through an attempt; and allocations of which the best by its goals is
+found by trying them all."""
+MOMENT, LONG = 0.1, 10.0
+"""Seconds in which small problems are answered before anything is compiled, a quarter of the time if that is less; and
+for proofs by CP-SAT if there is no limit."""
+DENSE = 0.5
+"""Seconds for proofs of vector problems without goals: their own search is as good."""
+PROVEN = "no allocation of all balls keeps all rules together: that is proven"
+TENANT_NODES = 25_000_000
+"""Nodes of UTILFN that calls for every ball and for every bin evaluate, at most, where tenants are placed: .5 s."""
+TENANT_STEPS = 50
+"""Steps that a search by tenants makes at least; it goes on while it found something better in their second half."""
 
 
 def solve(
@@ -112,7 +122,7 @@ class _Over(Exception):
 
 
 class _Search:
-    """Makes rounds of attempts, each with a number of bins that `fewest` chooses."""
+    """Proves what it can, places tenants, and makes rounds of attempts with bins that `fewest` chooses."""
 
     def __init__(
         self,
@@ -137,8 +147,7 @@ class _Search:
         self.moment = MOMENT if time is None else min(MOMENT, time / 4)
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
-        self.known = Known(problem)
-        self.first = FirstAnswer(problem, self.known, seed, self.look_at_clock)
+        self.known = BestSoFar(problem)
         self.fallback: Allocated | None = None
         """What first fit came to."""
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
@@ -150,6 +159,8 @@ class _Search:
         """Whether it is possible is looked at before the first attempt: without a dense form that may take longer, and
         so it may where balls are somewhere now."""
         self.staying = bool((problem.now != NULL).any())
+        self.unproven = False
+        """A proof was not looked for, as OR-Tools is not installed."""
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
@@ -163,11 +174,15 @@ class _Search:
         if self.problem.searched:
             known.most = self.problem.limits[1]
             known.bound = min(lower_bound(self.problem), known.most)
-        greedy = self.place_tenants() if FirstAnswer.suits(self.problem, self.searches) else None
-        if self.attempts is None and self.searches.dense and not known.settled:
-            self.search_in_python()
-        if not known.settled and greedy is not None:
-            self.search_by_tenants(greedy)
+        if self.attempts is None and self.searches.ours and not known.impossible:
+            self.prove()
+        if not known.settled and self.searches.ours and self.searches.packing is None:
+            self.place_tenants()
+        if known.impossible and self.attempts is None and not self.staying:
+            most = self.with_bins(known.most)
+            if most.balls * most.bins <= SMALL:
+                self.attempt_in_python(most, lambda: self.late)
+                raise _Over
         if not known.settled:
             self.search()
         if self.searches.device != "cpu" and not self.searches.waited:
@@ -193,55 +208,126 @@ class _Search:
         if found.interrupted:
             raise KeyboardInterrupt
 
-    def place_tenants(self) -> Greedy | None:
-        """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
+    def with_bins(self, bins: int) -> Problem:
+        """Return the problem with this many bins."""
+        return self.problem.with_bins(bins) if self.problem.searched else self.problem
 
-        That takes three quarters of the time at most. Single balls are placed until kernels are compiled, which begins
-        after a moment: they place as many at once.
+    def prove(self) -> None:
+        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
+
+        That is by CP-SAT, or else by trying all allocations. Kernels are compiled meanwhile, after a moment.
         """
-        most = (self.end - self.start) / 4
-        over, moment, quarter = self.within(3 * most), self.within(self.moment), self.within(most)
+        known, now = self.known, clock.monotonic()
+        most = LONG if self.end == inf else (self.end - now) / 4
+        brief = self.searches.packing is not None and self.problem.objective is None
+        over = self.within(min(most, DENSE) if brief else most)
+        for bins in range(known.bound, known.most + 1):
+            if self.problem.balls * bins > SMALL or over():
+                break
+            problem = self.with_bins(bins)
+            if not self.staying:
+                self.attempt_in_python(problem, over)
+            if known.settled and problem.objective is None:
+                break
+            if exact.suits(problem) and exact.installed():
+                proven = self.prove_by_cp_sat(problem, over)
+            else:
+                self.unproven = self.unproven or exact.suits(problem)
+                proven = self.try_all(problem, lambda: over() or self.searches.compiled)
+            if not proven:
+                break
+            known.impossible = PROVEN if bins == known.most else ""
+            known.bound = min(bins + 1, known.most)
+        if not (known.settled or known.impossible or self.eager) and self.problem.balls * self.problem.bins <= SMALL:
+            self.eager, known.impossible = True, impossible(self.problem)
 
-        def brief() -> bool:
-            if moment():
+    def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
+        """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
+        best, known = self.known.best, self.known
+        begin = best.alloc if best is not None and best.left == 0 else None
+        proof = exact.prove(problem, over, begin)
+        if proof.impossible and problem.wishes:  # what is asked for by chance may be left out
+            proof = exact.prove(replace(problem, wishes=()), over, begin)
+        known.checked += 1
+        if proof.alloc is not None:
+            if problem.objective is not None:
+                problem = replace(problem, objective=problem.objective.proven(proof.bounds))
+            known.best = None if problem.objective is not None else known.best
+            known.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
+        return proof.impossible
+
+    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
+        """Look for any allocation by trying all until it is `over`; returns whether that proves that there is none."""
+        if not DepthFirst.suits(problem):
+            return False
+        tree = DepthFirst(problem, evaluator(problem.program), self.seed)
+        tree.work(over)
+        if tree.found is not None:
+            self.known.checked += 1
+            self.known.keep(Allocated(0, problem, tree.found, "depth first"))
+        return tree.over and tree.proves and tree.found is None
+
+    def attempt_in_python(self, problem: Problem, over: Callable[[], bool]) -> None:
+        """Make some published attempts until one places all balls, or time is `over`."""
+        before = self.known.checked
+        for found in reference.attempts_until(problem, self.seed, range(FIRST_ROUND), False, over):
+            self.known.checked = before + found.checked
+            self.known.keep(Allocated(found.left, problem, found.alloc, "published"))
+            self.look_at_clock()
+
+    def place_tenants(self) -> None:
+        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most."""
+        problem, known = self.problem, self.known
+        steps = max(1, problem.program.steps)
+        if (problem.balls + problem.bins) * steps > TENANT_NODES:
+            return
+        over = self.within((self.end - clock.monotonic()) / 2)
+        found = tenants(problem, over)
+        if found is None or not found.several:
+            return
+        known.count_whole(found)
+
+        def into(bins: int, _: range) -> int | None:
+            if not over():
+                self.construct(self.with_bins(bins), found, over)
+            return known.bins
+
+        fewest(lambda: known.bound, known.most, None, [range(1)], into)
+        if known.best is None:
+            known.count_whole(None)
+        self.look_at_clock()
+
+    def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
+        """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
+        made = Construction(problem, found, self.seed)
+        step, last, best, left = 0, 0, made.alloc, problem.balls
+        try:
+            made.construct(over)
+            if made.left and not self.eager:
+                self.eager, self.known.impossible = True, impossible(self.problem)
+            while made.left and not self.known.impossible and step < max(TENANT_STEPS, 2 * last) and not over():
+                if (now := made.count(made.left)) < left:
+                    last, left, best = step, now, made.alloc
+                made.ruin_and_recreate(over)
+                step += 1
+        finally:
+            best = made.alloc if made.count(made.left) < left else best
+            # Some tenant may take what depends on other tenants after all.
+            if max(best) != NULL and not faults(problem, best):
+                self.known.checked += 1
+                units = len(np.unique(problem.unit_of[np.array(best) == NULL]))
+                self.known.keep(Allocated(units, problem, best, "whole tenants"))
+
+    def within(self, seconds: float) -> Callable[[], bool]:
+        """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
+        now = clock.monotonic()
+
+        def over() -> bool:
+            if clock.monotonic() >= now + self.moment:
                 self.searches.compile()
-            return quarter() or (moment() and self.searches.compiled)
+            return clock.monotonic() >= now + seconds
 
-        return self.first.construct(self.attempts is None, brief, over)
-
-    def search_by_tenants(self, greedy: Greedy) -> None:
-        """Search by whole tenants, for half of the time that is left at most."""
-        if not self.eager:
-            self.eager, self.known.impossible = True, impossible(self.problem)
-        if self.known.impossible:
-            raise _Over
-        self.first.search(greedy, self.attempts, self.within((self.end - clock.monotonic()) / 2))
-
-    @staticmethod
-    def within(seconds: float) -> Callable[[], bool]:
-        """Return what tells that so many seconds are over from now on."""
-        until = clock.monotonic() + seconds
-        return lambda: clock.monotonic() >= until
-
-    def search_in_python(self) -> None:
-        """Try all allocations for a moment; then begin to compile, and search meanwhile if time is limited."""
-        known = self.known
-        plain = Plain(self.problem, known, self.seed, self.searches.ours, self.look_at_clock)
-        if not known.impossible:
-            until = clock.monotonic() + self.moment
-            plain.while_not(lambda: clock.monotonic() >= until)
-            if plain.small and not known.settled and not self.eager:
-                self.eager, known.impossible = True, known.impossible or impossible(self.problem)
-        if known.impossible and plain.small and not self.staying:
-            plain.attempt(known.most, range(FIRST_ROUND), lambda: self.late)
-            raise _Over
-        if not known.settled:
-            self.searches.compile()
-            if self.end < inf:
-                until = self.end - self.reserve
-                plain.while_not(lambda: self.searches.compiled or clock.monotonic() >= until)
-            if known.impossible:
-                raise _Over
+        return over
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
@@ -264,34 +350,34 @@ class _Search:
         fewest(lambda: known.bound, known.most, known.bins, rounds(FIRST_ROUND, self.attempts), self.attempt)
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look for allocations that are better by the goals: while kernels compile, in plain Python."""
-        assert problem.objective is not None
-        if self.attempts is None and self.try_all(problem):
+        """Look for allocations that are better by the goals."""
+        if self.at_bounds(problem, alloc) or (self.attempts is None and self.try_all_goals(problem)):
             return
         self.searches.compile_goals()
-        before = self.known.checked
-        if self.attempts is None and self.end < inf:
-            for found in climb(problem, alloc, self.seed, lambda: self.searches.compiled or self.late):
-                self.keep(problem, found, before)
-                alloc = found.alloc
-            if self.goals == tuple(one.number(one.bound) for one in problem.objective.goals):
-                return
         if not self.searches.wait(self.end):
             raise _Over
         before = self.known.checked
         for found in better(problem, alloc, self.seed, self.attempts, self.end):
             self.keep(problem, found, before)
 
-    def try_all(self, problem: Problem) -> bool:
-        """Try all allocations of a tiny problem; returns whether that proves the best by its goals."""
-        if problem.wishes or problem.bins**problem.balls > TRIED or not DepthFirst.suits(problem):
+    @staticmethod
+    def at_bounds(problem: Problem, alloc: list[int]) -> bool:
+        """Tell whether no allocation can be better by its goals."""
+        assert problem.objective is not None
+        values = problem.source.goals(problem.bins, alloc)
+        return all(goal.bound == one.raw for goal, one in zip(problem.objective.goals, values, strict=True))
+
+    def try_all_goals(self, problem: Problem) -> bool:
+        """Try all allocations of a tiny problem; returns whether the best by its goals is known."""
+        objective = problem.objective
+        assert objective is not None
+        if problem.wishes or problem.bins**problem.balls > SMALL or not DepthFirst.suits(problem):
             return False
         tree = DepthFirst(problem, evaluator(problem.program), self.seed, goals=True)
         tree.work(lambda: self.late)
         if tree.found is None or not (tree.over and tree.proves):
             return False
-        assert problem.objective is not None
-        proven = replace(problem, objective=problem.objective.proven(tree.values))
+        proven = replace(problem, objective=objective.proven(tree.values))
         self.keep(proven, Better(tree.found, tree.values, tree.checked), self.known.checked)
         return True
 
@@ -412,13 +498,24 @@ class _Search:
             yield "compiling took longer than there was time; it goes on, for the next time"
         elif self.searches.compiling > TOLD:
             yield f"compiling took {self.searches.compiling:.1f} s of the time"
-        if not self.searches.late and not self.searches.compiled:
+        if not self.searches.late and self.searches.compiles:
             yield "compiling goes on, for the next time"
 
     def blame(self) -> tuple[Fault, ...]:
         """Find the declarations because of which not all balls can be placed; writes `impossible`, in their words."""
-        found, why = self.problem.source.at_fault(inf if self.end == inf else clock.monotonic() + self.reserve)
-        self.known.impossible = why or self.known.impossible
+        now = clock.monotonic()
+        until = min(max(self.end, now + self.reserve), now + LONG)
+
+        def why(problem: Problem) -> str:
+            if (plain := impossible(problem)) or not (self.searches.ours and exact.installed()):
+                return plain
+            most = problem.with_bins(problem.limits[1]) if problem.searched else problem
+            most = replace(most, objective=None, wishes=())
+            proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
+            return PROVEN if proven else ""
+
+        found, said = self.problem.source.at_fault(until, why)
+        self.known.impossible = said or self.known.impossible
         return found
 
     def answer(self, interrupted: bool) -> Answer:
@@ -432,7 +529,7 @@ class _Search:
             known.best = self.without_parts(known.best, known.tenants)
         at_fault = self.blame() if known.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
-        return conclude(
+        answer = conclude(
             known.best or nothing,
             known.bound,
             checked=known.checked,
@@ -442,3 +539,7 @@ class _Search:
             at_fault=at_fault,
             notes=tuple(self.notes()),
         )
+        if not self.unproven or answer.status == "optimal" or answer.impossible:
+            return answer
+        more = f"fewer proofs are looked for without OR-Tools. {install('solver')}"
+        return replace(answer, notes=(*answer.notes, more))

@@ -20,7 +20,6 @@ from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import LARGEST, Table, are_names, from_array
 from binwright.agents.solver.language.values import INT, PLACE, QUANTITY
-from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
 from binwright.agents.solver.model.program import MICRO, Family, Program
 from binwright.agents.solver.model.verify import utilisation
@@ -164,10 +163,10 @@ class Spec:
             self._problems = {bins: made}  # the latest is enough
         return self._problems[bins]
 
-    def at_fault(self, until: float) -> tuple[tuple[Fault, ...], str]:
+    def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
         """Find declarations that are impossible together, as `Source` says."""
         own_lines = self._ends[0] if self._ends else self.text.count("\n") + 1
-        return at_fault(self.tree, own_lines, lambda tree: self._with_tree(tree).problem(), until)
+        return at_fault(self.tree, own_lines, lambda tree: why(self._with_tree(tree).problem()), until)
 
     def without_alloc(self, bins: int) -> Program:
         """Make UTILFN without the statements that depend on ALLOC, as `Source` says."""
@@ -248,13 +247,13 @@ class Limit(NamedTuple):
 
 
 def at_fault(
-    tree: s.Tree, own_lines: int, problem: Callable[[s.Tree], Problem], until: float
+    tree: s.Tree, own_lines: int, impossible: Callable[[s.Tree], str], until: float
 ) -> tuple[tuple[Fault, ...], str]:
-    """Find declarations that together are plainly impossible, and of which none can be left out; and say why.
+    """Find declarations that together are impossible, and of which none can be left out; and say why.
 
-    Nothing is found if all together are not plainly impossible, or if `monotonic()` is `until` before that is known.
-    The number of balls and of bins is never at fault. The text itself has `own_lines`, and `problem` makes the problem
-    of another tree.
+    Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
+    The number of balls and of bins is never at fault. The text itself has `own_lines`, and `impossible` says why
+    another tree is, or nothing.
     """
     kept = list(_limits(tree, own_lines))
     every = {id(one.node): one for one in kept}
@@ -264,7 +263,7 @@ def at_fault(
         each = (every[id(one)].instead if id(one) in gone else (one,) for one in tree.declarations)
         accepts = any(isinstance(every[one].node, s.Rejection) for one in gone)
         body = _accepting(tree.body) if accepts else tree.body
-        return impossible(problem(replace(tree, declarations=tuple(one for some in each for one in some), body=body)))
+        return impossible(replace(tree, declarations=tuple(one for some in each for one in some), body=body))
 
     why = still(kept)
     for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest

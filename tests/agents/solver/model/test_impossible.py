@@ -108,7 +108,7 @@ def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
     many = " ".join(f"PIN {ball} TO {ball % 5}" for ball in range(1000))
     text = f"BALLS 1000 BINS 5 RESOURCES S[b in BINS] => 1000 {many} FRIENDS 3, 9 FRIENDS 3, 14"
     given = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end")
-    found, why = given.source.at_fault(monotonic() + 20)
+    found, why = given.source.at_fault(monotonic() + 20, impossible)
     assert [one.what for one in found] == ["PIN", "PIN", "FRIENDS"]
     assert why.endswith("are FRIENDS, and pinned to bins 3 and 4")
 
@@ -220,7 +220,7 @@ end"""
 @pytest.mark.parametrize("without", ["", "FOES 0, 2", "FRIENDS 1, 3"])
 def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
     text = CONFLICT.replace(without, "") if without else CONFLICT
-    found = problem(text).source.at_fault(monotonic() + 60)[0]
+    found = problem(text).source.at_fault(monotonic() + 60, impossible)[0]
     assert found
     lines = text.split("\n")
     limits = {number: line for number, line in enumerate(lines, 1) if number in (4, 5, 6, 7, 8, 9, 11)}

@@ -11,7 +11,7 @@ from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.solving.answer import Allocated
 
 
-class Known:
+class BestSoFar:
     """The best allocation so far, and between which numbers of bins the fewest lies."""
 
     def __init__(self, problem: Problem) -> None:
@@ -35,17 +35,26 @@ class Known:
 
     def keep(self, found: Allocated) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
+        rank = self._rank_of(found)
+        if self.best is None or rank < self.rank:
+            self.best, self.rank, self.better = found, rank, self.checked
+        if rank[:2] != (0, 0):
+            return False
+        self.bins = min(found.problem.bins, self.bins or self.most)
+        return True
+
+    def _rank_of(self, found: Allocated) -> tuple[int, int, int]:
         missing = self.missing(found.problem, found.alloc) if found.left == 0 else 0
         left = found.left
         if left and self.tenants is not None:
             left = int((self.tenants.whole(found.alloc) == NULL).sum())
-        rank = left, missing, found.problem.bins
-        if self.best is None or rank < self.rank:
-            self.best, self.rank, self.better = found, rank, self.checked
-        if found.left or missing:
-            return False
-        self.bins = min(found.problem.bins, self.bins or self.most)
-        return True
+        return left, missing, found.problem.bins
+
+    def count_whole(self, tenants: Tenants | None) -> None:
+        """Count a tenant of these that is not placed whole as not placed."""
+        self.tenants = tenants
+        if self.best is not None:
+            self.rank = self._rank_of(self.best)
 
     def missing(self, problem: Problem, alloc: list[int]) -> int:
         """Count the sets that should hold, could hold, and do not."""

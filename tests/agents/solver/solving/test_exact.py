@@ -1,0 +1,136 @@
+"""CP-SAT: what it calls optimal, or impossible, is so by brute force; it ends in time; all goes on without it."""
+
+from itertools import product
+from time import monotonic
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import binwright as bw
+from binwright.agents.solver import load_problem, problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving import exact
+from tests.support.goals import aims, every
+from tests.support.properties import first, scaled
+from tests.support.solving import nothing_compiled, possible, right
+from tests.support.specifications import specifications
+
+pytest.importorskip("ortools")
+
+
+def never() -> bool:
+    return False
+
+
+@scaled(0.6)
+@given(specifications())
+def test_what_is_called_impossible_is_so_and_what_is_found_is_right(text: str) -> None:
+    try:
+        asked = problem(text)
+    except SpecError:
+        return
+    if not exact.suits(asked):
+        return
+    proof = exact.prove(asked, never)
+    if proof.alloc is None:
+        assert not proof.impossible or asked.wishes or not possible(asked)
+    else:
+        assert not proof.impossible
+        assert right(asked, proof.alloc)
+        assert all(len(wish.sets) - len(wish.broken(proof.alloc)) >= wish.asked for wish in asked.wishes)
+
+
+@scaled(0.3)
+@given(aims())
+def test_what_is_called_optimal_is_the_best_of_all_allocations(asked: Problem) -> None:
+    values = every(asked)
+    proof = exact.prove(asked, never)
+    assert proof.impossible == (not values)
+    if proof.alloc is not None:
+        best = min(values.values())
+        assert proof.bounds == best[: len(proof.bounds)]
+        assert values[tuple(proof.alloc)][: len(proof.bounds)] == proof.bounds
+
+
+WISHES = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end "
+
+
+@pytest.mark.parametrize(("wishes", "kept"), [("FRIENDS 0, 1 WITH 0.5", True), ("FRIENDS {0,1,2} WITH 0.5", False)])
+def test_sets_with_a_chance_hold_if_they_can(wishes: str, kept: bool) -> None:
+    wishes = wishes.replace("{", "").replace("}", "")
+    answer = bw.solve(problem(WISHES + wishes, balls=4, bins=2, resources={"C[b in BINS]": 2}), time=5)
+    assert answer.placed == 4
+    assert answer.wishes[0].enough is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "values"),
+    [("access-lists", "optimal", [65]), ("cheapest", "optimal", [9, 0.96875]), ("drain", "optimal", [52])],
+)
+def test_examples_are_proven(name: str, status: str, values: list[float]) -> None:
+    with nothing_compiled():
+        answer = bw.solve(load_problem(name), time=60)
+    assert (answer.status, [one.value for one in answer.goals], answer.search) == (status, values, "CP-SAT")
+    assert not faults(answer.problem, answer.alloc)
+
+
+CLASH = """BALLS 6 BINS 3
+RESOURCES C[b in BINS] => 3, Z[b in BINS, k in 2] => 1
+PIN 5 TO 2
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.C[BIN] += 1
+    if BALL < 4 UTIL.Z[BIN, BALL // 2] += 1 end
+    if BIN == 2 and BALL < 2 REJECT end
+    if BIN == 2 and BALL == 4 REJECT end
+    if BIN == 0 and BALL == 4 REJECT end
+end
+FOES 0, 4
+FOES 1, 4"""
+
+
+def test_the_declarations_that_conflict_are_named() -> None:
+    """No bound sees it: ball 4 has bin 1 only, of which balls 0 and 1, its foes, must take one."""
+    asked = problem(CLASH)
+    assert not any(right(asked, places) for places in product(range(3), repeat=6))
+    answer = bw.solve(asked, time=20)
+    assert answer.impossible
+    assert {fault.what for fault in answer.at_fault} == {"FOES", "REJECT", "RESOURCES Z"}
+    assert answer.placed == 5
+
+
+def hard(balls: int) -> Problem:
+    """Return a problem of a goal that takes CP-SAT long."""
+    demand = np.random.default_rng(1).integers(10**5, 10**6, balls)
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+    goal = "max(b in BINS: UTIL.C[b]) - min(b in BINS: UTIL.C[b])"
+    return problem(text, balls=balls, bins=8, resources={"C[b in BINS]": 10**8}, tables={"D": demand}, minimise=goal)
+
+
+def test_a_proof_ends_in_time() -> None:
+    began = monotonic()
+    exact.prove(hard(60), lambda: monotonic() > began + 0.5)
+    assert monotonic() - began < 5
+
+
+def test_the_largest_sums_are_exact() -> None:
+    """Of 900 balls of nearly the largest quantity only one fits, and not if a millionth is missing."""
+    demand = [999_999_999 + ball / 10**6 for ball in range(900)]
+    for room, fits in ((999_999_999, True), (999_999_998.999999, False)):
+        text = "procedure UTILFN(BALL, BIN, ALLOC) if BIN == 0 UTIL.C += D[BALL] end if BIN > 0 UTIL.N += 1 end end"
+        sizes = {"C": room, "N": 899}
+        asked = problem(text, balls=900, bins=2, resources=sizes, tables={"D": demand})
+        assert exact.prove(asked, never).impossible is not fits
+
+
+@pytest.mark.parametrize("name", first(1, ["drain", "access-lists"]))
+def test_without_or_tools_the_answer_says_that_fewer_proofs_are_looked_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact, "installed", lambda: False)
+    answer = bw.solve(load_problem(name), time=2)
+    assert answer.placed == answer.problem.balls
+    assert answer.status == "solved"
+    assert any("without OR-Tools" in note for note in answer.notes)
