@@ -117,6 +117,7 @@ OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit, random]"], "agents"),
     (["agents=[best-fit]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
+    (["agents=[best-fit]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
     (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
     ([WAIT, "agents=[in-line]", "cluster.expansion=[{at: 1 h, by: 2}]"], "cluster.expansion"),
@@ -142,6 +143,9 @@ def test_keys_that_prevent_compiling_are_named(sets: list[str], key: str, tmp_pa
     with pytest.raises(ScenarioError, match=f"{key}.*cannot be compiled"):
         batch.run(engine="compiled")
     assert not batch.folder.exists()
+
+
+def test_a_network_cannot_be_compiled(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"cluster\.network.*cannot be compiled"):
         check_engine("compiled", Batch(load_scenario("nara/table1"), tmp_path / "net").runs[:1])
 

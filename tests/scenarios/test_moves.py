@@ -221,13 +221,6 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     assert refused(one).reasons["requests"].sum() == row["rejected"]
 
 
-def test_compiled_engine_refuses_rescheduling(tmp_path: Path) -> None:
-    [one] = plan(scenario_from(scenario(rescheduling={"every": "1 h", "moves": 3})))
-    with pytest.raises(UserError, match="rescheduling: cannot be compiled: requests that run are moved"):
-        execute(one, tmp_path, "compiled")
-    assert execute(one, tmp_path)["engine"] == "simpy"
-
-
 def test_nothing_moves_in_a_network(tmp_path: Path) -> None:
     data = {
         "name": "network",

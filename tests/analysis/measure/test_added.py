@@ -126,11 +126,6 @@ def test_a_package_brings_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(METRICS, "_all", None)
 
 
-def test_of_a_metric_that_is_not_there_the_nearest_is_named() -> None:
-    with pytest.raises(ScenarioError, match=r"metrics\.0: unknown metric"):
-        asking("longest_queue")
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
