@@ -398,17 +398,6 @@ def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None
 # -- what it costs, and being one of many in a pipe --------------------------------------------------------------------
 
 
-def test_help_is_light() -> None:
-    program = (
-        "import sys\nfrom binwright.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "print(*(name for name in sys.modules if '.' not in name), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "usage: binwright" in done.stdout
-    assert not set(done.stderr.split()) & {"numba", "polars", "pydantic", "numpy", "scipy", "matplotlib", "simpy"}
-
-
 def test_help_and_version(binwright: Asker) -> None:
     for arguments in ((), ("run",), ("traces",), ("traces", "describe"), ("list",)):
         said = binwright(*arguments, "--help")
