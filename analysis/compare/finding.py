@@ -78,9 +78,9 @@ def _does(metric: Metric, agents: list[str]) -> str:
 
 def _at_one(metric: Metric, ranked: Named) -> str:
     tied = [name for name, entry in ranked if entry.mark == TIED]
-    way, unit = ("above", "points") if metric.better == "higher" else ("below", "points")
-    unit = unit if metric.unit == "%" else "%"
-    said = f"{_does(metric, _first(ranked, metric))}, {_effect(metric, ranked):.2g} {unit} {way} {ranked[-1][0]}"
+    way, by = "above" if metric.better == "higher" else "below", f"{_effect(metric, ranked):.2g}"
+    unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
+    said = f"{_does(metric, _first(ranked, metric))}, {by} {unit} {way} {ranked[-1][0]}"
     if tied:
         them = _and(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
         said += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"

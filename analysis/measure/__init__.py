@@ -8,7 +8,8 @@ def _targets(names: str) -> dict[str, str]:
 
 
 BUILT_IN = _targets("""
-    offered scheduled scheduled_bound acceptance rejected impossible running running_lost stopped interrupted lost
+    offered scheduled scheduled_bound acceptance acceptance_{} rejected impossible running running_lost
+    stopped interrupted lost
     preemptions lost_work_{} spot_evicted jain borrowed_{} quota_wait away spilled latency postponed postponed_by moves
     wait_total wait_mean wait_p95 wait_max hours makespan
     allocation allocation_decisions allocation_end utilisation
@@ -23,7 +24,7 @@ BUILT_IN = _targets("""
 """)
 """Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
 
-FOREMOST = "acceptance"
+FOREMOST = "acceptance_{}"
 
 ASKED = _targets("""
     acceptance_cumulative income_year cost_year net_year servers_used_end wait_p50 wait_p99

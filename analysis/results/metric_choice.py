@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.extras import pl
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""
-CLEAR = 0.05
-"""Agents differ clearly in a metric where the F-test's p, of all of them having one mean, is below that."""
-TWIN = 0.9999
-"""Metrics with such a correlation say the same, as energy and its carbon do."""
 MONEY = ("net_month", "cost_month")
-"""What all money comes to. Whoever prices servers asks for it: the first of these that differs comes first."""
+"""What all money comes to. Whoever prices servers asks for it: what is net, or else the cost, comes in front."""
 ANSWERED = ("acceptance", "scheduled")
 """How many requests got a place. Where that differs, it comes before the cost, which refusals save."""
 
@@ -29,9 +23,8 @@ class Choice(NamedTuple):
     `others` vary, or are not known of all agents on all seeds.
 
     First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
-    same requests: what the money comes to if servers are priced, then clearly, in the tables' order, then less clearly,
-    then those that repeat another one. Harm is always among them. Tables, figures, the report and its answer use one
-    choice.
+    same requests, in the tables' order, what the money comes to in front if servers are priced. Harm is always among
+    them. Tables, figures, the report and its answer use one choice.
     """
 
     first: list[Metric]
@@ -56,7 +49,7 @@ def choose_metrics(
     named = [metric for name in headlines for metric in there if metric.name == name]
     harm = [metric for metric in there if metric.table == "harm" and metric not in named]
     differ = [metric for metric in there if metric.name in apart and not metric.timed and metric not in harm]
-    main = named or _money_first(_clearest(done, differ, met)) or ([] if harm else there[:1])
+    main = named or _money_first(differ) or ([] if harm else there[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in there if metric not in first]
     shown = {*vary, *added, *_missing(done, names, met)}
@@ -73,7 +66,9 @@ def _informative(
     Those that are equal to a swept key say nothing that it does not.
     """
     numbers = {name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()}
-    hidden = {"acceptance"} if _any(done, "stopped") else {"scheduled"}
+    accepted = {one.name for one in metrics if one.name.startswith("acceptance") and one.table != "always"}
+    hidden = {"acceptance", *accepted} if _any(done, "stopped") else {"scheduled"}
+    hidden |= {name for name in accepted & numbers if (done[name] == done["acceptance"]).all()}
     if not _any(done, "wait_max"):
         hidden.add("makespan")
     keys = [key for key in swept if key in done.columns and done.schema[key].is_numeric()]
@@ -103,34 +98,6 @@ def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> se
     has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
     found = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
     return {name for name in names if (found[name] < found["_agents"]).any()}
-
-
-def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) -> list[Metric]:
-    """Sort metrics: first those in which agents differ clearly, last those that repeat another one.
-
-    By a two-way analysis of variance, of agents and of the requests that they met, over all points together. It says
-    what comes first and nothing more: what is told apart, paired tests say.
-    """
-    from scipy.special import fdtrc
-
-    if not differ:
-        return []
-    names = [metric.name for metric in differ]
-    points = [key for key in met if key != "seed"]
-    beside = done.select(*met, "agent", (pl.col(names).cast(pl.Float64) - pl.col(names).mean().over(met)))
-    means = beside.select(pl.col(names).mean().over([*points, "agent"]))
-    deviations, effects = (frame.select(names).fill_null(0).to_numpy() for frame in (beside, means))
-    agents = beside.select([*points, "agent"]).n_unique() - (beside.select(points).n_unique() if points else 1)
-    left = len(beside) - beside.select(met).n_unique() - agents
-    between, within = (effects**2).sum(axis=0), ((deviations - effects) ** 2).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        clear = (left <= 0) | (fdtrc(agents, left, between / agents / (within / left)) <= CLEAR)
-        size = np.sqrt((deviations**2).sum(axis=0))
-        products = np.array([[(one * other).sum() for other in deviations.T] for one in deviations.T])
-        alike = abs(products) >= TWIN * np.outer(size, size)
-    order = np.argsort(~clear, kind="stable")
-    repeats = [bool(alike[place, order[:number]].any()) for number, place in enumerate(order)]
-    return [differ[place] for place in order[np.argsort(repeats, kind="stable")]]
 
 
 def _money_first(metrics: list[Metric]) -> list[Metric]:

@@ -55,6 +55,14 @@ def _acceptance(run: FinishedRun) -> float:
     return ratio(_scheduled(run), _offered(run) + _lost(run))
 
 
+def _accepted(run: FinishedRun) -> list[float]:
+    """Divide of each resource what the placed requests asked for by what the offered ones did."""
+    whole = slice(run.first, run.simulation.offered)
+    rows = whole if run.only is None else np.flatnonzero(run.only[whole]) + run.first
+    demand, placed = run.demand[rows], run.got_place[rows]
+    return [ratio(int(column.sum(where=placed)), int(column.sum())) for column in demand.T]
+
+
 def _acceptance_cumulative(run: FinishedRun) -> float:
     """Average the acceptance so far over the requests; what came before the last part counts in it."""
     rows = run.asked.leads(np.arange(run.since, run.simulation.offered))
@@ -184,6 +192,8 @@ TABLE = JOBS | table((
     define("acceptance", "accepted %",
            "share of the offered requests that got a place; who is lost counts as asked again, in vain",
            _acceptance, unit="%", better="higher", in_parts=True),
+    define("acceptance_{}", "accepted {} %", "share of what the offered requests ask for that got a place", _accepted,
+           per="resource", unit="%", better="higher", table="first", in_parts=True),
     define("acceptance_cumulative", "accepted % so far",
            "share accepted of the requests so far, mean over the moments after every request",
            _acceptance_cumulative, unit="%", better="higher", in_parts=True),

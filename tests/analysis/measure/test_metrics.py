@@ -121,6 +121,8 @@ def by_definition(ran: Run) -> dict[str, Any]:
     sold = [h for h in held if root[h.row] >= first]
     for r, name in enumerate(RESOURCES):
         there = installed(ran, r, begin, finish)
+        asked = sum(demand[row][r] for row in offered)
+        found[f"acceptance_{name}"] = Fraction(sum(demand[row][r] for row in got), asked) if asked else 0
         if last < inf:
             until_last = installed(ran, r, begin, last)
             used = sum(overlap(h.start, h.end, begin, last) * h.demand[r] for h in held)
