@@ -157,21 +157,15 @@ def share(demand: Ints, capacity: Ints, foes: list[tuple[int, int]], one: int, o
 
 @scaled(3)
 @given(graphs(), st.integers(0, 5))
-def test_a_clique_is_one_and_of_few_balls_the_largest(
+def test_no_two_balls_of_a_clique_share_a_bin_and_no_other_ball_could_join(
     given: tuple[Ints, Ints, list[tuple[int, int]]], enough: int
 ) -> None:
     demand, capacity, foes = given
-    largest = max(
-        size
-        for size in range(1, len(demand) + 1)
-        if any(
-            not any(share(demand, capacity, foes, one, other) for one, other in combinations(members, 2))
-            for members in combinations(range(len(demand)), size)
-        )
-    )
     found = clique(demand, capacity, foes, enough)
     assert not any(share(demand, capacity, foes, one, other) for one, other in combinations(found, 2))
-    assert len(found) == (largest if largest > enough else 0)
+    assert not found or len(found) > enough
+    others = set(range(len(demand))) - set(found) if found else ()
+    assert all(any(share(demand, capacity, foes, ball, one) for one in found) for ball in others)
 
 
 def test_cliques_and_dual_feasible_functions_see_what_totals_do_not() -> None:
