@@ -131,7 +131,6 @@ class World:
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
-            ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):
             if there:
                 return key, problem

@@ -227,11 +227,10 @@ def size(
     on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;
     `finished` with the row of every run.
     """
-    from binwright.scenarios.size.sizing import size_one, sizes
+    from binwright.scenarios.size.sizing import size as size_servers
 
     given = loaded(scenario, with_keys(overrides, keys), load_to_run)
-    look = sizes if given.sweep.product or given.sweep.zip else size_one
-    return look(
+    return size_servers(
         given, until=until, kind=kind, most=most, jobs=jobs, out=out, on_progress=on_progress, finished=finished
     )
 

@@ -26,7 +26,7 @@ from binwright.scenarios.build.plan import Run, asked_of, plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
 from binwright.scenarios.build.world import build_world, measured
-from binwright.scenarios.run.check import draw, start_agents, start_movers
+from binwright.scenarios.run.check import draw, start_agents
 from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import recursion
@@ -187,8 +187,6 @@ class Batch:
             for compiling in (postponed(), nullcontext()):
                 with compiling:
                     start_agents(self.scenario, first, agents, world, workload)
-                    if agents:
-                        start_movers(self.scenario, first, world, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

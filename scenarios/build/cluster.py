@@ -1,7 +1,5 @@
 """From a scenario to its cluster, before anything is placed on it."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.scenarios.features.overcommit import predictor_of
+from binwright.scenarios.features.placement import check_placed
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import routing
@@ -218,7 +217,7 @@ def _texts(spec: Csv) -> list[str]:
 
 
 def _rows(
-    spec: Csv, reader: csv.DictReader[str], nodes: int
+    spec: Csv, reader: "csv.DictReader[str]", nodes: int
 ) -> Iterator[tuple[list[tuple[int, ...]], int, str, list[str]]]:
     """Yield what each node of every server has, how many devices there are, of which model, and labels with taints."""
     columns = list(reader.fieldnames or ())
@@ -314,6 +313,6 @@ def _check_labels(scenario: Scenario, labels: ServerLabels) -> None:
     values = scenario.cluster.values | {label: {*labels.labels[label].tolist()} - {""} for label in csv.labels}
     everywhere = {label for label, each in labels.labels.items() if (each != "").all()}
     try:
-        scenario.check_placed(values, everywhere, set(labels.taints), None if scenario.grows else labels.servers)
+        check_placed(scenario, values, everywhere, set(labels.taints), None if scenario.grows else labels.servers)
     except ValidationError as error:
         raise explain(error, Source(None, scenario.dump())) from None

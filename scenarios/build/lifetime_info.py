@@ -12,7 +12,7 @@ from binwright.agents.world import Requests
 from binwright.scenarios.build import user_workload
 from binwright.scenarios.build.trace import TraceRequests, content_of
 from binwright.scenarios.features.altered import Altered
-from binwright.scenarios.schema.knowledge import OtherLifetimes, Predicted
+from binwright.scenarios.features.lifetimes import OtherLifetimes, Predicted
 from binwright.scenarios.schema.multiserver import MultiServer
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace

@@ -86,7 +86,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("cluster.devices", world.devices),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
-        *((key, True) for key, _ in world.stepped),
+        *((feature.at(scenario), feature.stepped and not feature.learned) for feature in used(scenario)),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -108,13 +108,7 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
     hold for an agent that chooses among several requests, each of which may see other servers, and where how long
     requests stay is hidden from an agent that asks for it.
     """
-    if world.hidden and agent.needs_lifetimes:
-        raise UserError(
-            f"{type(agent).__name__} asks how long requests stay, and the scenario hides it",
-            key="agents",
-            remedy="Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another agent, such as "
-            "best-fit.",
-        )
+    world.suits(agent)
     hiding = world.ruled or ("devices" if world.devices and not agent.on_devices else "")
     if hiding and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
         raise UserError(
@@ -122,7 +116,6 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             key="agents",
             remedy=f"Take an agent that answers one request after another, such as best-fit, or remove {hiding}.",
         )
-    world.suits(agent)
     alone = type(agent).decide_line is Agent.decide_line or agent.places_gangs
     if world.gangs and world.overflow.together and not alone:
         remedy = "Take an agent that answers one request after another, such as best-fit."

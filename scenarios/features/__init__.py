@@ -12,8 +12,8 @@ from binwright.simcore.fields import Model
 
 M = TypeVar("M", bound=Model)
 NAMES = (
-    *("failures", "expansion", "overcommit", "costs", "priorities", "use", "sites", "quotas", "queues", "preemption"),
-    "moves",
+    *("failures", "expansion", "placement", "overcommit", "pacing", "costs", "priorities", "use", "lifetimes", "sites"),
+    *("quotas", "queues", "preemption", "moves"),
 )
 """In the order in which a run gets them."""
 

@@ -21,6 +21,10 @@ Named: TypeAlias = tuple[Keys, str, str]
 """The keys, the label (or `group`, `models`) and the value where a scenario chooses requests by one."""
 
 
+CORE = {"cluster.network": "a network", "overflow.wait": "requests that are offered together"}
+"""What features may exclude that is none itself, and what it is called."""
+
+
 class WithFeatures(Model):
     """A model to which features add fields, of whatever types these have."""
 
@@ -54,6 +58,8 @@ class Feature:
     """Models whose fields are added: to the scenario (""), or to its `cluster` or `overflow`."""
     stepped: ClassVar[str] = ""
     """Why machine code cannot run it, if it cannot."""
+    learned: ClassVar[bool] = False
+    """Whether agents learn with it all the same."""
     name: ClassVar[str] = ""
     """What it is called in messages about what it excludes."""
     excludes: ClassVar[Mapping[str, str]] = {}

@@ -4,8 +4,6 @@ Rounds of candidates, all on the same requests, other requests in every round; a
 it was, on requests that no round has seen. Candidates are runs named by content, so an interrupted search goes on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -219,7 +217,7 @@ class _Search:
         self,
         spec: AgentSpec,
         ranges: Sequence[Range],
-        runs: _Runs,
+        runs: "_Runs",
         population: int,
         seed: int,
         on_progress: Callable[[Row], None],

@@ -1,6 +1,7 @@
 """What the user must mend in a scenario, found out before anything of it runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -16,11 +17,11 @@ from binwright.scenarios.build.trace import TraceRequests, kept
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
+from binwright.scenarios.features.lifetimes import OtherLifetimes
 from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.sandbox import STARTING, limited, printing
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
-from binwright.scenarios.schema.knowledge import OtherLifetimes
 from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
@@ -72,7 +73,6 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
             workload = _workload(scenario, first, world)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
-                start_movers(scenario, first, world, workload)
         except FileNeeded:
             continue  # without its servers there is nothing to start agents in; `missing_files` says it
         except UserError as error:
@@ -255,29 +255,23 @@ def missing_files(scenario: Scenario) -> list[UserError]:
     """List what keeps a scenario from running on this machine: missing files of traces, and how to get them."""
     found: dict[str, UserError] = {}
     for _, at_point in points(scenario):
-        for look in (_find_servers, _find_requests):
+        servers, spec = at_point.cluster.trace, at_point.workload
+        looks: list[Callable[[], object]] = [partial(find_servers, servers.name, servers.path)] if servers else []
+        if isinstance(spec, Trace):
+            looks.append(partial(find, spec.trace, spec.path))
+        else:
+            looks.append(lambda at_point=at_point: build_world(at_point).draw(scenario.seed))  # type: ignore[misc]
+        for look in looks:
             try:
-                look(at_point)
+                look()
             except FileNeeded as error:
                 locate(error, scenario._source, undotted(error.key or "workload"))
                 found.setdefault(str(error), error)
     return list(found.values())
 
 
-def _find_servers(scenario: Scenario) -> None:
-    if scenario.cluster.trace:
-        find_servers(scenario.cluster.trace.name, scenario.cluster.trace.path)
-
-
-def _find_requests(scenario: Scenario) -> None:
-    if isinstance(scenario.workload, Trace):
-        find(scenario.workload.trace, scenario.workload.path)
-    else:
-        build_world(scenario).draw(scenario.seed)
-
-
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
-    """Start these agents, and that of the warm start, as `first`, a run of the scenario, would in this world.
+    """Start these agents, that of the warm start, and movers, as `first`, a run of the scenario, would in this world.
 
     A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
     are passed over: their runs will say so, and stop no other.
@@ -309,43 +303,40 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
             mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
-
-
-def start_movers(scenario: Scenario, first: Run, world: World, workload: Workload) -> None:
-    """Begin what features begin in `first`, a run of the scenario; a mistake says where in the scenario it is.
-
-    Movers that fail by a mistake of their own are passed over, as agents are.
-    """
     try:
-        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
-            simulation = Simulation(workload, world.ledger(first.seed))
-            world.begin(simulation, first.seed, partial(stream, first.seed))
+        with _as_in_a_run(first):
+            if asked:
+                world.begin(Simulation(workload, world.ledger(first.seed)), first.seed, partial(stream, first.seed))
     except UserError as error:
         locate(error, scenario._source, undotted(error.key or ""))
         raise
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException:  # the run will say so
-        return
 
 
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
     try:
-        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+        with _as_in_a_run(first):
             agent = adapt_agent(world, build_agent(spec))
-        if (key := world.grows_by) and not agent.any_size:
-            remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
-            raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
-        with printing(None), awaited_by(spec.label), limited(max(first.scenario.decision_limit, STARTING)):
-            agent.start(view, stream(first.seed, "agent"))
+            if (key := world.grows_by) and not agent.any_size:
+                remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
+                raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
+            with awaited_by(spec.label):
+                agent.start(view, stream(first.seed, "agent"))
     except UserError as error:
         locate(error, scenario._source, at)
         inner = "" if error.key in (None, "agents") else f": {error.key}"
         error.key = f"{dotted(at)} ({spec.label}){inner}"
         raise
-    except (KeyboardInterrupt, GeneratorExit):
+
+
+@contextmanager
+def _as_in_a_run(first: Run) -> Iterator[None]:
+    """Start something within the limits of a run; what fails by a mistake of its own is left to that."""
+    try:
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            yield
+    except (UserError, KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException:  # the run will say so
+    except BaseException:
         return
 
 

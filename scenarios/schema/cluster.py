@@ -10,8 +10,8 @@ from binwright.fabric.placement.rules import SERVER
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.overcommit import Predict, Ratios
+from binwright.scenarios.features.placement import Labels
 from binwright.scenarios.schema.network import Network
-from binwright.scenarios.schema.placement import Labels
 from binwright.scenarios.schema.server_files import DEVICE, Csv, TracedServers, servers_of
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Amounts, Count, Index, Model, Names, Text, known_resources, together, wrong

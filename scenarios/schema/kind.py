@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from binwright.scenarios.features.feature import WithFeatures
+from binwright.scenarios.features.placement import Placed, WeightedRole
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.parts import Parts
-from binwright.scenarios.schema.placement import Placed, WeightedRole
 from binwright.simcore.fields import Index, Keys, Lifespan, Model, Shown, checked, wrong
 from binwright.simcore.json_schema import quantity
 from binwright.simcore.registered import Registered

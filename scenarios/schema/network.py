@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
 from binwright.fabric.topology import TOPOLOGIES
 from binwright.fabric.topology import topology as build
-from binwright.scenarios.schema.placement import Labels, Values, check_servers
+from binwright.scenarios.features.placement import Labels, Values, check_servers
 from binwright.simcore.fields import Count, Model, Names, checked, together, wrong
 from binwright.simcore.json_schema import Schema, quantity
 from binwright.simcore.registered import Registered

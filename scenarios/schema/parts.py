@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.scenarios.schema.placement import Values, known_label
+from binwright.scenarios.features.placement import Values, known_label
 from binwright.simcore.fields import Count, Keys, Model, Text, wrong
 from binwright.simcore.gangs import PartRules
 from binwright.simcore.json_schema import Schema, given

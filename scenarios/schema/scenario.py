@@ -10,16 +10,13 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from binwright.agents import AGENTS
 from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.measuring import check_added
-from binwright.fabric.placement.rules import Drain
 from binwright.scenarios.features import features, used, with_keys
-from binwright.scenarios.features.feature import Named, WithFeatures, chosen, way, written
+from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Changing
-from binwright.scenarios.schema.knowledge import Knowledge
 from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
 from binwright.scenarios.schema.overflow import Overflow
-from binwright.scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
 from binwright.scenarios.schema.train import Train
@@ -28,7 +25,6 @@ from binwright.scenarios.schema.workload import Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Keys, PositiveTime, Text, known_resources, together, wrong
-from binwright.simcore.run_options import Pacing
 from binwright.workloads.changes import DemandChange
 
 
@@ -56,25 +52,12 @@ class Scenario(WithFeatures):
     warm_start: WarmStart | None = Field(
         default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
     )
-    pacing: Pacing | None = Field(
-        None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
-    )
-    placement: tuple[PlacementRule, ...] = Field(
-        default=(),
-        description="Rules for where requests may lie. Labels and taints need none.",
-        examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
-    )
     overflow: Overflow = Field(
         default="drop",
         description="What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with "
         "`together`, several are offered at once), ends the run (`stop`), or makes room: by new servers "
         "(`expand`), moves (`make_room`), or evictions (`preempt`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
-    )
-    knowledge: Knowledge = Field(
-        default_factory=Knowledge,
-        description="What agents may know of the requests.",
-        examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"],
     )
     agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
         description="The agents to compare; all meet the same requests.",
@@ -143,7 +126,6 @@ class Scenario(WithFeatures):
             self._check_warm_start,
             self._check_overflow,
             self._check_gangs,
-            self._check_placement,
             self._check_names,
             self._check_workload,
             self._check_labels,
@@ -159,8 +141,8 @@ class Scenario(WithFeatures):
             for key, why in feature.excludes.items():
                 if at := written(self, key):
                     own, what = feature.at(self), feature.name
-                    if key == "cluster.network":  # of which people think first
-                        at, own, what = tuple(own.split(".")), key, "a network"
+                    if key in CORE:  # of which people think first
+                        at, own, what = tuple(own.split(".")), key, CORE[key]
                     raise wrong(f"does not go with {what}: {why}", f"Take it out, or {own}.", at)
 
     def _check_spread(self) -> None:
@@ -175,8 +157,6 @@ class Scenario(WithFeatures):
         wait = way(self.overflow, "wait")
         if "devices" in self.record and not self.cluster.has_devices:
             raise wrong("the servers have no devices", "Take devices from record.", ("record",), "devices")
-        if self.pacing and wait:
-            raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
         if "times" in self.record and wait:
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
@@ -186,17 +166,6 @@ class Scenario(WithFeatures):
             if self.cluster.network:
                 remedy = "Ask for virtual clusters: `workload: {networks: {hose: {machines: 16, ...}}}`."
                 raise wrong("parts do not reserve links", remedy, ("workload", *at))
-
-    def _check_placement(self) -> None:
-        cluster = self.cluster
-        if not self.ruled_by and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
-            return  # the labels of a large network take a while to write
-        said = [str(rule) for rule in self.placement]
-        for number, text in enumerate(said):
-            if (before := said.index(text)) < number:
-                remedy = "Remove one of the two."
-                raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
-        self.check_placed(cluster.values, cluster.everywhere, cluster.taints, None if self.grows else cluster.size)
 
     def _check_names(self) -> None:
         groups = self.workload.groups
@@ -220,25 +189,6 @@ class Scenario(WithFeatures):
             if isinstance(change, DemandChange):
                 found += chosen(("workload", "changes", number, "of"), change.of)
         return found
-
-    def check_placed(
-        self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
-    ) -> None:
-        """Refuse what rules and requests say of what there is not.
-
-        `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many servers
-        there are; what is None is not known yet.
-        """
-        groups = self.workload.groups
-        together(
-            *(
-                partial(check_rule, rule, ("placement", number), values, everywhere, groups, size)
-                for number, rule in enumerate(self.placement)
-            ),
-            *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in self.workload.placed),
-            *(partial(parts.check_labels, values, everywhere, ("workload", *at)) for at, parts in self.workload.gangs),
-            partial(check_rules, self.placement, values, everywhere, size),
-        )
 
     @property
     def grows(self) -> bool:
@@ -341,8 +291,7 @@ class Scenario(WithFeatures):
     @property
     def planned(self) -> list[tuple[str, float]]:
         """What is to happen at set times, and when, in seconds from the first request on."""
-        drains = [("a drain", rule.at) for rule in self.placement if isinstance(rule, Drain)]
-        return [*(planned for feature in used(self) for planned in feature.planned(self)), *drains]
+        return [planned for feature in used(self) for planned in feature.planned(self)]
 
     @property
     def currency(self) -> str:

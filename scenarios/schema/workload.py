@@ -16,13 +16,13 @@ from pydantic import (
 )
 
 from binwright.scenarios.features import with_keys
+from binwright.scenarios.features.placement import Placed
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.column_mapping import Mapped
 from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start, WorkloadKind
 from binwright.scenarios.schema.multiserver import MultiServer, Offline
 from binwright.scenarios.schema.parts import Parts
-from binwright.scenarios.schema.placement import Placed
 from binwright.scenarios.schema.server_files import DEVICE
 from binwright.scenarios.schema.tenants import Tenants
 from binwright.simcore.errors import UserError, suggest

@@ -1,7 +1,5 @@
 """YAML as plain data that remembers which file and line every key came from."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable
@@ -110,7 +108,7 @@ class Source:
         # What stood there before is gone, and so are its lines.
         self.places = {at: place for at, place in self.places.items() if at[: len(keys)] != keys} | places
 
-    def lay_over(self, above: Source, at: Keys = ()) -> None:
+    def lay_over(self, above: "Source", at: Keys = ()) -> None:
         """Lay other data over this: mappings key by key, anything else (lists too) is replaced."""
         for key, value in above.value(at).items():
             here = (*at, key)

@@ -1,7 +1,5 @@
 """Races random formulas on paired seeds, and says what the best one is worth on seeds that the race never met."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +140,7 @@ def search(
     return Found(frame, chosen, agent.model_dump(), results, metric)
 
 
-def _raced(plays: Plays, seeds: int, seed: int) -> Iterator[tuple[str, float]]:
+def _raced(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]:
     """Yield rules that were played on all seeds with their mean objective: `0`, and the winner of each race, for ever.
 
     In a race all rules play on a few seeds, and the best third of them on three times as many, until the last stage.

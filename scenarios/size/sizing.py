@@ -5,8 +5,6 @@ the same seeds. The ends of the interval are the sizes that are enough when each
 end of its own 95 % interval: three searches that share their runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +50,7 @@ TABLE = "sizes.csv"
 class Sized:
     """The answer. `frame` is sizes.csv, a row per agent; `results` are all runs, a sweep over the sizes looked at."""
 
-    question: Question
+    question: "Question"
     frame: pl.DataFrame
     results: Results
 
@@ -66,7 +64,7 @@ class Sizes:
     answers: list[tuple[Row, Sized]]
 
 
-def size_one(
+def size(
     scenario: Scenario,
     *,
     until: str | None = None,
@@ -76,55 +74,41 @@ def size_one(
     out: str | Path | None = None,
     on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
-) -> Sized:
+) -> Sized | Sizes:
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
     there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
     which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
     came to at a size, and about how many such looks are `left`; `finished` with the row of every run.
+
+    Where the scenario has a sweep, every point has an answer in a folder of its own below `out`, and `on_progress` is
+    called with rows that have the `point`, too: the values of the swept keys. A point at which no agent meets the
+    target has empty answers, as an agent has that does not.
     """
-    question = Question.of(scenario, until, kind, most)
-    folder = folder_for(question.scenario, out, "size")
-    with held("local", jobs):
-        runs = _searched(question, folder, jobs, on_progress, finished)
-    if not any(answer["size"] for answer in _answers(question, runs).values()):
-        raise _never(question, runs)
-    return _written(question, runs)
-
-
-def sizes(
-    scenario: Scenario,
-    *,
-    until: str | None = None,
-    kind: str | None = None,
-    most: int | None = None,
-    jobs: int | None = None,
-    out: str | Path | None = None,
-    on_progress: Callable[[Row], None] = lambda row: None,
-    finished: Callable[[Row], None] = lambda row: None,
-) -> Sizes:
-    """Find what `size` finds at every point of a scenario's sweep, each in a folder of its own below `out`.
-
-    `on_progress` is called with rows that have the `point`, too: the values of the swept keys. A point at which no
-    agent meets the target has empty answers, as an agent has that does not.
-    """
-    folder = folder_for(scenario, out, "size")
-    found = [(point, Question.of(each, until, kind, most)) for point, each in points(scenario)]
+    folder, swept = folder_for(scenario, out, "size"), {*scenario.sweep.product, *scenario.sweep.zip}
+    found: list[tuple[Row, Question]] = [
+        (point, Question.of(each, until, kind, most))
+        for point, each in (points(scenario) if swept else [({}, scenario)])
+    ]
     for _, question in found:
-        if question.key in (swept := {*scenario.sweep.product, *scenario.sweep.zip}):
+        if question.key in swept:
             remedy = f"Take {question.key} out of the sweep."
             raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
         check_scenario(question.at(question.several), folder)
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
-        own = folder / named(point)
+        runs = Runs(question, folder / named(point) if swept else folder, jobs, finished)
+        tell = partial(_at, on_progress, point) if swept else on_progress
         with held("local", jobs):
-            runs = _searched(question, own, jobs, partial(_at, on_progress, point), finished)
+            searched(runs, partial(_steps, question), partial(_left, question), tell)
+        if not swept and not any(answer["size"] for answer in _answers(question, runs).values()):
+            raise _never(question, runs)
         answers.append((point, _written(question, runs)))
-        frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
-        write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
-    return Sizes(folder, frame, answers)
+        if swept:
+            frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
+            write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
+    return Sizes(folder, frame, answers) if swept else answers[0][1]
 
 
 def _columns(point: Mapping[str, Any]) -> list[pl.Expr]:
@@ -135,21 +119,7 @@ def _at(on_progress: Callable[[Row], None], point: Row, row: Row) -> None:
     on_progress({"point": point, **row})
 
 
-def _searched(
-    question: Question,
-    folder: Path,
-    jobs: int | None,
-    on_progress: Callable[[Row], None],
-    finished: Callable[[Row], None],
-) -> Runs:
-    """Look at sizes until all searches have ended."""
-    check_scenario(question.at(question.several), folder)
-    runs = Runs(question, folder, jobs, finished)
-    searched(runs, partial(_steps, question), partial(_left, question), on_progress)
-    return runs
-
-
-def _answers(question: Question, runs: Runs) -> dict[str, Row]:
+def _answers(question: "Question", runs: Runs) -> dict[str, Row]:
     """Collect each agent's answer, of a search that has ended."""
     return {
         agent: {end: step.size for end, step in _steps(question, looked).items() if isinstance(step, SizeFound)}
@@ -158,14 +128,14 @@ def _answers(question: Question, runs: Runs) -> dict[str, Row]:
     }
 
 
-def _written(question: Question, runs: Runs) -> Sized:
+def _written(question: "Question", runs: Runs) -> Sized:
     results = runs.all()
     frame = _frame(question, _answers(question, runs), runs, results)
     write_text(runs.folder / TABLE, frame.write_csv())
     return Sized(question, frame, results)
 
 
-def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
+def _steps(question: "Question", looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
     """Say for each end of an agent's answer which size to look at next, or what it is."""
     bounds = question.least, question.most, question.begin
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
@@ -177,7 +147,7 @@ def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | 
     return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
 
 
-def _left(question: Question, looked: Mapping[int, Looked]) -> int:
+def _left(question: "Question", looked: Mapping[int, Looked]) -> int:
     """Guess at how many sizes an agent is still looked at."""
     bounds = question.least, question.most, question.begin
     several = all(isfinite(one.half) for one in looked.values())
@@ -185,7 +155,7 @@ def _left(question: Question, looked: Mapping[int, Looked]) -> int:
     return len(set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends)))
 
 
-def _never(question: Question, runs: Runs) -> UserError:
+def _never(question: "Question", runs: Runs) -> UserError:
     """Say that no agent has enough with as many servers as there may be."""
     if len(runs.failed) == len(runs.looked):
         agent, error = next(iter(runs.failed.items()))
@@ -216,7 +186,7 @@ def _value(target: Target, mean: float) -> str:
     return f"{target.metric.exactly(mean)}{' %' if target.metric.unit == '%' else ''}"
 
 
-def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: Results) -> pl.DataFrame:
+def _frame(question: "Question", answers: Mapping[str, Row], runs: Runs, results: Results) -> pl.DataFrame:
     """Lay the answers out, a row per agent."""
     sizes = [answer["size"] for answer in answers.values() if answer["size"] is not None]
     told: dict[str, str | None] = {}
@@ -257,7 +227,7 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
     return pl.DataFrame(rows, schema_overrides={**schema, **floats, "binds": pl.String, "verdict": pl.String})
 
 
-def _binding(question: Question, results: Results, agent: str, size: int) -> Row:
+def _binding(question: "Question", results: Results, agent: str, size: int) -> Row:
     """Find the resource of which the largest share of what may be sold is allocated, with so many servers."""
     cluster, done = question.scenario.cluster, results.done
     there = done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
@@ -339,7 +309,7 @@ def _least(scenario: Scenario, there: int) -> int:
 
 
 def _refuse(scenario: Scenario, target: Target) -> None:
-    """Refuse what changes while runs go on, what ends at the first refusal if refusals are the target, and a sweep."""
+    """Refuse what changes while runs go on, and what ends at the first refusal if refusals are the target."""
     names = [each.metric.name for each in (target, *target.others)]
     if scenario.overflow == "stop" and (name := next((n for n in names if n in ("acceptance", "rejected")), None)):
         problem = f"a run ends at its first refusal, so that {name} says nothing about the servers"
@@ -350,6 +320,3 @@ def _refuse(scenario: Scenario, target: Target) -> None:
     if way(scenario.overflow, "expand"):
         problem = "servers are added while runs go on, which leaves nothing to size"
         raise UserError(problem, key="overflow", remedy="Write drop or wait: --set overflow=drop.")
-    if scenario.sweep.product or scenario.sweep.zip:
-        remedy = "Call binwright.sizes, which answers at every point, or take the sweep out: sweep=null."
-        raise UserError("the scenario has a sweep, but size answers for one point", key="sweep", remedy=remedy)

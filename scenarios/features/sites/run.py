@@ -1,7 +1,5 @@
 """Several sites of servers: a router chooses the site of every request, and the agent a server there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +28,7 @@ class Sites:
 
     names: tuple[str, ...]
     of: Ints
-    routers: tuple[tuple[str, Router], ...]
+    routers: tuple[tuple[str, "Router"], ...]
     spill: bool
     home: Ints
     latency: Floats

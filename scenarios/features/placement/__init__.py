@@ -1,4 +1,4 @@
-"""The schema of where requests may lie: labels, taints, what requests say, and `placement:`."""
+"""Placement: where requests may lie, by labels and taints, what requests say, and rules; some empty servers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
+from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, together, wrong
 from binwright.simcore.roles import Role, where_of
@@ -121,13 +122,13 @@ def check_servers(
 
 def check_role(placed: Placed, values: Values, taints: set[str] | None, at: Keys) -> None:
     """Refuse what requests say of labels and taints that there are not; `taints` are None where a file says them."""
-    checks: list[Callable[[], None]] = [partial(check_where, placed.where, values, (*at, "where"))]
 
     def tolerated(taint: str) -> None:
         if taints is not None and taint not in taints:
             raise wrong("no server has this taint", suggest(taint, taints), (*at, "tolerates"), taint)
 
-    together(*checks, *(partial(tolerated, taint) for taint in placed.tolerates))
+    where = partial(check_where, placed.where, values, (*at, "where"))
+    together(where, *(partial(tolerated, taint) for taint in placed.tolerates))
 
 
 def check_rule(
@@ -195,3 +196,54 @@ def known_label(label: str, values: Values, everywhere: set[str] | None, at: Key
         raise wrong("the servers have no such label", suggest(label, [*values, SERVER]), at, label)
     if everywhere is not None and label not in everywhere:
         raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
+
+
+class _Keys(Model):
+    placement: tuple[PlacementRule, ...] = Field(
+        default=(),
+        description="Rules for where requests may lie. Labels and taints need none.",
+        examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
+    )
+
+
+class _Feature(Feature):
+    key, keys = "placement", {"": _Keys}
+
+    def section(self, scenario: Any) -> bool:
+        return bool(scenario.ruled_by) or any(each.where or each.tolerates for _, each in scenario.workload.placed)
+
+    def check(self, scenario: Any) -> None:
+        written = [str(rule) for rule in scenario.placement]
+        for number, text in enumerate(written):
+            if (before := written.index(text)) < number:
+                remedy = "Remove one of the two."
+                raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
+        cluster = scenario.cluster
+        size = None if scenario.grows else cluster.size
+        check_placed(scenario, cluster.values, cluster.everywhere, cluster.taints, size)
+
+    def planned(self, scenario: Any) -> list[tuple[str, float]]:
+        return [("a drain", rule.at) for rule in scenario.placement if isinstance(rule, Drain)]
+
+
+def check_placed(
+    scenario: Any, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
+) -> None:
+    """Refuse what rules and requests of a scenario say of what there is not.
+
+    `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many servers
+    there are; what is None is not known yet.
+    """
+    rules, workload = scenario.placement, scenario.workload
+    together(
+        *(
+            partial(check_rule, rule, ("placement", number), values, everywhere, workload.groups, size)
+            for number, rule in enumerate(rules)
+        ),
+        *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in workload.placed),
+        *(partial(parts.check_labels, values, everywhere, ("workload", *at)) for at, parts in workload.gangs),
+        partial(check_rules, rules, values, everywhere, size),
+    )
+
+
+FEATURE = _Feature()

@@ -1,13 +1,16 @@
-"""The schema of what agents may know of requests before these have ended."""
+"""Lifetimes: what agents may know of how long requests stay, before these have ended."""
 
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
+from binwright.scenarios.features.feature import Feature
+from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, OneOf, Shown, wrong
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
+from binwright.simcore.types import Agent
 from binwright.simcore.unions import PlainOrMapping
 from binwright.workloads import PREDICTORS
 from binwright.workloads.predictors import Noise, Survival
@@ -62,3 +65,24 @@ class Knowledge(Model):
         if self.training is not None and not isinstance(self.lifetimes, OtherLifetimes):
             raise wrong("nothing is predicted", "Remove it, or say how lifetimes are predicted.", ("training",))
         return self
+
+
+class _Keys(Model):
+    knowledge: Knowledge = Field(
+        default_factory=Knowledge,
+        description="What agents may know of the requests.",
+        examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"],
+    )
+
+
+class _Feature(Feature):
+    key, keys = "knowledge", {"": _Keys}
+
+    def suits(self, scenario: Any, agent: Agent) -> None:
+        if scenario.knowledge.lifetimes == "hidden" and agent.needs_lifetimes:
+            problem = f"{type(agent).__name__} asks how long requests stay, and the scenario hides it"
+            remedy = "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another agent, such as "
+            raise UserError(problem, key="agents", remedy=f"{remedy}best-fit.")
+
+
+FEATURE = _Feature()

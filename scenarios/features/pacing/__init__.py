@@ -1,0 +1,24 @@
+"""Pacing: requests are offered at a pace, instead of when the workload says that they arrive."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from binwright.scenarios.features.feature import Feature
+from binwright.simcore.fields import Model
+from binwright.simcore.run_options import Pacing
+
+
+class _Keys(Model):
+    pacing: Pacing | None = Field(
+        None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
+    )
+
+
+class _Feature(Feature):
+    key, name, keys = "pacing", "a pace", {"": _Keys}
+    stepped, learned = "requests are not offered as they arrive", True
+    excludes: ClassVar = {"overflow.wait": "a pace is of single requests"}
+
+
+FEATURE = _Feature()
