@@ -137,7 +137,7 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
 
     def __init__(self, face: Face, in_place: bool, render_mode: None) -> None:
         self.render_mode = render_mode
-        self._face, self._in_place, self._ready = face, in_place, False
+        self.face, self._in_place, self._ready = face, in_place, False
         self.observation_space = face.space
         self.action_space = spaces.Discrete(face.actions)
         # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
@@ -150,7 +150,7 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         """Start an episode."""
         super().reset(seed=seed)
-        self._face.begin(0, self.np_random, seed)
+        self.face.begin(0, self.np_random, seed)
         self._ready = True
         return self._shown()
 
@@ -193,7 +193,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             remedy = f"Give one of {', '.join(mode.value for mode in AutoresetMode)}."
             raise UserError("no such mode", key="autoreset_mode", value=autoreset_mode, remedy=remedy) from None
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
-        self._face, self._in_place, self.num_envs = face, in_place, face.count
+        self.face, self._in_place, self.num_envs = face, in_place, face.count
         self.single_observation_space = face.space
         self.single_action_space = spaces.Discrete(face.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -220,8 +220,8 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         for i in np.flatnonzero(mask).tolist():
             if seeds[i] is not None:
                 self._rngs[i], _ = seeding.np_random(seeds[i])
-            self._face.begin(i, self._rngs[i], seeds[i])
-            self._face.ended[i] = False
+            self.face.begin(i, self._rngs[i], seeds[i])
+            self.face.ended[i] = False
         return self._shown()
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
@@ -240,7 +240,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Take an action in every simulation."""
-        face, mode = self._face, self._mode
+        face, mode = self.face, self._mode
         actions = np.asarray(actions)
         if actions.shape != self._never.shape or actions.dtype.kind not in "iu":
             remedy = f"Give a whole number for each of the {self.num_envs} environments."
@@ -263,11 +263,11 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Tell which actions are allowed now, bool [num_envs, actions]."""
-        return self._face.seen["mask"].astype(np.bool_)
+        return self.face.seen["mask"].astype(np.bool_)
 
     def _begun(self) -> dict[str, Any]:
         """Begin again what has ended; returns what was seen and told at the end, as `SyncVectorEnv` does."""
-        face, ended = self._face, self._face.ended.copy()
+        face, ended = self.face, self.face.ended.copy()
         observations = np.full(self.num_envs, None, dtype=object)
         told: dict[str, Any] = {}
         for name, array in [*face.told.items(), ("action_mask", face.seen["mask"])]:
@@ -280,7 +280,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         """Return what is seen and told."""
-        seen, told = self._face.seen, self._face.told
+        seen, told = self.face.seen, self.face.told
         if not self._in_place:
             seen = {name: array.copy() for name, array in seen.items()}
             told = {name: array.copy() for name, array in told.items()}

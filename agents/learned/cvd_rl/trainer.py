@@ -109,4 +109,4 @@ class CvdTrainer(DQN):
         """Return the network's weights, and which candidates they were trained with."""
         notes = described(self.view, self.lookahead, self.decomposition, self._sizes, self._units)
         notes |= {"filter": self.filter, "k": self.k}
-        return {"weights": self.taken(self._kept).astype(np.float32)}, notes
+        return {"weights": self.taken(self.averaged_network).astype(np.float32)}, notes

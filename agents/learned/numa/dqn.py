@@ -110,29 +110,29 @@ class DQN(NumaTrainer):
         super().begin(training, validation, seed, device)
         self._torch, self._device = extra("torch"), device
         make, numbers = self.make(stream(seed, "train", "weights"))
-        self._network, self._copy = (make().to(device) for _ in range(2))
-        self._kept = make().to(device) if self.averaged < 1 else self._network
-        for network in (self._network, self._copy, self._kept):
+        self.network, self.target_network = (make().to(device) for _ in range(2))
+        self.averaged_network = make().to(device) if self.averaged < 1 else self.network
+        for network in (self.network, self.target_network, self.averaged_network):
             self.put(network, numbers)
-        self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self.rate, fused=True)
+        self._optimiser = self._torch.optim.Adam(self.network.parameters(), lr=self.rate, fused=True)
         self._tape = trajectory.blank(ROWS, self.slots(), self.view.capacity)
         self.remembered = trajectory.read(self._wound(1.0, 0), self.view.capacity)
         self._earned, self._chosen, self._usual = np.empty(0), np.empty(0, np.int64), np.empty(0)
-        self._taught = np.empty(0, np.int64)
+        self.taught_places = np.empty(0, np.int64)
         self._learned = 0
         teacher = compiled_agent(self.teacher)
         teacher.start(self.view, stream(seed, "train", "teacher"))
         assert teacher.compiled
-        self._teacher = teacher.compiled
+        self.teacher_rule = teacher.compiled
         if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
             remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
             raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
         if self.telling:
-            self._replays = telling(training, self._seeds, self.shares, rules_of(SIMPLE))[0]
+            self.replays = telling(training, self._seeds, self.shares, rules_of(SIMPLE))[0]
         else:
             shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
             pairs = zip(self._seeds.tolist(), shares, strict=True)
-            self._replays = [replays_of(training, [one], [share])[0] for one, share in pairs]
+            self.replays = [replays_of(training, [one], [share])[0] for one, share in pairs]
 
     def _wound(self, epsilon: float, seed: int) -> Floats:
         trajectory.wind(self._tape, epsilon, self.slots(), self._training.overflow.mode == "stop", seed)
@@ -148,8 +148,8 @@ class DQN(NumaTrainer):
         for number in range(self.episodes):
             start = perf_counter()
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
-            replay = self._replays[int(rng.integers(len(self._replays)))]
-            placed += replay.placed(self.rule(self._network, recorded), self.rule(self._network, None))
+            replay = self.replays[int(rng.integers(len(self.replays)))]
+            placed += replay.placed(self.rule(self.network, recorded), self.rule(self.network, None))
             new = trajectory.read(recorded, self.view.capacity)
             self._pair(replay, len(new.code))
             self.remember(new)
@@ -163,7 +163,7 @@ class DQN(NumaTrainer):
                 learned += self._learn(rng, self.updates, taught)
             seconds["learning_seconds"] += perf_counter() - start
         loss, value = np.mean(learned, axis=0).tolist()
-        if not finite(self._network.parameters()):
+        if not finite(self.network.parameters()):
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         return {**means, "decisions": float(played), "updates": float(len(learned)), **seconds}
@@ -173,7 +173,7 @@ class DQN(NumaTrainer):
         usual = np.zeros(decisions)
         if self.paired:
             first = replay.first
-            end = replay.placed(self._teacher) + replay.first  # what it filled the cluster with included
+            end = replay.placed(self.teacher_rule) + replay.first  # what it filled the cluster with included
             left = np.maximum(end - first - np.arange(decisions), 0)
             usual = 1 - self.discount**left
         self._usual = np.concatenate([self._usual, usual])[-self.memory :]
@@ -186,8 +186,8 @@ class DQN(NumaTrainer):
         chosen = (new.candidates == new.code[:, None]).argmax(axis=1)
         self._chosen = np.concatenate([self._chosen, chosen])[-self.memory :]
         if self.lessons:
-            choices = taught(new, self.view.capacity, self._teacher)
-            self._taught = np.concatenate([self._taught, choices])[-self.memory :]
+            choices = taught(new, self.view.capacity, self.teacher_rule)
+            self.taught_places = np.concatenate([self.taught_places, choices])[-self.memory :]
 
     def _rewards(self, decisions: Decisions) -> Floats:
         capacity, earned = self.view.capacity, np.ones(len(decisions.code))
@@ -209,8 +209,8 @@ class DQN(NumaTrainer):
         found = []
         for _ in range(updates):
             rows = known[rng.integers(len(known), size=self.batch)]
-            wanted = self._wanted(rows)
-            value = self._network(*self._seen(rows, self._chosen[rows, None]))[:, 0]
+            wanted = self.targets(rows)
+            value = self.network(*self.input_tensors(rows, self._chosen[rows, None]))[:, 0]
             loss = error(value, wanted)
             if imitates:
                 loss = loss + self._missed(rows)
@@ -219,21 +219,21 @@ class DQN(NumaTrainer):
             self._optimiser.step()
             self._learned += 1
             if self._learned % self.target == 0:
-                self._follow(self._copy, self.tau)
-            if self._kept is not self._network:
-                self._follow(self._kept, self.averaged)
+                self._follow(self.target_network, self.tau)
+            if self.averaged_network is not self.network:
+                self._follow(self.averaged_network, self.averaged)
             found.append((float(loss.detach()), float(value.detach().mean())))
         return found
 
     def _missed(self, rows: Ints) -> Tensor:
         """Return by how much the network values other candidates, and one request more, above the teacher's choice."""
         torch = self._torch
-        rows = rows[self._taught[rows] >= 0]
+        rows = rows[self.taught_places[rows] >= 0]
         if not len(rows):
             return torch.zeros(())
         listed = self.remembered.candidates[rows]
-        values = self._network(*self._seen(rows, np.broadcast_to(np.arange(listed.shape[1]), listed.shape)))
-        wanted = torch.from_numpy(self._taught[rows][:, None])
+        values = self.network(*self.input_tensors(rows, np.broadcast_to(np.arange(listed.shape[1]), listed.shape)))
+        wanted = torch.from_numpy(self.taught_places[rows][:, None])
         others = torch.full(listed.shape, 1 - self.discount).scatter(1, wanted, 0.0)
         others[torch.from_numpy(listed < 0)] = -torch.inf
         return ((values + others.to(values)).amax(1) - values.gather(1, wanted.to(values.device))[:, 0]).mean()
@@ -241,9 +241,9 @@ class DQN(NumaTrainer):
     def _follow(self, network: Any, share: float) -> None:
         """Move a network's numbers to those of the one that learns by a share of the way."""
         with self._torch.no_grad():
-            self._torch._foreach_lerp_([*network.parameters()], [*self._network.parameters()], share)
+            self._torch._foreach_lerp_([*network.parameters()], [*self.network.parameters()], share)
 
-    def _wanted(self, rows: Ints) -> Tensor:
+    def targets(self, rows: Ints) -> Tensor:
         """Return what choices should be worth: the rewards, and the target's value of the network's choice after."""
         torch, memory = self._torch, self.remembered
         most = len(memory.fate) if self.returns == "episode" else self.returns
@@ -257,23 +257,23 @@ class DQN(NumaTrainer):
         """Return what the target network says of the network's choices in these decisions."""
         listed = self.remembered.candidates[after]
         with self._torch.no_grad():
-            seen = self._seen(after, np.broadcast_to(np.arange(listed.shape[1]), listed.shape))
-            values = self._network(*seen).cpu().numpy()
+            seen = self.input_tensors(after, np.broadcast_to(np.arange(listed.shape[1]), listed.shape))
+            values = self.network(*seen).cpu().numpy()
             best = np.where(listed < 0, -np.inf, values).argmax(axis=1)
-            found: Floats = np.take_along_axis(self._copy(*seen).cpu().numpy(), best[:, None], axis=1)[:, 0]
+            found: Floats = np.take_along_axis(self.target_network(*seen).cpu().numpy(), best[:, None], axis=1)[:, 0]
         return found
 
-    def _seen(self, rows: Ints, slots: Ints) -> list[Tensor]:
+    def input_tensors(self, rows: Ints, slots: Ints) -> list[Tensor]:
         return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(rows, slots)]
 
     def used(self) -> Compiled:
         """Return the rule that always takes the best choice."""
-        return self.rule(self._kept, None)
+        return self.rule(self.averaged_network, None)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the networks, the optimiser's averages, and the memory."""
-        tensors = {"network": self.taken(self._network), "target": self.taken(self._copy)}
-        tensors["kept"] = self.taken(self._kept)
+        tensors = {"network": self.taken(self.network), "target": self.taken(self.target_network)}
+        tensors["kept"] = self.taken(self.averaged_network)
         tensors |= averages(self._optimiser)
         tensors |= {f"memory.{name}": array for name, array in self.remembered._asdict().items()}
         tensors["memory.usual"] = self._usual
@@ -281,9 +281,9 @@ class DQN(NumaTrainer):
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """Put back what `save` returned."""
-        self.put(self._network, tensors["network"])
-        self.put(self._copy, tensors["target"])
-        self.put(self._kept, tensors["kept"])
+        self.put(self.network, tensors["network"])
+        self.put(self.target_network, tensors["target"])
+        self.put(self.averaged_network, tensors["kept"])
         put_averages(self._optimiser, tensors)
         self.remember(Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields)))
         self._usual = tensors["memory.usual"]

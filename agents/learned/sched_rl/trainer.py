@@ -76,4 +76,4 @@ class SchedTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights that a decision needs."""
-        return {"weights": self._deciding(self._kept).astype(np.float32)}, described(self.view, self._needed)
+        return {"weights": self._deciding(self.averaged_network).astype(np.float32)}, described(self.view, self._needed)

@@ -107,10 +107,10 @@ def test_network_values_agree_with_the_cvd_rl_kernel(ahead: bool, whole: bool) -
     trainer = begun(options={"lookahead": ahead, "decomposition": whole})
     trainer.iterate(1)
     memory, capacity = trainer.remembered, trainer.view.capacity
-    numbers, how = trainer.rule(trainer._network, None).weights
+    numbers, how = trainer.rule(trainer.network, None).weights
     agreed = 0
     with torch.no_grad():
-        values = trainer._network(*trainer._seen(*everything(memory))).numpy()
+        values = trainer.network(*trainer.input_tensors(*everything(memory))).numpy()
     for i, room in enumerate(memory.free):
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in memory.demand[i])
@@ -127,10 +127,10 @@ def test_dueling_network_values_agree_with_the_sched_rl_kernel() -> None:
     trainer = begun("sched-rl")
     trainer.iterate(1)
     memory, capacity = trainer.remembered, trainer.view.capacity
-    numbers, shape = trainer.rule(trainer._network, None).weights
+    numbers, shape = trainer.rule(trainer.network, None).weights
     assert numbers.shape == (size_of(sched.sizes(capacity)),)
     with torch.no_grad():
-        values = trainer._network(*trainer._seen(*everything(memory))).numpy()
+        values = trainer.network(*trainer.input_tensors(*everything(memory))).numpy()
     for i, room in enumerate(memory.free):
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in memory.demand[i])
@@ -163,7 +163,7 @@ def test_double_dqn_targets_are_rewards_plus_target_values_of_the_next_choice(re
     memory = trainer.remembered
     rows = np.flatnonzero(memory.fate != trajectory.CUT)
     assert {trajectory.GOES_ON, trajectory.ENDS, trajectory.CUT} == set(memory.fate.tolist())
-    wanted = trainer._wanted(rows).numpy()
+    wanted = trainer.targets(rows).numpy()
 
     def earned(row: int) -> float:
         if reward == "delta":
@@ -182,9 +182,9 @@ def test_double_dqn_targets_are_rewards_plus_target_values_of_the_next_choice(re
         reasons.add(int(memory.fate[at]))
         if weight:
             there = (memory.candidates[at] >= 0).sum()
-            seen = trainer._seen(np.array([at]), np.arange(there)[None, :])
+            seen = trainer.input_tensors(np.array([at]), np.arange(there)[None, :])
             with torch.no_grad():
-                own, other = (net(*seen)[0] for net in (trainer._network, trainer._copy))
+                own, other = (net(*seen)[0] for net in (trainer.network, trainer.target_network))
             total += weight * float(other[int(own.argmax())])
         assert found == pytest.approx(total, abs=1e-6)
     assert {trajectory.ENDS, trajectory.CUT} <= reasons
@@ -201,7 +201,7 @@ def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_o
             counts.append(trainer._sights.count)
             memory, capacity = trainer.remembered, trainer.view.capacity
             rows, slots = everything(memory)
-            seen, places, servers = trainer.inputs(rows, slots)
+            seen, places, servers = trainer.input_tensors(rows, slots)
             assert len(np.unique(seen, axis=0)) == len(seen) <= counts[-1]
             for b, here in enumerate(memory.free):
                 demand = int(memory.demand[b, 0]), int(memory.demand[b, 1])
@@ -220,14 +220,14 @@ def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_o
 
 def test_other_networks_follow_by_a_share_of_the_way() -> None:
     trainer = begun(options={"updates": 1, "target": 1, "tau": 0.25, "averaged": 0.1})
-    followed = [trainer.taken(net) for net in (trainer._network, trainer._copy, trainer._kept)]
+    followed = [trainer.taken(net) for net in (trainer.network, trainer.target_network, trainer.averaged_network)]
     np.testing.assert_array_equal(followed[0], followed[1])
     for iteration in range(1, 4):
         trainer.iterate(iteration)
-        now = trainer.taken(trainer._network)
+        now = trainer.taken(trainer.network)
         for number, share in ((1, 0.25), (2, 0.1)):
             followed[number] = followed[number] + share * (now - followed[number])
-            follower = (trainer._copy, trainer._kept)[number - 1]
+            follower = (trainer.target_network, trainer.averaged_network)[number - 1]
             np.testing.assert_allclose(trainer.taken(follower), followed[number], atol=1e-6)
     assert not np.allclose(followed[1], followed[2])
     numbers = trainer.weights()[0]["weights"]
@@ -248,8 +248,8 @@ def test_lessons_teach_the_choices_of_the_teacher() -> None:
         trainer = begun(options=options | {"filter": {"best-fit": 4, "internal": 3}})
         for iteration in range(1, 9):
             trainer.iterate(iteration)
-        memory, wanted = trainer.remembered, taught(trainer.remembered, trainer.view.capacity, trainer._teacher)
-        assert not lessons or wanted.tolist() == trainer._taught.tolist()
+        memory, wanted = trainer.remembered, taught(trainer.remembered, trainer.view.capacity, trainer.teacher_rule)
+        assert not lessons or wanted.tolist() == trainer.taught_places.tolist()
         for row, place in enumerate(wanted.tolist()):
             free, demand = memory.free[row].astype(np.int64), tuple(memory.demand[row].astype(np.int64).tolist())
             there = memory.candidates[row].tolist()
@@ -257,7 +257,7 @@ def test_lessons_teach_the_choices_of_the_teacher() -> None:
             code = best_fit(free, trainer.view.capacity, demand, bool(memory.spread[row]))
             assert there[place] == code if place >= 0 else code not in there
         rows = np.flatnonzero((wanted >= 0) & (memory.candidates[:, 1] >= 0))  # those with a choice
-        values = trainer._network(*trainer._seen(rows, np.broadcast_to(np.arange(7), (len(rows), 7))))
+        values = trainer.network(*trainer.input_tensors(rows, np.broadcast_to(np.arange(7), (len(rows), 7))))
         values = np.where(memory.candidates[rows] < 0, -np.inf, values.detach().numpy())
         alike.append(float((values.argmax(axis=1) == wanted[rows]).mean()))
     assert alike[0] + 0.2 < alike[1]
@@ -270,21 +270,21 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
     assert isinstance(trainer, CvdTrainer)
     seen, longer = 0, {0}
     for iteration in range(1, 8):
-        weights = trainer.taken(trainer._network)
+        weights = trainer.taken(trainer.network)
         trainer.iterate(iteration)
         memory, rng = trainer.remembered, stream(0, "train", iteration)
         rows = np.arange(seen, seen + len(memory.code[seen:]))
         seen = len(memory.code)
-        luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer._replays)))
+        luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer.replays)))
         assert luck
-        replay = trainer._replays[chosen]
+        replay = trainer.replays[chosen]
         replay.placed(Compiled(cvd_rl, (weights, trainer._how)))  # the cluster is filled without chance
         gain = len(rows) + replay.first
         gain -= replay.placed(Compiled(first_fit)) + replay.first
         longer.add(int(np.sign(gain)))
         more = np.arange(len(rows), 0, -1)
         usual = 1 - 0.9 ** np.maximum(more - gain, 0)
-        np.testing.assert_allclose(trainer._wanted(rows).numpy(), 1 - 0.9**more - usual, atol=1e-6)
+        np.testing.assert_allclose(trainer.targets(rows).numpy(), 1 - 0.9**more - usual, atol=1e-6)
     assert longer > {0}  # without a difference nothing was held to it
 
 
