@@ -197,12 +197,12 @@ class _Check:
         agent, ledger = adapt_agent(point, agent), point.ledger(0)
         simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _shared_state(self.kind)
-        eyes = _Eyes(simulation, ledger)
+        guard = _ViewGuard(simulation, ledger)
         try:
             with limited(STARTING):
                 self._start(agent, simulation, world)
             with limited(PATIENCE, lambda: len(simulation.record.sequence)):
-                thought = play(simulation, agent, eyes)
+                thought = play(simulation, agent, guard)
         except InfeasiblePlacement as error:
             grew = len(simulation.view.capacity) > servers
             text = str(error)
@@ -220,7 +220,7 @@ class _Check:
         if _shared_state(self.kind) != state:
             problem = "draws from random numbers that all of Python, of numpy or of its module share"
             self._wrong(problem, world, _OWN_STREAM)
-        return _Played(simulation.record, thought, eyes.asked)
+        return _Played(simulation.record, thought, guard.asked)
 
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
         try:
@@ -281,7 +281,7 @@ class _Played:
     asked: int
 
 
-class _Eyes:
+class _ViewGuard:
     """The `watch` of a play: looks after every decision whether the agent has kept its hands off the view."""
 
     def __init__(self, simulation: Simulation, ledger: Ledger) -> None:

@@ -94,7 +94,7 @@ class Experiment:
         """Tell which way is better for a published value."""
         return "lower" if one.metric in self.lower else "higher"
 
-    def said(self, kind: str, one: Published) -> str:
+    def note_on(self, kind: str, one: Published) -> str:
         """Find the first note of a kind on a published value; empty where there is none."""
         return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
 
@@ -116,7 +116,7 @@ class Publication:
     figures: Sequence[Drawing] = ()
     own: Callable[[str], bool] = field(default=lambda agent: False)
     """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
-    weighed: bool = False
+    has_published_weights: bool = False
     """Whether it has rows of the weights that its authors published."""
 
     def unanswered(self, one: Published) -> str:
@@ -144,7 +144,7 @@ def publication(name: str, weights: Path | None = None) -> Publication:
     notes = [Note(**note) for note in given.pop("notes", ())]
     drawings = [Drawing(**drawing) for drawing in given.pop("figures", ())]
     found = Publication(name=name, experiments=experiments, notes=notes, figures=drawings, **given)
-    return found if code is None or weights is None else code.weighed(found, weights)
+    return found if code is None or weights is None else code.with_published_weights(found, weights)
 
 
 def _experiment(

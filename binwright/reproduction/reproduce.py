@@ -29,7 +29,7 @@ from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.extras import need, pl
 from binwright.simcore.files import write_bytes, write_text
 
-WEIGHED = "nara"
+HAS_WEIGHTS = "nara"
 """The publication whose authors' weights may be given."""
 
 
@@ -63,8 +63,8 @@ def prepare(names: Sequence[str], size: Size, out: str | Path, weights: str | Pa
 
     `weights` is a folder of published weights, which the one publication that is named then has rows of, too.
     """
-    if weights is not None and list(names) != [WEIGHED]:
-        remedy = f"{WEIGHED} has: name it alone, or leave the option out."
+    if weights is not None and list(names) != [HAS_WEIGHTS]:
+        remedy = f"{HAS_WEIGHTS} has: name it alone, or leave the option out."
         raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
     found = []
     for name in names:
@@ -145,9 +145,9 @@ def row(
         about = experiment.name, experiment.deviates
         if not why and ours is not None and value is not None:
             verdict, why = judge(value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
-            remark = experiment.said("remark", one)
+            remark = experiment.note_on("remark", one)
             why = f"{why} {remark}".rstrip()
-            known = (experiment.said("explained", one) or remark) if verdict in MISSES else ""
+            known = (experiment.note_on("explained", one) or remark) if verdict in MISSES else ""
     mean, low, high, seeds = ours or (None, None, None, 0)
     where = (one.publication, one.table, one.condition, one.agent, one.metric, value, one.spread)
     quick = quick and ours is not None
@@ -158,7 +158,7 @@ def material(prepared: Sequence[Prepared]) -> Material:
     """Gather what the figures of a publication are drawn from."""
     runs: dict[tuple[str, str], Runs | str] = {}
     for one in prepared:
-        runs |= {(one.experiment.name, condition): _said(error) for condition, error in one.problems.items()}
+        runs |= {(one.experiment.name, condition): _sentence(error) for condition, error in one.problems.items()}
         runs |= {(one.experiment.name, condition): found for condition, found in one.runs.items()}
     return runs
 
@@ -196,11 +196,11 @@ def _beside(one: Published, answering: Prepared, own: bool) -> Row:
         quick = experiment.seeds(name, size) < experiment.seeds(name, "full")
         stand_in, error = experiment.conditions[name].stand_in, answering.problems.get(name)
     if isinstance(ours, Value):
-        why = experiment.said("incomparable", one)
+        why = experiment.note_on("incomparable", one)
         return row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in, own=own)
     failed = answering.failed
     nothing = f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
-    why = ours or (nothing if error is None else _said(error))
+    why = ours or (nothing if error is None else _sentence(error))
     return row(one, None, why=why, experiment=experiment, stand_in=stand_in)
 
 
@@ -225,7 +225,7 @@ def _counted(prepared: Prepared) -> dict[Key, Value | str]:
     return found
 
 
-def _said(error: UserError) -> str:
+def _sentence(error: UserError) -> str:
     """Write a mistake with its remedy as sentences of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
     return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())
@@ -341,7 +341,7 @@ def completed(
     planned = {one.publication.name: one.publication for one in prepared}
     whole = tuple(planned.get(name) or publication(name) for name in names)
     called = "all" if set(names) == set(PUBLICATIONS) else " ".join(names)
-    called += " --weights FOLDER" if any(one.weighed for one in whole) else ""
+    called += " --weights FOLDER" if any(one.has_published_weights for one in whole) else ""
     command = f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}"
     rows: list[Row] = []
     drawn: list[Picture] = []

@@ -109,7 +109,7 @@ def stand_ins(*notes: dict[str, str]) -> list[dict[str, str]]:
     return [*notes, *({"kind": "explained", "text": text, "condition": f"demand={one};*"} for one in missing)]
 
 
-def weighed(found: Publication, weights: Path) -> Publication:
+def with_published_weights(found: Publication, weights: Path) -> Publication:
     """Add agents with the weights that the authors published; a `UserError` says which are not in their folder."""
     files = {name: (weights / f"{name}.safetensors").resolve() for name in TRAINED}
     if lacks := [file.name for file in files.values() if not file.is_file()]:
@@ -123,4 +123,6 @@ def weighed(found: Publication, weights: Path) -> Publication:
         conditions[condition] = replace(asked, agents={**asked.agents, **theirs})
     rows = [one for one in (*published("nara"), *experiment.derived) if is_learned(one.agent)]
     follow = (*experiment.derived, *(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows))
-    return replace(found, experiments=(replace(experiment, conditions=conditions, derived=follow),), weighed=True)
+    return replace(
+        found, experiments=(replace(experiment, conditions=conditions, derived=follow),), has_published_weights=True
+    )
