@@ -252,9 +252,6 @@ def _size(commands: Commands) -> None:
     )
     _agents_and_seeds(size)
     _sets(size)
-    size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
-    most = "the most servers to try (default: a hundred times those there are)"
-    size.add_argument("--most", type=int, metavar="N", help=most)
     _jobs(size)
     size.add_argument("--out", metavar="DIR", help="folder of the answer and the runs (default: results/NAME/size)")
 

@@ -21,7 +21,7 @@ REMOVED: Mapping[str, str] = {
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
-    "size.mix": "Size one kind at a time: `kind`, or --kind.",
+    "size.mix": "Size one kind at a time: `kind`.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "agent cheapest-candidate": "Take `{best-home: {cut_off: 1}}`.",
     "agent gpu-lookahead": "Take fgd.",

@@ -48,8 +48,6 @@ def size(args: Namespace) -> int:
         found = size_servers(
             scenario,
             until=" and ".join(args.until) if args.until else None,
-            kind=args.kind,
-            most=args.most,
             jobs=args.jobs,
             out=folder,
             on_progress=on_progress,

@@ -168,7 +168,7 @@ def _never(question: "Question", runs: Runs) -> UserError:
     agent = max(means, key=lambda one: target.sign * means[one])
     fewest = min(runs.looked[agent])
     before = _means(runs.looked[agent][fewest])[number]
-    remedy = "Lower the target, or look further with --most."
+    remedy = "Lower the target, or look further with `size: {most: N}`."
     if target.sign * (before - means[agent]) > 0:
         fewer = f"with {question.said(fewest)} it is {_value(target, before)}"
         remedy = f"More servers lead away from it: {fewer}. Turn the sign round."

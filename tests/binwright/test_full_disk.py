@@ -26,7 +26,7 @@ COMMANDS: dict[str, list[str]] = {
         *("tune", "s.yaml", "--agent", "picky.py:Mine", "--param", "most=1..4", "--out", "out"),
         *("--rounds", "1", "--population", "4", "--seeds", "1", "--held-out", "2", "--jobs", "1"),
     ],
-    "size": ["size", "s.yaml", "--most", "3", "--seeds", "2", "--jobs", "1", "--out", "out"],
+    "size": ["size", "s.yaml", "--set", "size.most=3", "--seeds", "2", "--jobs", "1", "--out", "out"],
     "report": ["report", "there", "--out", "out/r.html"],
     "figures": ["figures", "there", "--kind", "differences", "--out", "out"],
     "convert": ["traces", "convert", "t.csv", "--out", "out/t.parquet"],

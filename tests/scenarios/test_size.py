@@ -232,7 +232,7 @@ def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
 def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = sized.results.folder
     journal = (folder / "journal.jsonl").read_text()
-    asked = ["size", str(folder.parent / "tiny.yaml"), "--most", "30", "--jobs", "1", "--out", str(folder)]
+    asked = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
     assert main(asked) == 0
     said = capsys.readouterr()
     assert "cluster.servers until acceptance >= 99 %" in said.out
@@ -263,7 +263,7 @@ def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pyte
 def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ["size", str(tiny), "--most", "30", "--jobs", "1", "--out", str(tiny.parent / "cut")]
+    asked = ["size", str(tiny), "--set", "size.most=30", "--jobs", "1", "--out", str(tiny.parent / "cut")]
     real, looks = Runs.look, list[Any]()
 
     def look(self: Runs, pairs: Any) -> Any:
@@ -307,9 +307,7 @@ def test_groups_are_named_and_the_others_stay(tiny: Path) -> None:
     assert second.question.key == "cluster.groups.1.count"
     assert large.frame["size"][0] <= second.frame["size"][0]
     assert large.question.at((5,)).cluster.groups[1].count == 2
-    with pytest.raises(
-        UserError, match=r"several groups, and one of them can be sized\n  Say which with --kind, .*: large, 1"
-    ):
+    with pytest.raises(UserError, match=r"several groups, and one of them can be sized\n  Say which by .*: large, 1"):
         quick(tiny)
     with pytest.raises(UserError, match=r"there is no such group of servers \(got 'lorge'\)\n  Did you mean 'large'"):
         quick(tiny, kind="lorge")
@@ -347,7 +345,18 @@ def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys:
 
 def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = written_agent(tiny.parent, "assert len(view.free) < 5")
-    asked = ["size", str(tiny), "--agents", f"first-fit, '{mine}'", "--seeds", "2", "--most", "30", "--jobs", "1"]
+    asked = [
+        "size",
+        str(tiny),
+        "--agents",
+        f"first-fit, '{mine}'",
+        "--seeds",
+        "2",
+        "--set",
+        "size.most=30",
+        "--jobs",
+        "1",
+    ]
     assert main([*asked, "--out", str(tiny.parent / "size")]) == FAILED
     said = capsys.readouterr().out
     assert "AssertionError" in said
@@ -366,9 +375,12 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
         (["--until", "rejected <= few"], "few, behind rejected, is not a number"),
         (["--until", "span <= 1"], "runs without span"),
-        (["--most", "2", "--seeds", "2"], "no agent meets this with 2 servers; "),
-        (["--until", "allocation_cpu >= 99 %", "--most", "40"], "More servers lead away from it: with 1 server it is "),
-        (["--kind", "large"], "kind: the cluster has no groups of servers"),
+        (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers; "),
+        (
+            ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
+            "More servers lead away from it: with 1 server it is ",
+        ),
+        (["--set", "size.kind=large"], "kind: the cluster has no groups of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
         (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
         (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
