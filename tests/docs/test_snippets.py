@@ -312,7 +312,7 @@ _WHOLE = (
     r"binwright (agents check first-fit|solve (?!network --device)|workloads uniform azure|figures (--list|results/q)"
     "|report results/q)"
 )
-RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text)]
+RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text) and "--explain" not in block.text]
 
 
 @pytest.mark.long
