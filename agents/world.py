@@ -73,7 +73,8 @@ class World:
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
     stay, and `asks_again` whether they are told something else of those that stay longer than was said.
 
-    Of other features, `stepped` are those that machine code cannot run, by their keys, and why; `attach` has a
+    Of other features, `stepped` are those that machine code cannot run, by their keys, why, and whether it can where
+    requests are not offered together; `attach` has a
     simulation of a seed keep them, `begin` does so once the warm start is over, and `suits` refuses an agent that does
     not go with them. Nothing here changes during a run.
     """
@@ -94,7 +95,7 @@ class World:
     timed: bool = False
     hidden: bool = False
     asks_again: bool = False
-    stepped: Sequence[tuple[str, str]] = ()
+    stepped: Sequence[tuple[str, str, bool]] = ()
     attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
     begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
     suits: Callable[[Agent], None] = lambda agent: None
@@ -134,9 +135,10 @@ class World:
         ):
             if there:
                 return key, problem
-        if self.stepped:
-            return self.stepped[0]
         waits = self.overflow.together
+        for key, problem, only_together in self.stepped:
+            if waits or not only_together:
+                return key, problem
         for key, there, problem in (
             ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
             ("placement", bool(self.ruled), "rules of placement hold for requests that wait together"),
@@ -162,18 +164,22 @@ class World:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
         ledger = ledger or self.ledger(seed)
         workload = self.draw(seed)
+        if compiled and self.overflow.together:
+            return CompiledQueue(workload, ledger, self.overflow)
+        simulation: Simulation
         if compiled:
-            if self.overflow.together:
-                return CompiledQueue(workload, ledger, self.overflow)
-            return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
-        simulation = Simulation(
-            workload,
-            ledger,
-            self.overflow,
-            expansion=self.expansion,
-            faults=self.faults(seed),
-            pacing=self.pacing,
-        )
+            simulation = CompiledSimulation(
+                workload, ledger, self.overflow, expansion=self.expansion, faults=self.faults(seed)
+            )
+        else:
+            simulation = Simulation(
+                workload,
+                ledger,
+                self.overflow,
+                expansion=self.expansion,
+                faults=self.faults(seed),
+                pacing=self.pacing,
+            )
         self.attach(simulation, seed)
         return simulation
 

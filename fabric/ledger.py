@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, MutableMapping, Sequence, Set
 from dataclasses import replace
 from operator import ge, index
 from typing import Any
@@ -35,7 +35,7 @@ class Ledger(Unconstrained):
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._held: dict[int, Any] = {}
+        self._held: MutableMapping[int, Any] = {}
         self._moving: dict[int, tuple[Any, Any]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `_held` has both."""
         self._down: set[int] = set()
@@ -51,6 +51,10 @@ class Ledger(Unconstrained):
         self._survey: Survey | None = None
         self._surveyed = 0
         self._lay_out()
+
+    def hold_in(self, holdings: MutableMapping[int, Any]) -> None:
+        """Keep in `holdings` what every row holds, which may come from somewhere else; nobody may hold anything yet."""
+        self._held = holdings
 
     def prepare(self) -> None:
         """Compile what this kind of ledger needs; nothing on servers, where Python is as fast."""
@@ -248,10 +252,15 @@ class Ledger(Unconstrained):
 
     def _on(self, server: int) -> Iterable[int]:
         """Yield the requests that hold something on this server."""
+        on: Callable[[int], Iterable[int]] | None = getattr(self._held, "on", None)
         return (
-            row
-            for row, shares in self._held.items()
-            if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
+            on(server)
+            if on
+            else (
+                row
+                for row, shares in self._held.items()
+                if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
+            )
         )
 
     def evict(self, rows: Iterable[int]) -> list[int]:

@@ -52,5 +52,5 @@ class Unconstrained:
         """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
         return []
 
-    def follow(self, lies: dict[int, tuple[int, int]] | None = None) -> None:
+    def follow(self) -> None:
         """Take over what rules of placement count from a compiled run; there are none here."""

@@ -24,6 +24,8 @@ class Clock(simpy.Environment):
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[Any] = self._queue
+        self.releases = 0
+        """How many releases are to happen that a compiled loop keeps, and not this queue."""
 
     def at(self, time: float, call: Callable[[int], object], number: int) -> None:
         """Call `call(number)` at a time, after the releases and in the order of asking; False says: nothing changed."""
@@ -72,4 +74,4 @@ class Clock(simpy.Environment):
     @property
     def due(self) -> int:
         """How many releases and other things are still to happen."""
-        return len(self._calls)
+        return len(self._calls) + self.releases

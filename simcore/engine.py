@@ -39,9 +39,6 @@ class Simulation(RunState):
     stops it. Requests that no empty server could hold are never offered to the agent.
     """
 
-    _grows = False
-    """Will servers be added, of which `expansion` says nothing?"""
-
     def __init__(
         self,
         workload: Workload,
@@ -63,7 +60,7 @@ class Simulation(RunState):
         self.record.outcome[~ledger.possible(workload.demand, rows.models, rows.roles)] = IMPOSSIBLE
         if workload.gangs is not None:
             ledger.rule_parts(workload.gangs)
-            if self.overflow.mode != "expand" and not (expansion or self._grows):
+            if self.overflow.mode != "expand" and not expansion:
                 gangs.rule_out()
         self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
         self.events = ClusterEvents(self, self.queue, gangs, faults)

@@ -24,6 +24,8 @@ class GangPlacement:
         self.lacked: dict[int, tuple[int, str]] = {}
         """Of every gang that found no place: how many parts had found one the last time, and the reason."""
         self._members: dict[int, int] = {}  # of every gang that runs, by its first row, the parts that it has
+        self.complete = False
+        """Does every gang that runs have all its parts? Nobody notes how many it has then."""
 
     def next_part(self, head: Request) -> Request:
         """Return the part of a gang that is to be placed next, or a request of one part itself."""
@@ -88,7 +90,11 @@ class GangPlacement:
     def with_parts(self, rows: Sequence[int]) -> list[int]:
         """Return these rows that run, and the other parts of their gangs, in order."""
         leads = map(self.lead, rows)
-        return sorted({row for first in leads for row in range(first, first + self._members.get(first, 1))})
+        return sorted({row for first in leads for row in range(first, first + self._count(first))})
+
+    def _count(self, first: int) -> int:
+        """Return how many parts a gang that runs has, by its first row."""
+        return self._rows.running_request(first).parts if self.complete else self._members.get(first, 1)
 
     def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
         """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""
@@ -101,7 +107,7 @@ class GangPlacement:
         found: list[Request] = []
         for lead in dict.fromkeys(map(self.lead, rows)):
             gang = self._rows.running_request(lead).gang
-            count = self._members[lead] if gang else 1
+            count = self._count(lead) if gang else 1
             parts = gang.parts if gang else 1
             share = count / parts if gang and gang.rules.work else 1.0
             back = [self._rows.send_back(row, self._run.now, kept, share) for row in range(lead, lead + parts)]

@@ -78,6 +78,7 @@ class Moves(Protocol):
     most: int
     endless: int
     relief: Any
+    room: Any
 
     @property
     def on_the_way(self) -> set[int]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from math import inf
@@ -80,5 +81,7 @@ class WaitingLine:
         if quotas:
             requests = [one for one in requests if quotas.admits(one, again=True)]
         for request in reversed(requests):
-            urgency = self._urgency(request)
-            self.requests.insert(sum(self._urgency(one) > urgency for one in self.requests), request)
+            urgency, place = self._urgency(request), 0
+            if self._run.queues or self._run.overflow.preempt:  # else all are as urgent
+                place = bisect_left(self.requests, True, key=lambda one: self._urgency(one) <= urgency)
+            self.requests.insert(place, request)

@@ -20,20 +20,25 @@ from binwright.simcore.jit import callback, inlined, kernel, tuple_setitem
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 
-OVER, ASK, GROW, CHANGE, BROKEN = range(5)
-"""Why the loop stopped: the run is over; a request needs an answer, or got one; servers have to be added because a
-request fits nowhere; servers have to be added because the time for it has come; the answer was not a place that the
-request could take.
+OVER, ASK, EVENT, ARRIVED, RELEASED, REFUSED, READMIT, BROKEN = range(8)
+"""Why the loop stopped: the run is over; so many answers were given; the clock has something to do at this time; a
+request has arrived, has ended, or fits nowhere; those above their quotas may have room again; the answer was not a
+place that the request could take.
 """
-DROP, WAIT, STOP, EXPAND = range(4)
+DROP, WAIT, STOP = range(3)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
-MODES = ("drop", "wait", "stop", "expand")
+MODES = ("drop", "wait", "stop")
+ARRIVALS, RELEASES, REFUSALS, INTERESTING = 1, 2, 4, 8
+"""What else the loop stops at, as bits: every arrival, every release, every refusal, those of `interested` rows."""
+EVICTED, HOLDS, ELSEWHERE = range(3)
+"""What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
-HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, COUNTERS = range(10)
-"""Places in `NumaState.at`. Four are counts: how many of `NumaRequests.rows` have their answer, how many have arrived,
-how long the heap is, how many answers were given. Five are 0 or 1: the head of the line was refused and nothing has
-changed since; something has changed; the line is being served again; there are no more arrivals; overflow ended the
-run.
+(FIRST, LAST, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ANEW, ALL, STOPPED, HELD, ROW, COUNTERS) = range(14)
+"""Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
+`NumaRequests.rows` have arrived, how long the heap is, how many answers were given, and how many wait apart for their
+quotas. Six are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line
+is offered because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the
+run. `ROW` is whom a stop is about.
 """
 
 ROOMLESS = 3
@@ -44,8 +49,8 @@ class NumaRequests(NamedTuple):
     """Holds the n requests of a workload, as the loop reads them.
 
     `rows` int32 [k], ascending, are the requests that some empty server could hold. `arrival` and `duration` are
-    float64 [n], `demand` int64 [n, resources], `spread` bool [n]. `nothing` is a demand of 0, from which `demand_of`
-    makes tuples of the right length.
+    float64 [n], `demand` int64 [n, resources], `spread` bool [n]. `priority` int64 [n] is empty where the line does not
+    go by it. `nothing` is a demand of 0, from which `demand_of` makes tuples of the right length.
     """
 
     rows: npt.NDArray[np.int32]
@@ -53,6 +58,7 @@ class NumaRequests(NamedTuple):
     duration: Floats
     demand: Ints
     spread: npt.NDArray[np.bool_]
+    priority: Ints
     nothing: Amounts
 
 
@@ -60,15 +66,17 @@ class NumaState(NamedTuple):
     """Holds where one run is. The loop changes every array but `capacity`.
 
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
-    counts as free, so that a rule gains nothing by writing to `free`. `due` float64 [k] and `holder` int64 [k] are a
-    heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], `now` float64 [1], and
-    `sequence` int32 [k] has the rows in the order of their answers. The others are the columns of
-    `simcore.record.Record`. `log` int64 [any] tells which servers changed, as `fabric.changed_servers` has it.
+    counts as free, so that a rule gains nothing by writing to `free`. `line` int32 [k] has the rows that wait. `due`
+    float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
+    [COUNTERS], `now` float64 [1], and `sequence` int32 [k] has the rows in the order of their answers. The others are
+    the columns of `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any]
+    tells which servers changed, as `fabric.changed_servers` has it.
     """
 
     capacity: Ints
     free: Ints
     left: Ints
+    line: npt.NDArray[np.int32]
     due: Floats
     holder: Ints
     at: Ints
@@ -79,6 +87,7 @@ class NumaState(NamedTuple):
     server: npt.NDArray[np.int32]
     node: npt.NDArray[np.int8]
     reason: npt.NDArray[np.int32]
+    holds: npt.NDArray[np.int8]
     log: Ints
 
 
@@ -140,8 +149,10 @@ def go(
     state: NumaState,
     rules: Ruling | None,
     parts: Ints | None,
+    interested: npt.NDArray[np.bool_],
+    stops: int,
     mode: int,
-    change: float,
+    until: float,
     answers: int,
     ahead: bool,
 ) -> tuple[int, int, int]:
@@ -151,62 +162,93 @@ def go(
     without any. A gang is one answer.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
-    `rules` are the rules of placement; there is a form of the loop without any. `change` is the time of the next
-    planned expansion or emptying of servers. With `ahead` the clock runs on to the next request afterwards.
+    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at what else to stop, and
+    `until` when the clock has something to do. With `ahead` time goes on to the next request afterwards.
 
     Changes `state` and `rules`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
-    rows, arrival, duration, demands, spread, nothing = asked
-    capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason, log = state
+    rows, arrival, duration, demands, spread, priority, nothing = asked
+    capacity, free, left, line, due, holder, at, clock = state[:8]
+    sequence, outcome, decided, servers, nodes_of, reason, holds, log = state[8:]
     if rules is not None:
         roles, is_open, mask, view = rules
         shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
-    head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
-    blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
+    first, last, tail, ends, answered, held = at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED], at[HELD]
+    blocked, stirred, serving, anew = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0, at[ANEW] > 0
     now, made, code, status = clock[0], 0, -1, ASK
     while status == ASK and (ahead or made != answers):
-        if serving:  # a holding period of no time is over again
-            while ends > 0 and due[0] <= now:
-                row = holder[0]
-                ends -= 1
-                pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
-                if rules is not None:
-                    count(mask, servers[row], roles[row], -1)
-            serving = head < tail and not blocked
+        # -- time goes on; whose holding period ends as it begins is gone before the next of the line is offered -----
         while True:
             end = due[0] if ends > 0 else np.inf
-            if stirred and min(end, change) > now:  # all that happens at one instant comes first
-                serving, stirred, blocked = blocked, False, False
-            if head < tail and not blocked:
-                break
-            next_arrival = np.inf
-            if tail < len(rows):
-                next_arrival = arrival[rows[tail]]
-            else:
-                at[ALL] = 1
-                if head == tail or min(end, change) == np.inf:
-                    status = OVER
+            at_once = anew and (serving or first < last) and end <= now
+            if anew and not at_once:
+                anew = False
+                if held > 0:
+                    status = READMIT
                     break
-            if min(end, change) > next_arrival:
-                now = next_arrival
-                tail += 1
-            elif end <= change:
-                row, now = holder[0], end
-                ends -= 1
-                pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
-                if rules is not None:
-                    count(mask, servers[row], roles[row], -1)
-                stirred = blocked
-            else:
-                now, stirred, status = change, True, CHANGE
+            if not at_once:
+                if stirred and min(end, until) > now:  # all that happens at one instant comes first
+                    stirred, blocked, serving = False, False, True
+                    if held > 0:
+                        status = READMIT
+                        break
+                if first < last and not blocked:
+                    break
+                next_arrival = np.inf
+                if tail < len(rows):
+                    next_arrival = arrival[rows[tail]]
+                else:
+                    at[ALL] = 1
+                    if (first == last and held == 0) or min(end, until) == np.inf:
+                        status = OVER
+                        break
+                if min(end, until) > next_arrival:
+                    now, row, serving = next_arrival, rows[tail], False
+                    tail += 1
+                    if stops & ARRIVALS:
+                        at[ROW], status = row, ARRIVED
+                        break
+                    if last == len(line):
+                        for i in range(first, last):
+                            line[i - first] = line[i]
+                        first, last = 0, last - first
+                    place = last
+                    if len(priority):
+                        while place > first and priority[line[place - 1]] < priority[row]:
+                            line[place] = line[place - 1]
+                            place -= 1
+                        blocked = blocked and place > first
+                    line[place] = row
+                    last += 1
+                    continue
+                if end > until:
+                    stirred, status = True, EVENT
+                    break
+                stirred = blocked or held > 0
+            row, now = holder[0], max(now, end)
+            ends -= 1
+            pop(due, holder, ends)
+            many = 1
+            if parts is not None:
+                many = parts[row]
+            for part in range(row, row + many):
+                if holds[part] == ELSEWHERE:
+                    status = RELEASED
+            if status == RELEASED or stops & RELEASES:
+                at[ROW], status = row, RELEASED
                 break
+            for part in range(row, row + many):
+                if holds[part] == HOLDS:
+                    holds[part] = EVICTED
+                    move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
+                    if rules is not None:
+                        count(mask, servers[part], roles[part], -1)
         if status != ASK or made == answers:
             break
-        row = rows[head]
+        # -- one decision ----------------------------------------------------------------------------------------------
+        row = line[first]
         demand = demand_of(demands, row, nothing)
         many, placed = 1, 0
         if parts is not None:
@@ -238,16 +280,20 @@ def go(
         made += 1
         if status == BROKEN:
             break
+        anew = True
         if placed == many:
             for part in range(row, row + many):
-                outcome[part] = PLACED
-                if duration[row] < np.inf:
-                    push(due, holder, ends, now + duration[row], part)
-                    ends += 1
+                outcome[part], holds[part] = PLACED, HOLDS
                 sequence[answered], decided[part] = part, now
                 answered += 1
-            head += 1
+            if duration[row] < np.inf:
+                push(due, holder, ends, now + duration[row], row)
+                ends += 1
+            first += 1
+            if first == last:
+                first = last = 0
             continue
+        stopping = stops & REFUSALS > 0 or (stops & INTERESTING > 0 and interested[row])
         if mode in (DROP, STOP):
             reason[row] = why_not(left, demand, spread[row])
             if rules is not None and ruled and reason[row] == 0:
@@ -257,22 +303,24 @@ def go(
             if rules is not None:
                 count(mask, servers[part], role, -1)
             servers[part], nodes_of[part] = -1, -1
+        if stopping:
+            at[ROW], status = row, REFUSED
+            break
         if mode == WAIT:
             blocked = True
             continue
-        if mode == EXPAND:
-            status = GROW
-            break
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
         sequence[answered] = row
         answered += 1
-        head += 1
+        first += 1
+        if first == last:
+            first = last = 0
         if mode == STOP:
             status = OVER
             at[STOPPED] = 1
-    while status == OVER and head < tail and not at[STOPPED]:  # they would wait for ever
-        row = rows[head]
+    while status == OVER and first < last and not at[STOPPED] and not stops & RELEASES:  # they would wait for ever
+        row = line[first]
         demand = demand_of(demands, row, nothing)
         many = 1
         if parts is not None:
@@ -284,9 +332,9 @@ def go(
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
         sequence[answered] = row
         answered += 1
-        head += 1
-    at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = head, tail, ends, answered
-    at[BLOCKED], at[STIRRED], at[SERVING] = blocked, stirred, serving
+        first += 1
+    at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED] = first, last, tail, ends, answered
+    at[BLOCKED], at[STIRRED], at[SERVING], at[ANEW] = blocked, stirred, serving, anew
     clock[0] = now
     return made, status, code
 

@@ -8,7 +8,20 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
+from binwright.fabric.compiled.numa_loop import (
+    ANSWERED,
+    ASK,
+    BROKEN,
+    ENDS,
+    EVENT,
+    FIRST,
+    HOLDS,
+    LAST,
+    MODES,
+    as_argument,
+    given,
+    go,
+)
 from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.placement.role_views import Ruling, show
 from binwright.simcore.errors import InfeasiblePlacement
@@ -16,6 +29,8 @@ from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
 
 DROP = MODES.index("drop")
+NONE = np.zeros(0, np.bool_)
+"""At whose refusal the loop stops: nobody's."""
 _Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]
 """Where a run is: the stage of its rules of placement, and pairs of an array and a copy of it."""
 
@@ -72,7 +87,9 @@ class Replay:
         """Pair every array that an answer depends on with a copy of it."""
         state = self._state
         ends = int(state.at[ENDS])
-        changing = [state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]]
+        waiting = state.line[state.at[FIRST] : state.at[LAST]]
+        changing: list[Any] = [state.free, state.left, state.at, state.now, waiting]
+        changing += [state.due[:ends], state.holder[:ends]]
         if self._stages:
             changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]
         return self._stage, tuple((array, array.copy()) for array in changing)
@@ -81,6 +98,7 @@ class Replay:
         stage, arrays = kept
         for array, before in arrays:
             array[:] = before
+        self._state.holds[self._state.holder[: self._state.at[ENDS]]] = HOLDS
         self._state.log[0] += len(self._state.log)  # any server may have changed
         self._enter(stage)
 
@@ -112,10 +130,11 @@ class Replay:
         while True:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
             how = self._mode if mode is None else mode
-            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, None, how, change, answers, ahead)
+            form = asked, state, self._ruling, None, NONE
+            made, status, _ = go(decide, rule.weights, *form, 0, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")
-            if status != CHANGE:
+            if status != EVENT:
                 found: int = status
                 return found
             self._enter(self._stage + 1)
@@ -147,7 +166,7 @@ class Replay:
         self._begin(rule, None)
         if self._go(rule, answers, True) != ASK:
             return None
-        row = self._requests.rows[self._state.at[HEAD]]
+        row = self._state.line[self._state.at[FIRST]]
         return Offer(self._shown(row).copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def _shown(self, row: int) -> Ints:

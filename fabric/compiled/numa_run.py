@@ -13,14 +13,25 @@ from binwright.fabric.changed_servers import log_of
 from binwright.fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
+    ARRIVALS,
+    ARRIVED,
+    ASK,
+    BLOCKED,
     BROKEN,
-    CHANGE,
     COUNTERS,
     ENDS,
-    EXPAND,
-    GROW,
-    HEAD,
+    EVENT,
+    FIRST,
+    HELD,
+    INTERESTING,
     MODES,
+    OVER,
+    REFUSALS,
+    REFUSED,
+    RELEASED,
+    RELEASES,
+    ROW,
+    STIRRED,
     STOPPED,
     TAIL,
     NumaRequests,
@@ -29,24 +40,27 @@ from binwright.fabric.compiled.numa_loop import (
     go,
     placement_of,
 )
+from binwright.fabric.compiled.shared_state import Holdings, LineOfRows, Whereabouts
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.role_views import Stage
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.faults import Faults
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
-from binwright.simcore.record import PENDING, PLACED
+from binwright.simcore.record import PENDING
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Agent, Compiled, Request, Workload
+from binwright.simcore.types import Agent, Compiled, Refusal, Request, Workload
 
 
 class CompiledSimulation(Simulation):
-    """Simulates servers without failures, with rules that answer every request. `play_compiled` drives it.
+    """Simulates servers, with rules that answer every request. `play_compiled` drives it.
 
-    `advance` offers nothing here. The rule may change from one call of `go` to the next, as may `overflow`. The ledger
-    shows what the placements leave free, but not the placements.
+    `advance` offers nothing here. The rule may change from one call of `go` to the next, as may `overflow`. Between two
+    stops of the loop its arrays hold all that the engine's parts (failures, moves, preemption, quotas) look at.
     """
 
     def __init__(
@@ -56,21 +70,24 @@ class CompiledSimulation(Simulation):
         overflow: Overflow | None = None,
         *,
         expansion: Sequence[tuple[float, int]] = (),
+        faults: Sequence[Faults] = (),
     ) -> None:
-        self._grows = bool(expansion)
-        super().__init__(workload, ledger, overflow)
+        self.holds = np.zeros(0, np.int8)
+        """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
+        ledger.hold_in(holdings := Holdings(self))
+        super().__init__(workload, ledger, overflow, expansion=expansion, faults=faults)
         self._decisions.close()
         self._servers = ledger
-        grown = [(time, self.events.grow, by) for time, by in expansion]
-        self._planned = sorted([*grown, *ledger.planned], key=lambda one: one[0])[::-1]
         workload, record = self.workload, self.record
         possible = record.outcome == PENDING
         rows = int(np.count_nonzero(possible))
         self.parts = None if workload.gangs is None else workload.gangs.parts
         leads = self.rows.leads
         self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
+        self.holds = zeros(len(record.outcome), np.int8)
         self.state = NumaState(
             *ledger.arrays,
+            zeros(rows, np.int32),
             np.zeros(rows),
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
@@ -81,19 +98,22 @@ class CompiledSimulation(Simulation):
             record.server,
             record.node,
             record.reason,
+            self.holds,
             log_of(len(ledger.view.free), ledger.log),
         )
-        self.rules = ledger.ruling(self.rows.roles)
+        self.roles = np.zeros(0, np.int64) if self.rows.roles is None else self.rows.roles
+        """The roles of all rows, for rules of placement, int64 [rows]."""
+        if isinstance(ledger, ConstrainedLedger):
+            ledger.hold_roles_in(Whereabouts(self, holdings))
+        self.rules = ledger.ruling(self.roles)
+        self.gangs.complete = True
+        self.queue.requests = self._line = LineOfRows(self)  # type: ignore[assignment]
+        self._interested = np.zeros(0, np.bool_)
         self._known: tuple[Compiled, Standings] | None = None
         self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
+        self._patience, self._events_before = -inf, (0, 0, 0)
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait in the line."""
-        at = self.state.at
-        return int(at[TAIL] - at[HEAD])
 
     def prepare(self, rule: Compiled) -> None:
         """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
@@ -110,7 +130,8 @@ class CompiledSimulation(Simulation):
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
         decide = as_argument(scan, resources, weights)
         if self._ready is None or self._ready[0] is not decide:
-            loop = prepared(go, decide, weights, self.requests, self.state, self.rules, self.parts, 0, inf, 0, False)
+            form = self.requests, self.state, self.rules, self.parts, self._interested
+            loop = prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
             self._ready = decide, loop
         return self._ready[1], decide, weights
 
@@ -121,57 +142,164 @@ class CompiledSimulation(Simulation):
         """
         made = 0
         while made != answers and not self.state.at[STOPPED]:
-            mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
-            change = self._planned[-1][0] if self._planned else inf
+            stops, mode = self._stops()
             loop, *form = self._loop(rule)
-            given = self.requests, self.state, self.rules, self.parts
-            more, status, code = loop(*form, *given, mode, change, answers - made, False)
+            given = self.requests, self.state, self.rules, self.parts, self._interested
+            more, status, code = loop(*form, *given, stops, mode, self.clock.peek(), answers - made, False)
             made += more
             self.follow()
-            if status == GROW:
-                self._change(self.events.grow, min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
-            elif status == CHANGE:
-                self._change(*self._planned.pop()[1:])
-            elif status == BROKEN:
-                self._complain(int(self.requests.rows[self.state.at[HEAD]]), code)
-            else:
+            if status == BROKEN:
+                self._complain(int(self.state.line[self.state.at[FIRST]]), code)
+            if status == ASK or (status == OVER and not stops & RELEASES) or not self._handled(status):
                 break
-            self._lay_out()
         return made
 
-    def _change(self, call: Callable[[int], None], number: int) -> None:
-        """Have the ledger change; its rules of placement have to know who lies where for it."""
-        if self.rules is not None:
-            state, record, roles = self.state, self.record, self.rules.roles
-            for_ever = (record.outcome[: len(roles)] == PLACED) & (self.workload.duration == inf)
-            rows = np.concatenate([state.holder[: state.at[ENDS]], np.flatnonzero(for_ever)])
-            places = zip(record.server[rows].tolist(), roles[rows].tolist(), strict=True)
-            self._servers.follow(dict(zip(rows.tolist(), places, strict=True)))
-        call(number)
-        self.rules = self._servers.ruling(self.rows.roles)
+    def _stops(self) -> tuple[int, int]:
+        """Return at what the loop has to stop beside the clock, and what becomes of what fits nowhere, as numbers."""
+        overflow, stops = self.overflow, 0
+        if self.quotas:
+            stops |= ARRIVALS | RELEASES | REFUSALS
+        if overflow.preempt and self.preempting:
+            stops |= INTERESTING
+            if not len(self._interested):
+                priority = self.workload.priority
+                priority = np.zeros(len(self.holds), np.int64) if priority is None else priority
+                self.requests = self.requests._replace(priority=np.require(priority, np.int64, ["C", "W"]))
+                self._interested = priority > priority.min(initial=0)
+        if self.moving and self.moving.room:
+            stops |= REFUSALS
+        mode = overflow.mode
+        if mode == "expand":
+            mode = overflow.then
+            stops |= REFUSALS if len(self.view.capacity) < overflow.limit else 0
+        return stops, MODES.index(mode)
+
+    def _handled(self, status: int) -> bool:
+        """Do what the loop has stopped for; tells whether the run goes on."""
+        state, queue = self.state, self.queue
+        at, row = state.at, int(state.at[ROW])
+        queue.blocked = bool(at[BLOCKED])
+        before, goes_on = len(self.record.sequence), True
+        if status == OVER:
+            goes_on = False
+        elif status == EVENT:
+            goes_on = not self._in_vain()
+            if goes_on:
+                self.state.now[0] = time = self.clock.peek()
+                at[STIRRED] = self.clock.run_to(time, queue.eager)
+                self.view.now = time
+        elif status == ARRIVED:
+            queue.arrive(self.request(row))
+        elif status == RELEASED:
+            for part in range(row, row + (1 if self.parts is None else int(self.parts[row]))):
+                if self.holds[part]:  # who was evicted has nothing to release
+                    self.ledger.release(part)
+            self.freed(row)
+        elif status == REFUSED:
+            gang = self.parts is not None and self.parts[row] > 1 and self.record.reason[row] >= 0
+            refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
+            self.record.reason[row] = -1
+            self._overflow(refusal)
+        else:
+            queue.readmit()
+        if not goes_on:
+            if self.quotas:
+                self.quotas.refuse_held()
+            while self._line:
+                self._refuse(self._line.popleft())
+        self._lay_out()
+        at = self.state.at
+        at[BLOCKED], at[STOPPED], at[HELD] = queue.blocked, self.stopped, len(queue.held)
+        answers = self.record.sequence[before:]
+        self._widen()
+        self.state.sequence[at[ANSWERED] : at[ANSWERED] + len(answers)] = answers
+        at[ANSWERED] += len(answers)
+        return goes_on
+
+    def _in_vain(self) -> bool:
+        """Tell whether only random failures, repairs and what recurs are to come, after all that failed is back.
+
+        Then nobody who waits will ever have room, as in the engine.
+        """
+        at = self.state.at
+        happened = int(at[TAIL]), int(at[ANSWERED]), int(at[ENDS])
+        if not at[ALL] or self.clock.due > self.endless or happened != self._events_before:
+            self._patience = self.all_back
+        self._events_before = happened
+        alone = at[ALL] and self.clock.due <= self.endless and self.now < self.clock.peek()
+        return bool(alone) and self.clock.peek() > self._patience
+
+    def make_room_for(self, request: Request) -> None:
+        """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
+        self._widen()
+        if request.index < len(self.workload):
+            return
+        asked = self.requests
+        for each in request.each():
+            row = each.index
+            asked.arrival[row], asked.duration[row] = each.arrival, self.rows.holding_time(row)
+            asked.demand[row], asked.spread[row] = each.demand, each.spread
+            if self.parts is not None:
+                self.parts[row] = each.parts
+            if len(self.roles):
+                self.roles[row] = each.role
+            if len(self._interested):
+                asked.priority[row] = each.priority
+                self._interested[row] = each.priority > self.requests.priority[: len(self.workload)].min()
+
+    def _widen(self) -> None:
+        """Make the loop's arrays longer where the record has more rows, since some were sent back."""
+        if self.record.rows <= len(self.requests.arrival):
+            return
+        more = len(self.record.outcome) - len(self.requests.arrival)
+
+        def longer(array: Any) -> Any:
+            return np.concatenate([array, np.zeros((more, *array.shape[1:]), array.dtype)])
+
+        asked, state = self.requests, self.state
+        columns = {name: longer(getattr(asked, name)) for name in ("arrival", "duration", "demand", "spread")}
+        if len(asked.priority):
+            columns["priority"], self._interested = longer(asked.priority), longer(self._interested)
+        self.requests = asked._replace(**columns)
+        self.roles = longer(self.roles) if len(self.roles) else self.roles
+        self.parts = None if self.parts is None else longer(self.parts)
+        names = ("line", "due", "holder", "sequence", "holds")
+        self.state = state._replace(**{name: longer(getattr(state, name)) for name in names})
+        self.holds = self.state.holds
 
     def stages(self) -> list[Stage]:
         """Return the rules of placement from now on, one after another; none where there are no rules."""
         return self._servers.stages()
 
     def _lay_out(self) -> None:
-        """Take the arrays that the ledger has after it has grown."""
+        """Take the arrays that the ledger and the record have after something else has changed them."""
         capacity, free, left = self._servers.arrays
         log = log_of(len(free), self.state.log if self._servers.log is None else self._servers.log)
         if log is not self.state.log:
             self._known = None
-        self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
-
-    @property
-    def _may_grow(self) -> bool:
-        return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
+        elif self._servers.log is None:
+            log[0] += len(log)  # any server may have changed
+        record = self.record
+        self.state = self.state._replace(
+            capacity=capacity,
+            free=free,
+            left=left,
+            log=log,
+            outcome=record.outcome,
+            decided=record.decided,
+            server=record.server,
+            node=record.node,
+            reason=record.reason,
+        )
+        self.rules = self._servers.ruling(self.roles)
 
     def follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
         if self.rules is not None:
             self._servers.follow()
         at = self.state.at
-        self.clock.run_to(float(self.state.now[0]), False)
+        self.clock.pass_to(float(self.state.now[0]))
+        self.clock.releases = int(at[ENDS])
         self.view.now = self.clock.now
         if at[ALL]:
             self.offered = len(self.workload)
@@ -215,6 +343,7 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
         np.require(workload.duration, np.float64, ["C", "W"]),
         np.require(workload.demand, np.int64, ["C", "W"]),
         spread,
+        np.zeros(0, np.int64),
         (0,) * workload.demand.shape[1],
     )
 

@@ -13,8 +13,8 @@ from binwright.simcore.types import Floats, Ints
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
-FIRST, LAST, RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(7)
-"""Places in `Queue.at`: where the line begins and ends, how many run, how many of the line have been offered at this
+RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(5)
+"""Places in `Queue.at`: how many run, how many of the line have been offered at this
 instant (-1: the instant is over), how many answers there were as `play` counts them, and who was asked last."""
 
 
@@ -24,18 +24,17 @@ class Queue(NamedTuple):
     `expected` float64 [n] is how long each of the n requests is expected to stay. `rank` int32 [n] is their order; it
     is empty where that is the order of arrival, or where `divisor` and `factor`, float64 [n], say it with the wait.
 
-    `line` int64 [k] has the rows that wait from `at[FIRST]` to `at[LAST]`, in order; `offered` and `keys` [k] are
-    scratch. `until` float64 [k] and `runs` int64 [k] are when those that run should end, ascending, and their rows.
-    `promise` float64 [n] is the start that is promised to each, then the end that is expected, and `place` int64 [n]
-    the place of each part, -1 for none. `due` float64 [1] is when the line is offered next.
+    `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that
+    run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
+    that is expected, and `place` int64 [n] the place of each part, -1 for none. `due` float64 [1] is when the line is
+    offered next.
     """
 
     expected: Floats
     rank: Any
     divisor: Floats
     factor: Floats
-    line: Ints
-    offered: Ints
+    offered: Any
     keys: Floats
     until: Floats
     runs: Ints
@@ -46,7 +45,7 @@ class Queue(NamedTuple):
 
 
 @lean
-def enter(line: Ints, first: int, last: int, rank: Any, row: int) -> None:
+def enter(line: Any, first: int, last: int, rank: Any, row: int) -> None:
     """Put a row into the line, after its equals."""
     low = last
     if len(rank):
@@ -90,9 +89,9 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 
 
 @kernel
-def choose(queue: Queue, arrival: Floats, now: float, first: int, count: int) -> None:
-    """Write to `offered` who is offered, in order: of the line from `first` on the `count` that came first."""
-    line, offered, waiting = queue.line, queue.offered, queue.at[LAST] - first
+def choose(queue: Queue, line: Any, last: int, arrival: Floats, now: float, first: int, count: int) -> None:
+    """Write to `offered` who is offered, in order: of the line, from `first` to `last`, the `count` that came first."""
+    offered, waiting = queue.offered, last - first
     if len(queue.rank) and count < waiting:
         latest = np.sort(line[first : first + waiting])[count - 1]
         found = 0

@@ -17,7 +17,8 @@ from binwright.fabric.compiled.numa_loop import (
     ASK,
     BROKEN,
     ENDS,
-    HEAD,
+    FIRST,
+    LAST,
     OVER,
     TAIL,
     NumaRequests,
@@ -31,8 +32,6 @@ from binwright.fabric.compiled.queue_line import (
     CONSERVATIVE,
     COUNTED,
     EASY,
-    FIRST,
-    LAST,
     NONE,
     RUNNING,
     SEEN,
@@ -71,14 +70,15 @@ def go_line(
 
     Changes `state` and `queue`. Returns how many answers were made, why it stopped, and the last answer.
     """
-    rows, arrival, duration, demands, spread, nothing = asked
-    capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason, log = state
-    expected, rank, _, _, line, offered, _, until, runs, promise, place, offering, counts = queue
+    rows, arrival, duration, demands, spread, _, nothing = asked
+    capacity, free, left, line, due, holder, at, clock = state[:8]
+    sequence, outcome, decided, servers, nodes_of, reason, _, log = state[8:]
+    expected, rank, _, _, offered, _, until, runs, promise, place, offering, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
     tail, ends, answered = at[TAIL], at[ENDS], at[ANSWERED]
-    first, last, running, seen = counts[FIRST], counts[LAST], counts[RUNNING], counts[SEEN]
+    first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[0], 0, -1, ASK
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
     total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
@@ -141,11 +141,10 @@ def go_line(
         waiting = last - first
         count = min(waiting, together)
         seen = count - waiting
-        counts[FIRST], counts[LAST] = first, last
         plain = not len(queue.divisor) and (count == waiting or not len(rank))
         chosen, begin = (line, first) if plain else (offered, 0)
         if not plain:
-            choose(queue, arrival, now, first, count)
+            choose(queue, line, last, arrival, now, first, count)
         soon, full = just_after(now), False
         while reserves and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.
@@ -355,7 +354,7 @@ def go_line(
         first += 1
     if status == OVER:
         at[ALL] = 1
-    at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = tail - (last - first), tail, ends, answered
-    counts[FIRST], counts[LAST], counts[RUNNING], counts[SEEN] = first, last, running, seen
+    at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED] = first, last, tail, ends, answered
+    counts[RUNNING], counts[SEEN] = running, seen
     clock[0] = now
     return made, status, code

@@ -60,16 +60,18 @@ class CompiledQueue(CompiledSimulation):
         at[SEEN] = -1
         scratch = rows if len(rank) or len(divisor) else 0
         return Queue(
-            *(expected, rank, divisor, factor, np.zeros(rows, np.int64), np.zeros(scratch, np.int64)),
-            *(
-                np.zeros(scratch),
-                np.zeros(rows),
-                np.zeros(rows, np.int64),
-                np.zeros(n),
-                np.full(n, -1),
-                np.full(1, inf),
-            ),
-            at,
+            expected,
+            rank,
+            divisor,
+            factor,
+            offered=np.zeros(scratch, np.int32),
+            keys=np.zeros(scratch),
+            until=np.zeros(rows),
+            runs=np.zeros(rows, np.int64),
+            promise=np.zeros(n),
+            place=np.full(n, -1),
+            due=np.full(1, inf),
+            at=at,
         )
 
     def go(self, rule: Compiled, answers: int = -1, ahead: bool = False) -> int:

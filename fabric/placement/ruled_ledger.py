@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from math import inf
 from typing import Any
 
@@ -48,7 +48,7 @@ class ConstrainedLedger(Ledger):
         self._draining: set[int] = set()
         """The rules that keep requests off servers now, of those that empty some."""
         self._asked: tuple[Role, ...] = (NO_ROLE,)
-        self._lies: dict[int, tuple[int, int]] = {}
+        self._lies: MutableMapping[int, tuple[int, int]] = {}
         """Of every request that holds something: its server, and its role."""
         self._known: dict[str, Ints] = {}
         """Of labels that rules among parts go by, the domain of every server."""
@@ -312,14 +312,13 @@ class ConstrainedLedger(Ledger):
                 found.append(Stage(since, np.array(open_roles(mask)), mask))
         return found
 
-    def follow(self, lies: dict[int, tuple[int, int]] | None = None) -> None:
-        """Go on where a compiled run is; `lies` are of every request there its server and role.
-
-        They are needed when the rules have to be compiled anew.
-        """
+    def follow(self) -> None:
+        """Go on where a compiled run is."""
         self._fresh = -1
-        if lies is not None:
-            self._lies = lies
+
+    def hold_roles_in(self, lies: MutableMapping[int, tuple[int, int]]) -> None:
+        """Keep in `lies` the server and the role of every row that holds something, as in `hold_in`."""
+        self._lies = lies
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], and `roles` [n], an empty server could hold, bool [n].

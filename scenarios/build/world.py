@@ -65,7 +65,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
-        stepped=[(feature.at(scenario), feature.stepped) for feature in own if feature.stepped],
+        stepped=[(each.at(scenario), each.stepped, each.only_together) for each in own if each.stepped],
         attach=partial(_attach, scenario),
         begin=partial(_begin, scenario),
         suits=partial(_suits, scenario),

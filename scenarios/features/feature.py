@@ -58,6 +58,8 @@ class Feature:
     """Models whose fields are added: to the scenario (""), or to its `cluster` or `overflow`."""
     stepped: ClassVar[str] = ""
     """Why machine code cannot run it, if it cannot."""
+    only_together: ClassVar[bool] = False
+    """Is that so only where requests are offered together?"""
     learned: ClassVar[bool] = False
     """Whether agents learn with it all the same."""
     name: ClassVar[str] = ""

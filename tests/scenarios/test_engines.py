@@ -115,7 +115,7 @@ def test_auto_takes_what_can_be(tmp_path: Path) -> None:
 
 OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit, random]"], "agents"),
-    (["agents=[best-fit]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
+    ([WAIT, "agents=[in-line]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
     (["agents=[best-fit]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),

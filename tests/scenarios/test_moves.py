@@ -17,6 +17,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
+from tests.support.batches import TIMES
 
 BASE: dict[str, Any] = {
     "name": "moved",
@@ -219,6 +220,24 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     assert late["moves"] == row["moves"]
     [one] = plan(scenario_from(data))
     assert refused(one).reasons["requests"].sum() == row["rejected"]
+
+
+@pytest.mark.parametrize(
+    "moving",
+    [
+        {"rescheduling": {"every": "30 s", "moves": 3, "mover": "empty"}},
+        {"overflow": {"make_room": {"moves": 3, "within": "1 h"}}, "moves": {"downtime": "2 s"}},
+    ],
+)
+def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Path) -> None:
+    [one] = plan(scenario_from(scenario(**moving)))
+    fast, slow = execute(one, tmp_path), execute(one, tmp_path, "simpy")
+    assert (fast.pop("engine"), slow.pop("engine")) == ("compiled", "simpy")
+    assert fast["moves"] > 0
+    clock = {*TIMES, "plan_ms", "plans_late"}
+    assert {name: fast[name] for name in fast if name not in clock} == {
+        name: slow[name] for name in slow if name not in clock
+    }
 
 
 def test_nothing_moves_in_a_network(tmp_path: Path) -> None:

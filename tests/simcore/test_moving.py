@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.simcore.faults import Faults
 from tests.reference.engine import SPREAD, Case, Decide, Room, Where
 from tests.reference.moving import May, MovingReference, Plans, Rules, Runs
-from tests.support.moving import Told, move_in, rules_of_moves, shuffler
+from tests.support.moving import Told, drawn_rules, move_in, rules_of_moves, shuffler
 from tests.support.properties import first, scaled
 from tests.support.simulations import (
     RULES,
@@ -49,20 +49,6 @@ def check(case: Case, decide: Decide, plans: Plans, rules: Rules) -> MovingRefer
 @given(cases(), deciders, st.integers(0, 99), rules_of_moves)
 def test_moves_are_the_references(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     check(case, decide, shuffler(salt), rules)
-
-
-def drawn_rules(rng: Random) -> Rules:
-    """Draw how moves are made in a long case."""
-    return Rules(
-        rng.choice([0, 1, 2, 3]),
-        rng.randint(1, 5),
-        rng.choice([0, 1, 3]),
-        rng.choice([0.0, 0.5, 1.0]),
-        rng.choice([0.0, 0.5, 2.0]),
-        rng.choice([0, 1, 2]),
-        rng.choice([0, 0, 10]),
-        frozenset(rng.sample(range(30), 3)),
-    )
 
 
 @pytest.mark.parametrize("start", first(1, range(0, 400, 100)))

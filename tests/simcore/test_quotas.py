@@ -25,46 +25,12 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Request
-from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
+from tests.reference.engine import Case, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
+from tests.support.batches import TIMES
 from tests.support.properties import first, scaled
 from tests.support.scenarios import first_run, random_requests
-from tests.support.simulations import compare, drive, first_fit, long_case, moody, quota_of, simulate
-
-
-def drawn_quotas(rng: Random, most: int = 8) -> dict[str, Queue]:
-    """Draw the quotas of some tenants, with and without limits, some in a cohort."""
-    found = {}
-    for name in "abc":
-        cohort = rng.choice(["", "x", "x", "x", "y"])
-        borrow = rng.randint(0, 4) if cohort and rng.random() < 0.4 else inf
-        lend = rng.randint(0, 6) if cohort and rng.random() < 0.4 else inf
-        found[name] = Queue(rng.randint(0, most), borrow, lend, cohort)
-    return found
-
-
-def drawn_case(seed: int) -> Case:
-    """Draw a long case with tenants and priorities, their quotas, preemption in some, and queues where that goes."""
-    rng = Random(seed)
-    case = long_case(seed)
-    together = rng.choice([0, 0, 1, 3, 40])
-    queues = [
-        Line(rng.choice(["a", "b", ""]), rng.randint(0, 2), *(rng.choice([inf, most]) for most in (8, 3, 9, 1)))
-        for _ in range(rng.randint(0, 3))
-    ]
-    return replace(
-        case,
-        together=together,
-        mode="wait" if together else rng.choice(["wait", "wait", "drop", "expand"]),
-        groups=tuple(rng.choice(["a", "b", "c", ""]) for _ in case.requests),
-        priorities=tuple(rng.randint(0, 2) for _ in case.requests),
-        users=tuple(rng.choice("xyz") for _ in case.requests),
-        preempt=Preempt("lowest", rng.choice([0.0, 0.0, 3.0]), checkpoint=2.0) if rng.random() < 0.4 else None,
-        tenants=Tenants(
-            drawn_quotas(rng), rng.random() < 0.8, rng.choice(["never", "lower", "any"]), rng.choice([inf, 3.0])
-        ),
-        queues=tuple(dict.fromkeys(queues)) if together else (),
-    )
+from tests.support.simulations import compare, drawn_case, drawn_quotas, drive, first_fit, moody, quota_of, simulate
 
 
 class Watched(QuotaBook):
@@ -203,7 +169,11 @@ def test_tenants_are_measured(tmp_path: Path) -> None:
     [run] = plan(scenario({"of": COHORT, "reclaim": "any"}))
     row = execute(run, tmp_path)
     tenants = json.loads(row["tenants"])
-    assert row["engine"] == "simpy"
+    slow = execute(run, tmp_path / "slow", "simpy")
+    assert (row.pop("engine"), slow.pop("engine")) == ("compiled", "simpy")
+    assert {name: slow[name] for name in row if name not in TIMES} == {
+        name: row[name] for name in row if name not in TIMES
+    }
     assert tenants["a"]["borrowed_cpu"] > 0 == tenants["b"]["borrowed_cpu"]
     assert tenants["a"]["borrowed_cpu"] == row["borrowed_cpu"]
     assert tenants["a"]["above_quota"] > 10

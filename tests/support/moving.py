@@ -92,3 +92,17 @@ rules_of_moves = st.builds(
     fixed=st.frozensets(st.integers(0, 9), max_size=3),
 )
 """Draws how moves are made."""
+
+
+def drawn_rules(rng: Random) -> Rules:
+    """Draw how moves are made in a long case."""
+    return Rules(
+        rng.choice([0, 1, 2, 3]),
+        rng.randint(1, 5),
+        rng.choice([0, 1, 3]),
+        rng.choice([0.0, 0.5, 1.0]),
+        rng.choice([0.0, 0.5, 2.0]),
+        rng.choice([0, 1, 2]),
+        rng.choice([0, 0, 10]),
+        frozenset(rng.sample(range(30), 3)),
+    )

@@ -35,7 +35,7 @@ from binwright.simcore.record import OUTCOMES, PLACED
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, Workload
-from tests.reference.engine import Case, Decide, Demand, Preempt, Reference, Room, Taken, Tenants, Where, feasible
+from tests.reference.engine import Case, Decide, Demand, Line, Preempt, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
 from tests.support.properties import forms
 
@@ -176,8 +176,14 @@ def queues_of(case: Case) -> dict[str, QueueSpec]:
     }
 
 
-def simulate(case: Case, faults: Faults | None = None, quotas: type[QuotaBook] = QuotaBook) -> Simulation:
-    """Put a case on the engine, with its own scheduled failures or with other ones."""
+def simulate(
+    case: Case,
+    faults: Faults | None = None,
+    quotas: type[QuotaBook] = QuotaBook,
+    kind: type[Any] = Simulation,
+    least: int | None = 2,
+) -> Simulation:
+    """Put a case on an engine, with its own scheduled failures or with other ones."""
     workload, cluster = workload_of(case.requests, len(case.spread_above)), cluster_of(case)
     ledger = WatchedLedger(cluster)
     if case.placement:
@@ -192,8 +198,8 @@ def simulate(case: Case, faults: Faults | None = None, quotas: type[QuotaBook] =
     if case.users:
         workload = replace(workload, labels={"user": np.array(case.users)})
     if case.parts:
-        workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=2))
-    simulation = Simulation(
+        workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=least))
+    simulation: Simulation = kind(
         workload,
         ledger,
         replace(overflow, preempt=case.preempt is not None),
@@ -406,3 +412,38 @@ def decided(todo: Case, agent: Agent) -> list[float | None]:
         None if place < 0 else when
         for when, place in zip(simulation.record.decided.tolist(), simulation.record.server, strict=False)
     ]
+
+
+def drawn_quotas(rng: Random, most: int = 8) -> dict[str, Queue]:
+    """Draw the quotas of some tenants, with and without limits, some in a cohort."""
+    found = {}
+    for name in "abc":
+        cohort = rng.choice(["", "x", "x", "x", "y"])
+        borrow = rng.randint(0, 4) if cohort and rng.random() < 0.4 else inf
+        lend = rng.randint(0, 6) if cohort and rng.random() < 0.4 else inf
+        found[name] = Queue(rng.randint(0, most), borrow, lend, cohort)
+    return found
+
+
+def drawn_case(seed: int) -> Case:
+    """Draw a long case with tenants and priorities, their quotas, preemption in some, and queues where that goes."""
+    rng = Random(seed)
+    case = long_case(seed)
+    together = rng.choice([0, 0, 1, 3, 40])
+    queues = [
+        Line(rng.choice(["a", "b", ""]), rng.randint(0, 2), *(rng.choice([inf, most]) for most in (8, 3, 9, 1)))
+        for _ in range(rng.randint(0, 3))
+    ]
+    return replace(
+        case,
+        together=together,
+        mode="wait" if together else rng.choice(["wait", "wait", "drop", "expand"]),
+        groups=tuple(rng.choice(["a", "b", "c", ""]) for _ in case.requests),
+        priorities=tuple(rng.randint(0, 2) for _ in case.requests),
+        users=tuple(rng.choice("xyz") for _ in case.requests),
+        preempt=Preempt("lowest", rng.choice([0.0, 0.0, 3.0]), checkpoint=2.0) if rng.random() < 0.4 else None,
+        tenants=Tenants(
+            drawn_quotas(rng), rng.random() < 0.8, rng.choice(["never", "lower", "any"]), rng.choice([inf, 3.0])
+        ),
+        queues=tuple(dict.fromkeys(queues)) if together else (),
+    )

@@ -178,7 +178,8 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "cluster.failures"
     keys: ClassVar = {"cluster": _Keys}
-    stepped = "servers fail"
+    stepped = "servers fail while requests wait together"
+    only_together = True
 
     def section(self, scenario: Any) -> bool:
         return bool(scenario.cluster.failures != Failures())

@@ -151,7 +151,8 @@ class _Way(Model):
 class _Feature(Feature):
     key = "moves"
     keys: ClassVar = {"": _Keys, "overflow": _Way}
-    stepped = "requests that run are moved"
+    stepped = "requests that run are moved while others wait together"
+    only_together = True
     details: ClassVar = {"moves": moves_table}
     name = "requests that are moved"
     excludes: ClassVar = {

@@ -70,7 +70,7 @@ class Moving:
         self.resource = -1 if memory is None else resources.index(memory)
         """The place of the resource that moves carry, -1 where there is none."""
         self._rate = inf if spec.bandwidth is None else spec.bandwidth * QUANTUM
-        self._room, self._schedule = room, schedule
+        self.room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
         self.plans: list[tuple[float, int, bool]] = []
@@ -108,10 +108,10 @@ class Moving:
         if self._plan.request == row and self._plan.under_way:
             self._simulation.block()
             return True
-        if self._room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
+        if self.room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
             return False
         self._tried = row, now
-        if not self._start(self._room, "room", request):
+        if not self._start(self.room, "room", request):
             return False
         if self._plan.under_way:
             self._simulation.block()

@@ -91,7 +91,8 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "overflow.preempt"
     keys: ClassVar = {"overflow": _Keys}
-    stepped = "requests that run are evicted"
+    stepped = "requests that run are evicted for others that wait together"
+    only_together = True
     name = "preemption"
     excludes: ClassVar = {"cluster.network": "nobody is evicted from a network"}
 

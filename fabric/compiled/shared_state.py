@@ -1,0 +1,131 @@
+"""Shows the arrays of a compiled run as the engine's own: who holds what, and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, MutableSequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, FIRST, LAST
+from binwright.simcore.record import SPREAD
+from binwright.simcore.types import Request, Share, part
+
+if TYPE_CHECKING:
+    from binwright.fabric.compiled.numa_run import CompiledSimulation
+
+
+class Holdings(MutableMapping[int, Any]):
+    """Maps the row of every request that holds something to its shares, as `Ledger` keeps them.
+
+    What lies where the record says is read from there. Anything else, such as both places of a request on its way, is
+    kept beside it, and the loop then leaves the release to the ledger.
+    """
+
+    def __init__(self, run: CompiledSimulation) -> None:
+        self._run = run
+        self._elsewhere: dict[int, Any] = {}
+
+    def __getitem__(self, row: int) -> Any:
+        run = self._run
+        if row not in self:
+            raise KeyError(row)
+        if run.holds[row] == ELSEWHERE:
+            return self._elsewhere[row]
+        server, node = int(run.record.server[row]), int(run.record.node[row])
+        demand = tuple(run.requests.demand[row].tolist())
+        if node != SPREAD:
+            return ((server, node, demand),)
+        nodes = run.view.capacity.shape[1]
+        return tuple((server, each, part(demand, each, nodes)) for each in range(nodes))
+
+    def __setitem__(self, row: int, shares: tuple[Share, ...]) -> None:
+        self._elsewhere[row], self._run.holds[row] = shares, ELSEWHERE
+
+    def __delitem__(self, row: int) -> None:
+        if row not in self:
+            raise KeyError(row)
+        self._elsewhere.pop(row, None)
+        self._run.holds[row] = EVICTED
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, int) and 0 <= row < len(self._run.holds) and bool(self._run.holds[row])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._run.holds).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._run.holds))
+
+    def on(self, server: int) -> list[int]:
+        """List the rows of the requests that hold something on a server."""
+        rows = np.flatnonzero(self._run.holds)
+        found = rows[self._run.record.server[rows] == server].tolist()
+        moving = [row for row, shares in self._elsewhere.items() if any(share[0] == server for share in shares)]
+        return [row for row in found if row not in self._elsewhere] + moving
+
+
+class Whereabouts(MutableMapping[int, tuple[int, int]]):
+    """Maps the row of every request that holds something to its server and its role, as `ConstrainedLedger` does.
+
+    A row that is removed has been released before.
+    """
+
+    def __init__(self, run: CompiledSimulation, holdings: Holdings) -> None:
+        self._run, self._holdings = run, holdings
+
+    def __getitem__(self, row: int) -> tuple[int, int]:
+        return int(self._run.record.server[row]), int(self._run.roles[row])
+
+    def __setitem__(self, row: int, value: tuple[int, int]) -> None:
+        self._run.record.server[row] = value[0]
+
+    def __delitem__(self, row: int) -> None:
+        pass
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._holdings
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._holdings)
+
+    def __len__(self) -> int:
+        return len(self._holdings)
+
+
+class LineOfRows(MutableSequence[Request]):
+    """Shows those who wait as requests, in order."""
+
+    def __init__(self, run: CompiledSimulation) -> None:
+        self._run = run
+
+    def _rows(self) -> Any:
+        state = self._run.state
+        return state.line[state.at[FIRST] : state.at[LAST]]
+
+    def __len__(self) -> int:
+        at = self._run.state.at
+        return int(at[LAST] - at[FIRST])
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._run.request(int(self._rows()[place]))
+
+    def __setitem__(self, place: Any, request: Any) -> None:
+        self._rows()[place] = request.index
+
+    def __delitem__(self, place: Any) -> None:
+        state, rows = self._run.state, self._rows()
+        rows[place:-1] = rows[place + 1 :].copy()
+        state.at[LAST] -= 1
+
+    def insert(self, place: int, request: Request) -> None:
+        """Put a request into the line."""
+        self._run.make_room_for(request)
+        state = self._run.state
+        rows = self._rows().copy()
+        state.at[FIRST], state.at[LAST] = 0, len(rows) + 1
+        state.line[: len(rows) + 1] = np.insert(rows, place, request.index)
+
+    def popleft(self) -> Request:
+        """Remove the first."""
+        return self.pop(0)

@@ -1,0 +1,88 @@
+"""Compiled runs against the engine where servers fail, and requests are evicted, moved, or wait for quotas."""
+
+from dataclasses import replace
+from math import inf
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.simcore.engine import Simulation
+from binwright.simcore.faults import Faults
+from binwright.simcore.play import play
+from tests.reference.engine import Case, Preempt
+from tests.reference.moving import Rules
+from tests.support.compiled import agent_of, assert_same, moody
+from tests.support.moving import Told, drawn_rules, move_in, shuffler
+from tests.support.properties import first, scaled
+from tests.support.simulations import VICTIMS, cases, drawn_case, long_case, ruled_case, simulate
+
+SCANS: list[Any] = [first_fit, best_fit, moody]
+
+
+def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, salt: int = 0) -> Simulation:
+    """Play a case on both engines, compare all that they leave behind, and return the compiled run."""
+    engine, compiled = (simulate(case, faults, kind=kind, least=None) for kind in (Simulation, CompiledSimulation))
+    assert isinstance(compiled, CompiledSimulation)
+    for each, way in (engine, play), (compiled, play_compiled):
+        if moves:
+            move_in(each, moves, Told(shuffler(salt)))
+        way(each, agent_of(scan))  # type: ignore[arg-type]
+    assert_same(compiled, engine)
+    assert (compiled.now, compiled.offered, compiled.stopped) == (engine.now, engine.offered, engine.stopped)
+    np.testing.assert_array_equal(compiled.view.everything_free, engine.view.everything_free)
+    assert sorted(compiled.ledger.running) == sorted(engine.ledger.running)
+    assert isinstance(compiled.ledger, Ledger)
+    compiled.ledger.check()
+    if engine.moving and compiled.moving:
+        assert compiled.moving.log == engine.moving.log
+        assert [each[0] for each in compiled.moving.plans] == [each[0] for each in engine.moving.plans]
+    if engine.preempting and compiled.preempting:
+        assert compiled.preempting.log == engine.preempting.log
+    if isinstance(engine.quotas, QuotaBook) and isinstance(compiled.quotas, QuotaBook):
+        assert (compiled.quotas.waited, compiled.quotas.used) == (engine.quotas.waited, engine.quotas.used)
+    return compiled
+
+
+@given(cases(), st.sampled_from(SCANS))
+@scaled(2)
+def test_failing_servers_interrupt_compiled_runs_as_the_engine(case: Case, scan: Any) -> None:
+    compare(case, scan, None, None)
+
+
+def drawn(seed: int) -> tuple[Case, Faults | None, Rules | None]:
+    """Draw a long case with several of: scheduled or random failures, quotas, priorities, gangs, rules, and moves."""
+    rng = Random(seed)
+    case = rng.choice([long_case, ruled_case, drawn_case])(seed)
+    case = replace(case, mode="wait" if case.together else case.mode, together=0, queues=())
+    if rng.random() < 0.4:
+        rules = Preempt(
+            rng.choice([*VICTIMS]), rng.choice([0.0, 2.0]), rng.random() < 0.7, rng.choice([inf, 2.0]), None
+        )
+        case = replace(case, preempt=rules, priorities=tuple(rng.randint(0, 2) for _ in case.requests))
+    faults = Faults(20.0, 2.0, requeue=rng.random() < 0.5, seed=seed) if rng.random() < 0.2 else None
+    if rng.random() < 0.3:
+        return replace(case, parts=tuple(rng.randint(1, 3) for _ in case.requests)), faults, None
+    return case, faults, drawn_rules(rng) if rng.random() < 0.4 else None
+
+
+@pytest.mark.parametrize("start", first(1, range(0, 1000, 50)))
+def test_compiled_runs_change_as_the_engine(start: int) -> None:
+    happened: set[str] = set()
+    for seed in range(start, start + 50):
+        case, faults, moves = drawn(seed)
+        run = compare(case, SCANS[seed % 3], faults, moves, seed)
+        log = run.preempting.log if isinstance(run.preempting, Preemption) else []
+        happened |= {each.outcome for each in log} | {each.what for each in run.changes}
+        happened |= {each.outcome for each in run.moving.log} if run.moving else set()
+        happened |= {"quota"} if isinstance(run.quotas, QuotaBook) and run.quotas.waited else set()
+    assert happened >= {"evicted", "failure", "repair", "expansion", "done", "quota"}
