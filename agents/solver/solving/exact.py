@@ -40,8 +40,9 @@ try:  # here, since what is imported takes nothing of the time of a search
 except ModuleNotFoundError:
     cp_model = None  # type: ignore[assignment]
 
-CHOICES, NODES = 20_000, 3_000_000
-"""Units times bins, and evaluated nodes of UTILFN, at most: half a second to state it."""
+CHOICES, WITHOUT_GOALS, NODES = 20_000, 2_000, 3_000_000
+"""Units times bins, the same without goals, where larger ones are answered sooner by local search, and evaluated nodes
+of UTILFN, at most: half a second to state it."""
 WIDE = 1 << 61
 """No sum is beyond."""
 EXACT, ROUNDED = 1 << 53, 1e-3
@@ -69,7 +70,8 @@ def suits(problem: Problem) -> bool:
     """Tell whether a problem can be stated, leaving its goals aside, and is small enough."""
     choices = len(problem.units) * problem.bins
     nodes = problem.balls * problem.bins * max(1, problem.program.steps)
-    return problem.program.alloc_free and choices <= CHOICES and nodes <= NODES
+    most = WITHOUT_GOALS if problem.objective is None else CHOICES
+    return problem.program.alloc_free and choices <= most and nodes <= NODES
 
 
 def prove(problem: Problem, over: Callable[[], bool], begin: list[int] | None = None) -> Proof:

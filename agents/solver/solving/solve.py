@@ -221,12 +221,13 @@ class _Search:
         most = LONG if self.end == inf else (self.end - now) / 4
         brief = self.searches.packing is not None and self.problem.objective is None
         over = self.within(min(most, DENSE) if brief else most)
+        moment = self.within(self.moment)
         for bins in range(known.bound, known.most + 1):
             if self.problem.balls * bins > SMALL or over():
                 break
             problem = self.with_bins(bins)
             if not self.staying:
-                self.attempt_in_python(problem, over)
+                self.attempt_in_python(problem, moment)
             if known.settled and problem.objective is None:
                 break
             if exact.suits(problem) and exact.installed():
