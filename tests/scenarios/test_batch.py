@@ -85,6 +85,22 @@ def test_interrupted_and_resumed_is_the_same_as_uninterrupted(tmp_path: Path, ex
     assert executed == []
 
 
+@pytest.mark.parametrize("cut", [1, 20, -1])
+def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: list[str], cut: int) -> None:
+    whole = Batch(scenario(), tmp_path).run()
+    journal = tmp_path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    assert len(lines) == 6
+    journal.write_text("\n".join([*lines[:3], lines[3][:cut]]))
+    executed.clear()
+    resumed = Batch(scenario(), tmp_path).run()
+    assert executed == [run.name for run in Batch(scenario(), tmp_path).runs[3:]]
+    assert same(resumed, whole)
+    executed.clear()
+    assert same(Batch(scenario(), tmp_path).run(), whole)
+    assert executed == [], "what was complete after the first resumption is complete"
+
+
 def test_a_journal_is_a_line_per_run_and_believed(tmp_path: Path, executed: list[str]) -> None:
     results = Batch(scenario(), tmp_path).run()
     rows, damaged = rows_of(tmp_path / "journal.jsonl")
