@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,11 +41,6 @@ class Entry:
     half: float
     mark: str = ""
     exact: bool = False
-
-    @property
-    def alone(self) -> bool:
-        """Whether nothing is known about how far chance might carry it."""
-        return not (self.exact or isfinite(self.half))
 
     def show(self, metric: Metric) -> str:
         """Write the value for people."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,6 @@ from matplotlib.figure import Figure
 from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.style import COLOURS
 from binwright.fabric.topology import Topology
-from binwright.simcore.files import replacing
 from binwright.simcore.types import QUANTUM, Floats, Ints
 
 MOST_SERVERS = 200
@@ -25,29 +23,6 @@ LOADS = LinearSegmentedColormap.from_list("loads", ["#d9d9d9", "#fdae61", "#d719
 GREY = "#888888"
 ROWS = {"fabric": "fabric switch"}
 """What a level is called, where that is not its name."""
-
-
-def draw(
-    topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | None = None, title: str | None = ""
-) -> Figure:
-    """Draw a network; writes the figure to `path` (its folder must exist) if one is given.
-
-    `load` float [links], the share of each link's capacity that is in use, colours the links; without it the planes of
-    a fabric are told apart. Of many servers in one box the mean load is shown. A `title` of None leaves it to
-    the caller.
-    """
-    figure = Figure(figsize=natural_size(topology), layout="constrained")
-    ax = figure.subplots()
-    paint(ax, topology, load)
-    if title is not None:
-        named = f"{topology.name}: {topology.servers:,} servers, {topology.links:,} links"
-        ax.set_title(title or named, fontsize="medium")
-    if load is not None:
-        scale(figure, [ax])
-    if path is not None:
-        with replacing(path) as unfinished:
-            figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
-    return figure
 
 
 def natural_size(topology: Topology) -> tuple[float, float]:
@@ -60,7 +35,11 @@ def natural_size(topology: Topology) -> tuple[float, float]:
 def paint(
     ax: Axes, topology: Topology, load: npt.ArrayLike | None = None, *, rows: bool = True, tiers: bool = True
 ) -> None:
-    """Draw a network into a panel, as `draw` does; what its `rows` are is written on the left, its `tiers` right."""
+    """Draw a network into a panel; what its `rows` are is written on the left, its `tiers` right.
+
+    `load` float [links], the share of each link's capacity that is in use, colours the links; without it the planes of
+    a fabric are told apart. Of many servers in one box the mean load is shown.
+    """
     shares = None if load is None else np.asarray(load, np.float64)
     if shares is not None and shares.shape != (topology.links,):
         raise ValueError(f"load has the shape {shares.shape}, not ({topology.links},)")

@@ -76,7 +76,7 @@ def panels(
                 if name == agent and apart[point] == other and (point, name) in x:
                     lines.setdefault(unrelated[point], []).append((x[point, name], average))
             for line in lines.values():
-                _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
+                curve(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
         ax.set_ylabel(beside_it)
         ax.set_title(chosen.said(facets, dict(zip(facets, other, strict=True))))
@@ -96,7 +96,7 @@ def spans_decades(values: Sequence[float]) -> bool:
     return bool(values) and 0 < min(values) <= max(values) / 1000
 
 
-def _line(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: tuple[str, str]) -> None:
+def curve(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: tuple[str, str]) -> None:
     """Draw a curve with the 95 % interval of every value."""
     ax.errorbar(
         [x for x, _ in line],
