@@ -117,7 +117,7 @@ OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit, random]"], "agents"),
     ([WAIT, "agents=[in-line]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
-    (["agents=[best-fit]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
+    ([WAIT, "agents=[in-line]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
     (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
     ([WAIT, "agents=[in-line]", "cluster.expansion=[{at: 1 h, by: 2}]"], "cluster.expansion"),
