@@ -309,8 +309,7 @@ def check_solved(arguments: list[str]) -> None:
 
 
 _WHOLE = (
-    r"binwright (agents check first-fit|solve (?!network --device)|workloads uniform azure|figures (--list|results/q)"
-    "|report results/q)"
+    r"binwright (agents check first-fit|solve (?!network --device)|list figures|figures results/q|report results/q)"
 )
 RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text) and "--explain" not in block.text]
 

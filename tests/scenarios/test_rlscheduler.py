@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
 from binwright.fabric.cluster import Cluster
-from binwright.reproduction.publications.rlscheduler import ORDERS
 from binwright.reproduction.reproduce import reproduce
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario, scenario_from
@@ -51,6 +50,9 @@ def played(jobs: Sequence[Job], agent: InLine, processors: int) -> list[float]:
 logs = st.lists(st.builds(Job, st.integers(1, 15), st.integers(1, 8), st.integers(1, 8)), min_size=1, max_size=16).map(
     sorted
 )
+
+ORDERS = {"fcfs": "fcfs", "wfp3": "wfp3-slip", "unicep": "unicep-slip", "sjf": "sjf", "f1": "f1"}
+"""What agents are called there, and the orders of ours that do the same."""
 
 
 @scaled(2)

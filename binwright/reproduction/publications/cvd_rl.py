@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
@@ -57,14 +56,6 @@ def by_condition(column: str = "") -> Measure:
         return rate(runs, agent, size, servers, column) if column else length(runs, agent, size)
 
     return measured
-
-
-def starts(scenario: str, servers: int) -> dict[str, Any]:
-    """Describe the runs from the program's starts, each with more requests than any episode places."""
-    spread = {"fading": "32 GB", "recovering": "10 GB"}[scenario]
-    size = BATCHES[scenario][servers]
-    overrides = [f"cluster.servers={servers}", f"cluster.spread_above.mem={spread}", "workload.requests=6000"]
-    return {"overrides": ["sweep=null", *overrides], "seeds": STARTS // size + size - 1, "quick": size}
 
 
 def epochs() -> str:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from binwright.agents.solver.model.packing_bound import l2
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs, above
 from binwright.workloads import published_items
-
-
-def instances(given: str, count: int, bins: int) -> dict[str, Any]:
-    """Describe the runs on a set of so many instances, each with bins enough."""
-    library = given in published_items.BINPACK
-    size = f"cluster={{servers: {bins}, node: {{size: {150 if library else 100}}}}}"
-    agents = {"funsearch": "{funsearch: {rule: or}}" if library else "funsearch"}
-    return {"agents": agents, "overrides": [f"workload.offline={given}", size], "seeds": count, "quick": 2}
 
 
 def excess(runs: Runs, agent: str) -> Value:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Measure, Runs
 from binwright.simcore.types import Floats
-
-ORDERS = {"fcfs": "fcfs", "wfp3": "wfp3-slip", "unicep": "unicep-slip", "sjf": "sjf", "f1": "f1"}
-"""What agents are called there, and the orders of ours that do the same."""
 
 
 def rounded(values: Callable[[Runs, str], Floats], digits: int) -> Measure:
@@ -33,10 +29,3 @@ def utilisation(runs: Runs, agent: str) -> Floats:
     hours, makespan = runs.values(agent, "hours"), runs.values(agent, "makespan")
     found: Floats = runs.values(agent, "utilisation_cpu") * makespan / (3600 * hours)
     return found
-
-
-def orders(log: str, backfilling: str = "") -> dict[str, Any]:
-    """Describe the runs of all orders on a log."""
-    passing = f"backfilling: {backfilling}, " if backfilling else ""
-    agents = {name: f"{{in-line: {{order: {order}, {passing}commit: true}}}}" for name, order in ORDERS.items()}
-    return {"agents": agents, "overrides": [f"workload.trace={log}"], "seeds": 10, "quick": 2}
