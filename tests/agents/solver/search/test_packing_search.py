@@ -271,7 +271,9 @@ def test_a_search_says_when_it_had_its_answer() -> None:
         assert 0 < packed.found <= packed.seconds
     assert packed.gap == 0 or packed.seconds >= 0.5
     heuristic = pack(given.demand, given.capacity, "ffd-prod")
-    assert heuristic.found == heuristic.seconds
+    assert heuristic.course == ((heuristic.found, heuristic.bins),)
+    assert heuristic.found is not None
+    assert 0 < heuristic.found <= heuristic.seconds
 
 
 @given(
