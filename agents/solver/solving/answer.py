@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Literal, NamedTuple
 
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Wish
@@ -152,29 +151,6 @@ class Allocated(NamedTuple):
     """What found it."""
 
 
-def conclude(
-    found: Allocated,
-    bound: int,
-    *,
-    checked: int,
-    since: float,
-    interrupted: bool,
-    impossible: str,
-    at_fault: tuple[Fault, ...],
-    notes: Sequence[str],
-) -> Answer:
-    """Verify an allocation, and make an answer of it, to a question of when `monotonic()` was `since`.
-
-    No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
-    """
-    _verify(found.problem, found.alloc)
-    seconds = monotonic() - since
-    return described(
-        found, bound, checked=checked, seconds=seconds, interrupted=interrupted, impossible=impossible,
-        at_fault=at_fault, notes=notes,
-    )  # fmt: skip
-
-
 def described(
     found: Allocated,
     bound: int,
@@ -186,7 +162,10 @@ def described(
     at_fault: tuple[Fault, ...],
     notes: Sequence[str],
 ) -> Answer:
-    """Make an answer of an allocation that is verified, as `conclude` does; no note is there twice."""
+    """Make an answer of an allocation that is verified; no note is there twice.
+
+    No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
+    """
     left, problem, alloc, search = found
     costs = any(family.name == COST and not family.sizes for family in problem.families)
     wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
@@ -206,7 +185,7 @@ def described(
     )  # fmt: skip
 
 
-def _verify(problem: Problem, alloc: list[int]) -> None:
+def verify(problem: Problem, alloc: list[int]) -> None:
     """Refuse an allocation that breaks a rule: the fault is that of the specification, or else ours."""
     wrong = faults(problem, alloc)
     if wrong and not problem.program.alloc_free:

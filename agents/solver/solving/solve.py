@@ -26,7 +26,7 @@ from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.solving import exact
-from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, conclude
+from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
 from binwright.agents.solver.solving.best_so_far import BestSoFar
 from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.searches import Searches
@@ -530,16 +530,12 @@ class _Search:
             known.best = self.without_parts(known.best, known.tenants)
         at_fault = self.blame() if known.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
-        answer = conclude(
-            known.best or nothing,
-            known.bound,
-            checked=known.checked,
-            since=self.start,
-            interrupted=interrupted,
-            impossible=known.impossible,
-            at_fault=at_fault,
-            notes=tuple(self.notes()),
-        )
+        found = known.best or nothing
+        verify(found.problem, found.alloc)
+        answer = described(
+            found, known.bound, checked=known.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
+            impossible=known.impossible, at_fault=at_fault, notes=tuple(self.notes()),
+        )  # fmt: skip
         if not self.unproven or answer.status == "optimal" or answer.impossible:
             return answer
         more = f"fewer proofs are looked for without OR-Tools. {install('solver')}"
