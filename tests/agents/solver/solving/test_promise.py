@@ -197,7 +197,7 @@ LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
-def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> None:
+def test_long_loops_are_checked_as_the_interpreter_runs_them(wrong: int) -> None:
     tables = {"T": list(range(1 - wrong, 200))}
     body = "1 + sum(i in 200: i % 3 / T[i] + count(j in T: j > i)) / 90000 + sum(i in 3: i * BALL)"
     text = LONG.format(body.replace("T[i]", "T[min(i, len(T) - 1)]"))
@@ -208,7 +208,7 @@ def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> Non
     given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     began = monotonic()
     assert not faults(given, list(range(30)))
-    assert monotonic() - began < 1
+    assert monotonic() - began < 8  # 18 million nodes
 
 
 def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
