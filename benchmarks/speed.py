@@ -12,7 +12,7 @@ import tracemalloc
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,20 @@ from binwright.analysis.measure.contention import contention_of
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import topology
+from binwright.scenarios.features.preemption import Preempt
+from binwright.scenarios.features.preemption.run import Preemption
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import WorkloadError
+from binwright.simcore.faults import Faults
 from binwright.simcore.play import play
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.demands import Uniform
@@ -99,6 +103,29 @@ def engine() -> None:
                 f"{name:12}{servers:8}{REQUESTS / seconds:14,.0f}{seconds / REQUESTS * 1e6:12.2f}"
                 f"{seconds / small:17.2f}{seconds / bare:17.1f}"
             )
+
+
+def changes() -> None:
+    """Print microseconds of CPU a request where servers fail and requests are evicted, compiled and on the engine."""
+    print(f"\n{'best-fit, 50 servers':22}{'compiled us':>13}{'engine us':>11}{'failures':>10}{'evicted':>9}")
+    requests, agent, fails = workload(50), AGENTS.load("best-fit")(), Faults(25.0, 0.3, requeue=True)
+    urgent = replace(workload(50, 0.95), priority=(np.arange(REQUESTS) % 50 == 0).astype(np.int64))
+    for title, asked, faults, preempt in (
+        ("nothing", requests, [], False),
+        ("failures, requeue", requests, [fails], False),
+        ("preemption", urgent, [], True),
+    ):
+        took = []
+        for kind, way in (CompiledSimulation, play_compiled), (Simulation, play):
+            simulation: Any = kind(asked, Ledger(cluster(50)), Overflow("wait", preempt=preempt), faults=faults)
+            log = Preemption(simulation, Preempt.model_validate({})).log if preempt else []
+            if kind is CompiledSimulation:
+                simulation.prepare(agent.compiled)
+            began = process_time()
+            way(simulation, agent)
+            took.append((process_time() - began) / REQUESTS * 1e6)
+        evicted = sum(each.outcome == "evicted" for each in log)
+        print(f"{title:22}{took[0]:13.2f}{took[1]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
 
 
 def memory() -> None:
@@ -192,6 +219,7 @@ def commands() -> None:
 
 if __name__ == "__main__":
     engine()
+    changes()
     memory()
     networks()
     contention()
