@@ -190,7 +190,7 @@ def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
     return found
 
 
-def test_the_first_panel_has_the_paired_differences_to_the_best_and_seeds_are_dots(found: dict[str, Results]) -> None:
+def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found: dict[str, Results]) -> None:
     results = found["network"]
     figure = draw(results, "differences")
     ax = figure.axes[0]

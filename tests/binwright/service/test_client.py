@@ -33,7 +33,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.long
-def test_the_client_solves_and_reports_progress(guarded: Server) -> None:
+def test_client_solves_and_reports_progress(guarded: Server) -> None:
     client = Client(guarded.url, TOKEN)
     text = "PARAM m = 1 BALLS len(D) BINS 2 RESOURCES C[b in BINS] => m\n"
     text += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -53,7 +53,7 @@ def test_the_client_solves_and_reports_progress(guarded: Server) -> None:
 
 
 @pytest.mark.long
-def test_the_client_waits_while_the_queue_is_full(guarded: Server) -> None:
+def test_client_waits_while_the_queue_is_full(guarded: Server) -> None:
     client = Client(guarded.url, TOKEN)
     jobs = [client.submit(ENDLESS, seed=seed, time=3)["id"] for seed in range(3)]
     hasty = Client(guarded.url, TOKEN, patience=0.1)

@@ -46,7 +46,7 @@ def test_everybody_can_use_it(window: Browser, server: Server, width: int, dark:
     assert window.inaccessible() == []
 
 
-def test_the_page_starts_with_a_solved_example(opened: Browser, server: Server) -> None:
+def test_page_starts_with_a_solved_example(opened: Browser, server: Server) -> None:
     assert opened.run("return document.getElementById('text').value") == SMALL
     assert "Optimal: 4 of 4 balls in 2 bins" in opened.run(TEXT, "state")
     figures = opened.run("return [...document.querySelectorAll('figure')].map((each) => each.textContent)")

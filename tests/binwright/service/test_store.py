@@ -45,7 +45,7 @@ def test_clients_with_nothing_running_come_first_then_the_oldest(tmp_path: Path)
     store.close()
 
 
-def test_the_queue_is_bounded_and_equal_submissions_are_one_job(tmp_path: Path) -> None:
+def test_queue_is_bounded_and_equal_submissions_are_one_job(tmp_path: Path) -> None:
     store = store_in(tmp_path, queue=2)
     names = [store.add("", key, "{}")[0].id for key in "ab"]
     with pytest.raises(QueueFull):
@@ -62,7 +62,7 @@ def test_the_queue_is_bounded_and_equal_submissions_are_one_job(tmp_path: Path) 
     store.close()
 
 
-def test_the_oldest_answers_are_dropped(tmp_path: Path) -> None:
+def test_oldest_answers_are_dropped(tmp_path: Path) -> None:
     store = store_in(tmp_path, keep=2)
     names = []
     for key in "abcd":
@@ -97,7 +97,7 @@ def test_stopping_the_server_is_not_counted_as_an_attempt(tmp_path: Path) -> Non
     store.close()
 
 
-def test_the_key_of_a_job_depends_on_its_content_only() -> None:
+def test_job_key_depends_on_the_content_only() -> None:
     given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
     others: list[dict[str, Any]] = [{}, {"text": "y"}, {"tables": {"A": [1.0], "B": [2]}}, {"seed": 2}, {"time": 9}]
     keys = [key_of(Submission(**given | other).canonical()) for other in others]
@@ -106,7 +106,7 @@ def test_the_key_of_a_job_depends_on_its_content_only() -> None:
     assert key_of(Submission.model_validate_json(text).canonical()) == keys[0]
 
 
-def test_the_title_is_the_first_line() -> None:
+def test_title_of_a_job_is_its_first_line() -> None:
     assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
     assert Submission(text="x" * 300).title == "x" * 200
     assert Submission(text=" ").title == ""

@@ -72,7 +72,7 @@ def test_a_job_that_is_not_placed_whole_holds_nothing() -> None:
     assert answer.placed == jobs.whole(answer.alloc) >= jobs.greedy()
 
 
-def test_the_same_seed_gives_the_same() -> None:
+def test_construction_depends_on_the_seed_alone() -> None:
     made = Jobs.drawn(100, 4, 0.1, 10, 20).problem()
     found = [constructed(made, seed, 20).alloc for seed in (3, 3, 4)]
     assert found[0] == found[1] != found[2]
@@ -197,7 +197,7 @@ def test_jobs_are_placed_into_few_servers() -> None:
     assert 100 // GPUS < answer.bins <= 16
 
 
-def test_what_is_placed_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(239, 0)
     put, calls = Construction._put_unit, list[int]()
 

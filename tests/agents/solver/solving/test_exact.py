@@ -27,7 +27,7 @@ def never() -> bool:
 
 @scaled(0.6)
 @given(specifications())
-def test_what_is_called_impossible_is_so_and_what_is_found_is_right(text: str) -> None:
+def test_impossible_problems_and_found_allocations_are_verified(text: str) -> None:
     try:
         asked = problem(text)
     except SpecError:
@@ -45,7 +45,7 @@ def test_what_is_called_impossible_is_so_and_what_is_found_is_right(text: str) -
 
 @scaled(0.3)
 @given(aims())
-def test_what_is_called_optimal_is_the_best_of_all_allocations(asked: Problem) -> None:
+def test_optimal_answers_are_the_best_of_all_allocations(asked: Problem) -> None:
     values = every(asked)
     proof = exact.prove(asked, never)
     assert proof.impossible == (not values)
@@ -91,7 +91,7 @@ FOES 0, 4
 FOES 1, 4"""
 
 
-def test_the_declarations_that_conflict_are_named() -> None:
+def test_conflicting_declarations_are_named() -> None:
     """No bound sees it: ball 4 has bin 1 only, of which balls 0 and 1, its foes, must take one."""
     asked = problem(CLASH)
     assert not any(right(asked, places) for places in product(range(3), repeat=6))
@@ -115,7 +115,7 @@ def test_a_proof_ends_in_time() -> None:
     assert monotonic() - began < 5
 
 
-def test_the_largest_sums_are_exact() -> None:
+def test_largest_sums_are_exact() -> None:
     """Of 900 balls of nearly the largest quantity only one fits, and not if a millionth is missing."""
     demand = [999_999_999 + ball / 10**6 for ball in range(900)]
     for room, fits in ((999_999_999, True), (999_999_998.999999, False)):
