@@ -1,0 +1,23 @@
+"""Published attempts of the shipped examples give what they gave on 28 November 2026."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.specification.load import examples, load_problem
+
+GOLDEN = Path(__file__).with_name("golden.json")
+
+
+def digest(name: str) -> str:
+    """A digest of allocations and units left: numbers 0 and 1 in every grouping of an example, with seed 1."""
+    problem = load_problem(name)
+    found = [
+        reference.attempt(problem, 1, group, number) for number in range(2) for group in range(len(problem.groupings))
+    ]
+    return sha256(json.dumps(found).encode()).hexdigest()[:16]
+
+
+def test_attempts_of_examples_are_those_of_earlier_versions() -> None:
+    assert {name: digest(name) for name in examples()} == json.loads(GOLDEN.read_text())
