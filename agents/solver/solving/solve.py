@@ -306,7 +306,13 @@ class _Search:
             made.construct(over)
             if made.left and not self.eager:
                 self.eager, self.known.impossible = True, impossible(self.problem)
-            while made.left and not self.known.impossible and step < max(TENANT_STEPS, 2 * last) and not over():
+            while (
+                made.placed
+                and made.left
+                and not self.known.impossible
+                and step < max(TENANT_STEPS, 2 * last)
+                and not over()
+            ):
                 if (now := made.count(made.left)) < left:
                     last, left, best = step, now, made.alloc
                 made.ruin_and_recreate(over)
