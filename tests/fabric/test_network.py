@@ -454,7 +454,7 @@ NETWORKED: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("change", "key", "remedy"),
     [
-        ({"overflow": {"expand": {"by": 1, "limit": 50}}}, "overflow", "drop, wait or stop"),
+        ({"overflow": {"expand": {"by": 1, "limit": 50}}}, "overflow.expand", "Take it out, or cluster.network."),
         ({"failures": {"links": {"scheduled": [{"at": "1 s", "part": 52}]}}}, "part", "0 to 51"),
         ({"failures": {"switches": {"scheduled": [{"at": "1 s", "part": 10}]}}}, "part", "0 to 9"),
         (

@@ -38,7 +38,7 @@ class Missing:
         ("reproduce nara --quick --dry-run", "safetensors", "learned"),
         ("agents check nara", "safetensors", "learned"),
         ("run quickstart --on ray", "ray", "ray"),
-        ("solve --devices", "pyopencl", "solver"),
+        ("solve cdn --device opencl", "pyopencl", "solver"),
         ("serve --port 0", "uvicorn", "serve,solver"),
     ],
 )
