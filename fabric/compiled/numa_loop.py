@@ -20,25 +20,25 @@ from binwright.simcore.jit import callback, inlined, kernel, tuple_setitem
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 
-OVER, ASK, EVENT, ARRIVED, RELEASED, REFUSED, READMIT, BROKEN = range(8)
+OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN = range(6)
 """Why the loop stopped: the run is over; so many answers were given; the clock has something to do at this time; a
-request has arrived, has ended, or fits nowhere; those above their quotas may have room again; the answer was not a
-place that the request could take.
+request that has ended lies elsewhere than its row says; one fits nowhere; the answer was not a place that the request
+could take.
 """
 DROP, WAIT, STOP = range(3)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
 MODES = ("drop", "wait", "stop")
-ARRIVALS, RELEASES, REFUSALS, INTERESTING = 1, 2, 4, 8
-"""What else the loop stops at, as bits: every arrival, every release, every refusal, those of `interested` rows."""
+NONE, INTERESTING, ALL_OF_THEM = range(3)
+"""At which refusals the loop stops: none, those of `interested` rows, or all."""
 EVICTED, HOLDS, ELSEWHERE = range(3)
 """What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
-(FIRST, LAST, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ANEW, ALL, STOPPED, HELD, ROW, COUNTERS) = range(14)
+(FIRST, LAST, TAIL, ENDS, GONE, ANSWERED, BLOCKED, STIRRED, SERVING, ANEW, ALL, STOPPED, ROW, COUNTERS) = range(14)
 """Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
-`NumaRequests.rows` have arrived, how long the heap is, how many answers were given, and how many wait apart for their
-quotas. Six are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line
-is offered because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the
-run. `ROW` is whom a stop is about.
+`NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many answers were given. Six are
+0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is offered
+because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the run. And
+`ROW` is whom a stop is about.
 """
 
 ROOMLESS = 3
@@ -162,8 +162,8 @@ def go(
     without any. A gang is one answer.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
-    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at what else to stop, and
-    `until` when the clock has something to do. With `ahead` time goes on to the next request afterwards.
+    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
+    and `until` when the clock has something to do. With `ahead` time goes on to the next request afterwards.
 
     Changes `state` and `rules`. Returns how many answers were made, why it stopped, and the last answer.
     """
@@ -175,7 +175,7 @@ def go(
         roles, is_open, mask, view = rules
         shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
-    first, last, tail, ends, answered, held = at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED], at[HELD]
+    first, last, tail, ends, answered = at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving, anew = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0, at[ANEW] > 0
     now, made, code, status = clock[0], 0, -1, ASK
     while status == ASK and (ahead or made != answers):
@@ -183,17 +183,10 @@ def go(
         while True:
             end = due[0] if ends > 0 else np.inf
             at_once = anew and (serving or first < last) and end <= now
-            if anew and not at_once:
-                anew = False
-                if held > 0:
-                    status = READMIT
-                    break
             if not at_once:
+                anew = False
                 if stirred and min(end, until) > now:  # all that happens at one instant comes first
                     stirred, blocked, serving = False, False, True
-                    if held > 0:
-                        status = READMIT
-                        break
                 if first < last and not blocked:
                     break
                 next_arrival = np.inf
@@ -201,15 +194,12 @@ def go(
                     next_arrival = arrival[rows[tail]]
                 else:
                     at[ALL] = 1
-                    if (first == last and held == 0) or min(end, until) == np.inf:
+                    if first == last or min(end, until) == np.inf:
                         status = OVER
                         break
                 if min(end, until) > next_arrival:
                     now, row, serving = next_arrival, rows[tail], False
                     tail += 1
-                    if stops & ARRIVALS:
-                        at[ROW], status = row, ARRIVED
-                        break
                     if last == len(line):
                         for i in range(first, last):
                             line[i - first] = line[i]
@@ -226,9 +216,10 @@ def go(
                 if end > until:
                     stirred, status = True, EVENT
                     break
-                stirred = blocked or held > 0
+                stirred = blocked
             row, now = holder[0], max(now, end)
             ends -= 1
+            at[GONE] += 1
             pop(due, holder, ends)
             many = 1
             if parts is not None:
@@ -236,8 +227,8 @@ def go(
             for part in range(row, row + many):
                 if holds[part] == ELSEWHERE:
                     status = RELEASED
-            if status == RELEASED or stops & RELEASES:
-                at[ROW], status = row, RELEASED
+            if status == RELEASED:
+                at[ROW] = row
                 break
             for part in range(row, row + many):
                 if holds[part] == HOLDS:
@@ -293,7 +284,6 @@ def go(
             if first == last:
                 first = last = 0
             continue
-        stopping = stops & REFUSALS > 0 or (stops & INTERESTING > 0 and interested[row])
         if mode in (DROP, STOP):
             reason[row] = why_not(left, demand, spread[row])
             if rules is not None and ruled and reason[row] == 0:
@@ -303,7 +293,7 @@ def go(
             if rules is not None:
                 count(mask, servers[part], role, -1)
             servers[part], nodes_of[part] = -1, -1
-        if stopping:
+        if stops == ALL_OF_THEM or (stops == INTERESTING and interested[row]):
             at[ROW], status = row, REFUSED
             break
         if mode == WAIT:
@@ -319,7 +309,7 @@ def go(
         if mode == STOP:
             status = OVER
             at[STOPPED] = 1
-    while status == OVER and first < last and not at[STOPPED] and not stops & RELEASES:  # they would wait for ever
+    while status == OVER and first < last and not at[STOPPED]:  # they would wait for ever
         row = line[first]
         demand = demand_of(demands, row, nothing)
         many = 1

@@ -18,6 +18,7 @@ from binwright.fabric.compiled.numa_loop import (
     HOLDS,
     LAST,
     MODES,
+    NONE,
     as_argument,
     given,
     go,
@@ -29,8 +30,6 @@ from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
 
 DROP = MODES.index("drop")
-NONE = np.zeros(0, np.bool_)
-"""At whose refusal the loop stops: nobody's."""
 _Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]
 """Where a run is: the stage of its rules of placement, and pairs of an array and a copy of it."""
 
@@ -49,6 +48,7 @@ class Replay:
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm
+        self._interested = np.zeros(0, np.bool_)
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
         self._stages, self._stage = simulation.stages(), 0
         self._roles = simulation.rules.roles if simulation.rules else None
@@ -130,8 +130,8 @@ class Replay:
         while True:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
             how = self._mode if mode is None else mode
-            form = asked, state, self._ruling, None, NONE
-            made, status, _ = go(decide, rule.weights, *form, 0, how, change, answers, ahead)
+            form = asked, state, self._ruling, None, self._interested
+            made, status, _ = go(decide, rule.weights, *form, NONE, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")
             if status != EVENT:

@@ -12,24 +12,20 @@ import numpy as np
 from binwright.fabric.changed_servers import log_of
 from binwright.fabric.compiled.numa_loop import (
     ALL,
+    ALL_OF_THEM,
     ANSWERED,
-    ARRIVALS,
-    ARRIVED,
-    ASK,
     BLOCKED,
     BROKEN,
     COUNTERS,
     ENDS,
     EVENT,
     FIRST,
-    HELD,
+    GONE,
     INTERESTING,
     MODES,
-    OVER,
-    REFUSALS,
+    NONE,
     REFUSED,
     RELEASED,
-    RELEASES,
     ROW,
     STIRRED,
     STOPPED,
@@ -111,7 +107,7 @@ class CompiledSimulation(Simulation):
         self._interested = np.zeros(0, np.bool_)
         self._known: tuple[Compiled, Standings] | None = None
         self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
-        self._patience, self._events_before = -inf, (0, 0, 0)
+        self._patience, self._events_before = -inf, (0, 0)
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -150,29 +146,24 @@ class CompiledSimulation(Simulation):
             self.follow()
             if status == BROKEN:
                 self._complain(int(self.state.line[self.state.at[FIRST]]), code)
-            if status == ASK or (status == OVER and not stops & RELEASES) or not self._handled(status):
+            if status not in (EVENT, RELEASED, REFUSED) or not self._handled(status):
                 break
         return made
 
     def _stops(self) -> tuple[int, int]:
-        """Return at what the loop has to stop beside the clock, and what becomes of what fits nowhere, as numbers."""
-        overflow, stops = self.overflow, 0
-        if self.quotas:
-            stops |= ARRIVALS | RELEASES | REFUSALS
+        """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
+        overflow, stops = self.overflow, NONE
         if overflow.preempt and self.preempting:
-            stops |= INTERESTING
+            stops = INTERESTING
             if not len(self._interested):
                 priority = self.workload.priority
                 priority = np.zeros(len(self.holds), np.int64) if priority is None else priority
                 self.requests = self.requests._replace(priority=np.require(priority, np.int64, ["C", "W"]))
                 self._interested = priority > priority.min(initial=0)
-        if self.moving and self.moving.room:
-            stops |= REFUSALS
         mode = overflow.mode
-        if mode == "expand":
-            mode = overflow.then
-            stops |= REFUSALS if len(self.view.capacity) < overflow.limit else 0
-        return stops, MODES.index(mode)
+        if (self.moving and self.moving.room) or (mode == "expand" and len(self.view.capacity) < overflow.limit):
+            stops = ALL_OF_THEM
+        return stops, MODES.index(overflow.then if mode == "expand" else mode)
 
     def _handled(self, status: int) -> bool:
         """Do what the loop has stopped for; tells whether the run goes on."""
@@ -180,36 +171,26 @@ class CompiledSimulation(Simulation):
         at, row = state.at, int(state.at[ROW])
         queue.blocked = bool(at[BLOCKED])
         before, goes_on = len(self.record.sequence), True
-        if status == OVER:
-            goes_on = False
-        elif status == EVENT:
+        if status == EVENT:
             goes_on = not self._in_vain()
             if goes_on:
                 self.state.now[0] = time = self.clock.peek()
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
-        elif status == ARRIVED:
-            queue.arrive(self.request(row))
         elif status == RELEASED:
             for part in range(row, row + (1 if self.parts is None else int(self.parts[row]))):
                 if self.holds[part]:  # who was evicted has nothing to release
                     self.ledger.release(part)
-            self.freed(row)
-        elif status == REFUSED:
+        else:
             gang = self.parts is not None and self.parts[row] > 1 and self.record.reason[row] >= 0
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
             self._overflow(refusal)
-        else:
-            queue.readmit()
-        if not goes_on:
-            if self.quotas:
-                self.quotas.refuse_held()
-            while self._line:
-                self._refuse(self._line.popleft())
+        while not goes_on and self._line:
+            self._refuse(self._line.popleft())
         self._lay_out()
         at = self.state.at
-        at[BLOCKED], at[STOPPED], at[HELD] = queue.blocked, self.stopped, len(queue.held)
+        at[BLOCKED], at[STOPPED] = queue.blocked, self.stopped
         answers = self.record.sequence[before:]
         self._widen()
         self.state.sequence[at[ANSWERED] : at[ANSWERED] + len(answers)] = answers
@@ -222,7 +203,7 @@ class CompiledSimulation(Simulation):
         Then nobody who waits will ever have room, as in the engine.
         """
         at = self.state.at
-        happened = int(at[TAIL]), int(at[ANSWERED]), int(at[ENDS])
+        happened = int(at[TAIL]), int(at[GONE])
         if not at[ALL] or self.clock.due > self.endless or happened != self._events_before:
             self._patience = self.all_back
         self._events_before = happened

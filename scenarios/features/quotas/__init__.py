@@ -93,8 +93,7 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "quotas"
     keys: ClassVar = {"": _Keys}
-    stepped = "requests wait for quotas, and together"
-    only_together = True
+    stepped = "requests wait for quotas"
 
     def check(self, scenario: Any) -> None:
         checks = (

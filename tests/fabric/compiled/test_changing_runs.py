@@ -1,4 +1,4 @@
-"""Compiled runs against the engine where servers fail, and requests are evicted, moved, or wait for quotas."""
+"""Compiled runs against the engine where servers fail, and requests are evicted or moved."""
 
 from dataclasses import replace
 from math import inf
@@ -15,7 +15,6 @@ from binwright.agents.heuristics.servers.first_fit import first_fit
 from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.engine import Simulation
 from binwright.simcore.faults import Faults
 from binwright.simcore.play import play
@@ -24,7 +23,7 @@ from tests.reference.moving import Rules
 from tests.support.compiled import agent_of, assert_same, moody
 from tests.support.moving import Told, drawn_rules, move_in, shuffler
 from tests.support.properties import first, scaled
-from tests.support.simulations import VICTIMS, cases, drawn_case, long_case, ruled_case, simulate
+from tests.support.simulations import VICTIMS, cases, long_case, ruled_case, simulate
 
 SCANS: list[Any] = [first_fit, best_fit, moody]
 
@@ -48,8 +47,6 @@ def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, s
         assert [each[0] for each in compiled.moving.plans] == [each[0] for each in engine.moving.plans]
     if engine.preempting and compiled.preempting:
         assert compiled.preempting.log == engine.preempting.log
-    if isinstance(engine.quotas, QuotaBook) and isinstance(compiled.quotas, QuotaBook):
-        assert (compiled.quotas.waited, compiled.quotas.used) == (engine.quotas.waited, engine.quotas.used)
     return compiled
 
 
@@ -60,10 +57,9 @@ def test_failing_servers_interrupt_compiled_runs_as_the_engine(case: Case, scan:
 
 
 def drawn(seed: int) -> tuple[Case, Faults | None, Rules | None]:
-    """Draw a long case with several of: scheduled or random failures, quotas, priorities, gangs, rules, and moves."""
+    """Draw a long case with several of: scheduled or random failures, priorities, gangs, rules, and moves."""
     rng = Random(seed)
-    case = rng.choice([long_case, ruled_case, drawn_case])(seed)
-    case = replace(case, mode="wait" if case.together else case.mode, together=0, queues=())
+    case = rng.choice([long_case, ruled_case])(seed)
     if rng.random() < 0.4:
         rules = Preempt(
             rng.choice([*VICTIMS]), rng.choice([0.0, 2.0]), rng.random() < 0.7, rng.choice([inf, 2.0]), None
@@ -84,5 +80,4 @@ def test_compiled_runs_change_as_the_engine(start: int) -> None:
         log = run.preempting.log if isinstance(run.preempting, Preemption) else []
         happened |= {each.outcome for each in log} | {each.what for each in run.changes}
         happened |= {each.outcome for each in run.moving.log} if run.moving else set()
-        happened |= {"quota"} if isinstance(run.quotas, QuotaBook) and run.quotas.waited else set()
-    assert happened >= {"evicted", "failure", "repair", "expansion", "done", "quota"}
+    assert happened >= {"evicted", "failure", "repair", "expansion", "done"}
