@@ -111,6 +111,9 @@ class Bounded(NamedTuple):
     def fixed(self) -> bool:
         return self.low == self.high
 
+    def negated(self) -> Bounded:
+        return Bounded(-self.value, -self.high, -self.low)
+
 
 class _Model:
     """A problem in CP-SAT: a variable for each unit and bin, whether it is there."""
@@ -158,7 +161,8 @@ class _Model:
             bounds.append(round(self.solver.objective_value))
             self.model.clear_objective()
             self.model.add(goal.value == bounds[-1])
-        return Proof(alloc, False, tuple(bounds))
+        objective = self.problem.objective
+        return Proof(alloc, False, tuple(bounds[: 0 if objective is None else len(objective.goals)]))
 
     def _better(self, before: list[int] | None, now: list[int]) -> list[int]:
         """Return the allocation that is better by the goals: it may have had no time to come back to the one before."""
@@ -167,6 +171,7 @@ class _Model:
         goals, bins = self.problem.objective.goals, self.problem.bins
         values = [
             [goal.signed(one.raw) for goal, one in zip(goals, self.problem.source.goals(bins, alloc), strict=True)]
+            + [len(self.problem.moved(alloc))]
             for alloc in (before, now)
         ]
         return now if values[1] <= values[0] else before
@@ -258,12 +263,16 @@ class _Model:
                 self.model.add(rule).only_enforce_if(if_held)
 
     def _goals(self) -> Iterator[Bounded | None]:
-        """Yield what each goal comes to, less being better; None first, for any allocation, if that is to be found."""
-        objective = self.problem.objective
-        if self.begin is None or objective is None:
-            yield None
+        """Yield what each goal comes to, less being better, and last the balls that stay, with a minus.
+
+        None comes first, for any allocation, if that is to be found.
+        """
+        objective, stay = self.problem.objective, self._stay()
         if objective is None:
+            yield None if stay.fixed else stay.negated()
             return
+        if self.begin is None:
+            yield None
         try:
             values = _Goals(self, objective).values()
         except _Unstated:
@@ -271,7 +280,19 @@ class _Model:
         for goal, value in zip(objective.goals, values, strict=True):
             if max(-value.low, value.high) > EXACT:
                 return
-            yield value if goal.aim == "MINIMISE" else Bounded(-value.value, -value.high, -value.low)
+            yield value if goal.aim == "MINIMISE" else value.negated()
+        yield stay.negated()
+
+    def _stay(self) -> Bounded:
+        """Count the balls that stay where they are now."""
+        now = self.problem.now.tolist()
+        some = [
+            places[now[ball]]
+            for members, places in zip(self.units, self.there, strict=True)
+            for ball in members
+            if now[ball] in places
+        ]
+        return Bounded(sum(some), 0, len(some))
 
 
 class _Goals:
@@ -429,7 +450,7 @@ class _Goals:
     def _quotient(self, one: Bounded, by: int) -> Bounded:
         """Divide by a number, rounded down."""
         if by < 0:
-            one, by = Bounded(-one.value, -one.high, -one.low), -by
+            one, by = one.negated(), -by
         if one.fixed:
             return Bounded.of(one.low // by)
         found = self._variable(one.low // by, one.high // by)

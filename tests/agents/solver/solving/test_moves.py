@@ -16,9 +16,10 @@ from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search import ruin
 from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving import exact
 from binwright.cli import main
 from binwright.simcore.types import Ints
 from tests.support.properties import scaled
@@ -181,6 +182,21 @@ def test_minimised_moves_reach_the_fewest(cluster: Any) -> None:
     if some:
         assert answer.goals[0].value == min(some.values()) == len(answer.moves)
         assert answer.goals[0].bound <= min(some.values())
+
+
+@given(cluster=clusters(), goal=st.sampled_from(["", " MINIMISE UTIL.C[0] + UTIL.C[1]"]))
+@scaled(2.0)
+def test_of_equally_good_answers_the_one_with_fewest_moves_is_proven(cluster: Any, goal: str) -> None:
+    pytest.importorskip("ortools")
+    plain, now, drained, moves = cluster
+    some = right(plain, now, drained, moves)
+    asked = changed(plain, now, moves, drained).source.extended(goal, {}).problem()
+    proof = exact.prove(asked, lambda: False)
+    assert proof.impossible == (not some)
+    if proof.alloc is not None:
+        used = {alloc: sum(utilisation(asked, alloc)[0][:2]) if goal else 0 for alloc in some}
+        best = min((used[alloc], moved) for alloc, moved in some.items())
+        assert (used[tuple(proof.alloc)], some[tuple(proof.alloc)]) == best
 
 
 @given(cluster=clusters(), pick=st.integers(0, 80), seed=st.integers(0, 9))
