@@ -148,7 +148,7 @@ def go(
     asked: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints | None,
+    parts: Ints,
     interested: npt.NDArray[np.bool_],
     stops: int,
     mode: int,
@@ -158,8 +158,8 @@ def go(
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
-    Where requests are gangs, `parts` int64 [n] says of how many parts, whose rows follow; there is a form of the loop
-    without any. A gang is one answer.
+    Where requests are gangs, `parts` int64 [n] says of how many parts, whose rows follow; it is empty where none are. A
+    gang is one answer.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
     `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
@@ -222,7 +222,7 @@ def go(
             at[GONE] += 1
             pop(due, holder, ends)
             many = 1
-            if parts is not None:
+            if len(parts):
                 many = parts[row]
             for part in range(row, row + many):
                 if holds[part] == ELSEWHERE:
@@ -242,7 +242,7 @@ def go(
         row = line[first]
         demand = demand_of(demands, row, nothing)
         many, placed = 1, 0
-        if parts is not None:
+        if len(parts):
             many = parts[row]
         while placed < many:
             if rules is not None:
@@ -313,7 +313,7 @@ def go(
         row = line[first]
         demand = demand_of(demands, row, nothing)
         many = 1
-        if parts is not None:
+        if len(parts):
             many = parts[row]
         reason[row] = why_not(left, demand, spread[row])
         if rules is not None and not is_open[roles[row]] and reason[row] == 0:

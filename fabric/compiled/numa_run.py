@@ -77,7 +77,8 @@ class CompiledSimulation(Simulation):
         workload, record = self.workload, self.record
         possible = record.outcome == PENDING
         rows = int(np.count_nonzero(possible))
-        self.parts = None if workload.gangs is None else workload.gangs.parts
+        self.parts = np.zeros(0, np.int64) if workload.gangs is None else workload.gangs.parts
+        """How many parts the gang of every row has, int64 [rows]; empty without gangs."""
         leads = self.rows.leads
         self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
         self.holds = zeros(len(record.outcome), np.int8)
@@ -178,11 +179,11 @@ class CompiledSimulation(Simulation):
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
         elif status == RELEASED:
-            for part in range(row, row + (1 if self.parts is None else int(self.parts[row]))):
+            for part in range(row, row + (int(self.parts[row]) if len(self.parts) else 1)):
                 if self.holds[part]:  # who was evicted has nothing to release
                     self.ledger.release(part)
         else:
-            gang = self.parts is not None and self.parts[row] > 1 and self.record.reason[row] >= 0
+            gang = len(self.parts) and self.parts[row] > 1 and self.record.reason[row] >= 0
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
             self._overflow(refusal)
@@ -220,7 +221,7 @@ class CompiledSimulation(Simulation):
             row = each.index
             asked.arrival[row], asked.duration[row] = each.arrival, self.rows.holding_time(row)
             asked.demand[row], asked.spread[row] = each.demand, each.spread
-            if self.parts is not None:
+            if len(self.parts):
                 self.parts[row] = each.parts
             if len(self.roles):
                 self.roles[row] = each.role
@@ -243,7 +244,7 @@ class CompiledSimulation(Simulation):
             columns["priority"], self._interested = longer(asked.priority), longer(self._interested)
         self.requests = asked._replace(**columns)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
-        self.parts = None if self.parts is None else longer(self.parts)
+        self.parts = longer(self.parts) if len(self.parts) else self.parts
         names = ("line", "due", "holder", "sequence", "holds")
         self.state = state._replace(**{name: longer(getattr(state, name)) for name in names})
         self.holds = self.state.holds
@@ -286,7 +287,7 @@ class CompiledSimulation(Simulation):
             self.offered = len(self.workload)
         elif at[TAIL]:
             last = int(self.requests.rows[at[TAIL] - 1])
-            self.offered = last + (1 if self.parts is None else int(self.parts[last]))
+            self.offered = last + (int(self.parts[last]) if len(self.parts) else 1)
         self.stopped = bool(at[STOPPED])
         sequence = self.record.sequence
         sequence.frombytes(self.state.sequence[len(sequence) : at[ANSWERED]].tobytes())

@@ -57,7 +57,7 @@ def go_line(
     asked: NumaRequests,
     state: NumaState,
     queue: Queue,
-    parts: Ints | None,
+    parts: Ints,
     backfilling: int,
     together: int,
     window: float,
@@ -112,7 +112,7 @@ def go_line(
                     ends -= 1
                     pop(due, holder, ends)
                     many = 1
-                    if parts is not None:
+                    if len(parts):
                         many = parts[row]
                     for part in range(row, row + many):
                         move(left, free, log, demand_of(demands, row, nothing), servers[part], nodes_of[part], 1)
@@ -176,7 +176,7 @@ def go_line(
                 for i in range(running):
                     if until[i] < np.inf:
                         row, many = runs[i], 1
-                        if parts is not None:
+                        if len(parts):
                             many = parts[row]
                         demand = demand_of(demands, row, nothing)
                         hold(times, levels, steps, need, demand, spread[row], place, row, many, until[i], np.inf, -1)
@@ -187,7 +187,7 @@ def go_line(
                 for i in range(begin, begin + count):
                     row, many = chosen[i], 1
                     if place[row] >= 0:
-                        if parts is not None:
+                        if len(parts):
                             many = parts[row]
                         promise[row] = max(promise[row], now)
                         demand, end = demand_of(demands, row, nothing), over(promise[row], expected[row])
@@ -202,7 +202,7 @@ def go_line(
             high = len(left)
         for i in range(begin, begin + count):
             row, many = chosen[i], 1
-            if parts is not None:
+            if len(parts):
                 many = parts[row]
             large, demand = False, demand_of(demands, row, nothing)
             for r in range(kinds if pure else 0):
@@ -345,7 +345,7 @@ def go_line(
         row = line[first]
         demand = demand_of(demands, row, nothing)
         many, reason[row] = 1, why_not(left, demand, spread[row])
-        if parts is not None:
+        if len(parts):
             many = parts[row]
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now

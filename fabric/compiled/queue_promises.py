@@ -96,7 +96,7 @@ def promise_first(
     now: float,
     soon: float,
     demands: Ints,
-    parts: Ints | None,
+    parts: Ints,
     place: Ints,
     spreads: npt.NDArray[np.bool_],
     row: int,
@@ -109,7 +109,7 @@ def promise_first(
     """
     nodes, kinds = left.shape[1], left.shape[2]
     demand, spread, many = demand_of(demands, row, nothing), spreads[row], 1
-    if parts is not None:
+    if len(parts):
         many = parts[row]
     ways = 1 if spread else nodes
     now_free = left.reshape(level.shape)
@@ -129,7 +129,7 @@ def promise_first(
         if enough:  # in all; before that, no server is looked at
             for i in range(counted, ended):
                 other, end = runs[i], runs[i] + 1
-                if parts is not None:
+                if len(parts):
                     end = other + parts[other]
                 part, gives = other, demand_of(demands, other, nothing)
                 while part < end:
@@ -157,7 +157,7 @@ def promise_first(
         time = max(until[ended], soon)
         while ended < running and max(until[ended], soon) == time:
             other, count = runs[ended], 1
-            if parts is not None:
+            if len(parts):
                 count = parts[other]
             for r in range(kinds):
                 lacking[r] -= demands[other, r] * count
