@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, process_time, sleep
 
 import numpy as np
 import pytest
@@ -206,9 +206,9 @@ def test_long_loops_are_checked_as_the_interpreter_runs_them(wrong: int) -> None
     assert (used, rejected) == evaluate(given, [0, 1, 0])
     assert rejected == [0, 1, 2][: 3 * wrong]
     given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
-    began = monotonic()
+    began = process_time()  # whatever else runs beside it
     assert not faults(given, list(range(30)))
-    assert monotonic() - began < 8  # 18 million nodes
+    assert process_time() - began < 1  # 24 million nodes
 
 
 def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
