@@ -25,6 +25,7 @@ from binwright.simcore.errors import AgentError, UserError
 from binwright.simcore.record import OUTCOMES
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
+from tests.support.batches import TIMES
 from tests.support.properties import first, scaled
 from tests.support.scenarios import first_run, random_requests
 from tests.support.simulations import (
@@ -235,7 +236,13 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
     }
     row, requests = first_run(scenario({"preempt": preempt}), tmp_path)
     evicted = requests.filter(pl.col("evicted_for") >= 0)
-    assert row["engine"] == "simpy"
+    [again] = plan(scenario({"preempt": preempt}))
+    slow = execute(again, tmp_path / "slow", "simpy")
+    assert (row["engine"], slow["engine"]) == ("compiled", "simpy")
+    clock = {*TIMES, "engine"}
+    assert {name: row[name] for name in row if name not in clock} == {
+        name: slow[name] for name in slow if name not in clock
+    }
     assert row["preemptions"] == len(evicted) > 5
     assert set(evicted["priority"]) == {10}
     lost = ((evicted["end"] - evicted["decided"]) % 20).sum() / 3600
