@@ -37,6 +37,8 @@ class ClusterEvents:
         self._down: set[tuple[Kind, int]] = set()  # links and switches
         self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
         self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
+        self.fails = any(each.mtbf < inf or each.scheduled for each in faults)
+        """May anything fail?"""
         for each in faults:
             servers = len(run.view.capacity)
             together = FailingDomains(each.domains, self, servers) if each.domains else None

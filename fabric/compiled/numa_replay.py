@@ -45,6 +45,8 @@ class Replay:
     """
 
     def __init__(self, simulation: CompiledSimulation, warm: tuple[int, float] | None = None) -> None:
+        if len(simulation.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
+            raise ValueError("a replay plays no gangs, moves, evictions, or failures")
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm

@@ -56,7 +56,7 @@ class CompiledSimulation(Simulation):
     """Simulates servers, with rules that answer every request. `play_compiled` drives it.
 
     `advance` offers nothing here. The rule may change from one call of `go` to the next, as may `overflow`. Between two
-    stops of the loop its arrays hold all that the engine's parts (failures, moves, preemption, quotas) look at.
+    stops of the loop its arrays hold all that the engine's parts (failures, moves, preemption) look at.
     """
 
     def __init__(
@@ -70,7 +70,10 @@ class CompiledSimulation(Simulation):
     ) -> None:
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
-        ledger.hold_in(holdings := Holdings(self))
+        self._holdings = holdings = Holdings(self)
+        ledger.hold_in(holdings)
+        self._listed = 0
+        """How many answers there were when those placed were listed last."""
         super().__init__(workload, ledger, overflow, expansion=expansion, faults=faults)
         self._decisions.close()
         self._servers = ledger
@@ -105,10 +108,17 @@ class CompiledSimulation(Simulation):
         self.rules = ledger.ruling(self.roles)
         self.gangs.complete = True
         self.queue.requests = self._line = LineOfRows(self)  # type: ignore[assignment]
-        self._interested = np.zeros(0, np.bool_)
+        self._unordered = np.zeros(0, np.int64)
+        self._priority = self._unordered
+        """The priority of every row, int64 [rows]; empty where all are equal."""
+        if workload.priority is not None:
+            self._priority = np.require(workload.priority, np.int64, ["C", "W"])
+        self._least = int(self._priority.min(initial=0))
+        self._interested = self._priority > self._least
+        """Which rows others may give way to, bool [rows]; empty where all are equal."""
         self._known: tuple[Compiled, Standings] | None = None
         self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
-        self._patience, self._events_before = -inf, (0, 0)
+        self._patience, self._events_before, self._vain = -inf, (0, 0), False
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -141,41 +151,41 @@ class CompiledSimulation(Simulation):
         while made != answers and not self.state.at[STOPPED]:
             stops, mode = self._stops()
             loop, *form = self._loop(rule)
-            given = self.requests, self.state, self.rules, self.parts, self._interested
-            more, status, code = loop(*form, *given, stops, mode, self.clock.peek(), answers - made, False)
+            orders = stops == INTERESTING or (stops == ALL_OF_THEM and self.overflow.preempt)
+            asked = self.requests._replace(priority=self._priority if orders else self._unordered)
+            until = inf if self._vain else self.clock.peek()
+            given = asked, self.state, self.rules, self.parts, self._interested
+            more, status, code = loop(*form, *given, stops, mode, until, answers - made, False)
             made += more
             self.follow()
             if status == BROKEN:
                 self._complain(int(self.state.line[self.state.at[FIRST]]), code)
-            if status not in (EVENT, RELEASED, REFUSED) or not self._handled(status):
+            if status not in (EVENT, RELEASED, REFUSED):
                 break
+            self._handle(status)
         return made
 
     def _stops(self) -> tuple[int, int]:
         """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
         overflow, stops = self.overflow, NONE
-        if overflow.preempt and self.preempting:
+        if overflow.preempt and len(self._priority):  # where all are equal, nobody gives way
             stops = INTERESTING
-            if not len(self._interested):
-                priority = self.workload.priority
-                priority = np.zeros(len(self.holds), np.int64) if priority is None else priority
-                self.requests = self.requests._replace(priority=np.require(priority, np.int64, ["C", "W"]))
-                self._interested = priority > priority.min(initial=0)
         mode = overflow.mode
         if (self.moving and self.moving.room) or (mode == "expand" and len(self.view.capacity) < overflow.limit):
             stops = ALL_OF_THEM
         return stops, MODES.index(overflow.then if mode == "expand" else mode)
 
-    def _handled(self, status: int) -> bool:
-        """Do what the loop has stopped for; tells whether the run goes on."""
+    def _handle(self, status: int) -> None:
+        """Do what the loop has stopped for."""
         state, queue = self.state, self.queue
-        at, row = state.at, int(state.at[ROW])
-        queue.blocked = bool(at[BLOCKED])
-        before, goes_on = len(self.record.sequence), True
+        at, row, before = state.at, int(state.at[ROW]), len(self.record.sequence)
+        if self.moving or self.preempting:
+            self._list_placed()
         if status == EVENT:
-            goes_on = not self._in_vain()
-            if goes_on:
-                self.state.now[0] = time = self.clock.peek()
+            self._vain = self._in_vain()  # then the loop goes on to its end
+            at[STIRRED] = False
+            if not self._vain:
+                state.now[0] = time = self.clock.peek()
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
         elif status == RELEASED:
@@ -187,16 +197,24 @@ class CompiledSimulation(Simulation):
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
             self._overflow(refusal)
-        while not goes_on and self._line:
-            self._refuse(self._line.popleft())
         self._lay_out()
-        at = self.state.at
         at[BLOCKED], at[STOPPED] = queue.blocked, self.stopped
         answers = self.record.sequence[before:]
-        self._widen()
         self.state.sequence[at[ANSWERED] : at[ANSWERED] + len(answers)] = answers
         at[ANSWERED] += len(answers)
-        return goes_on
+
+    def _list_placed(self) -> None:
+        """List in the view what was placed since the last stop and still runs, where agents know lifetimes."""
+        sequence, record = self.record.sequence, self.record
+        for row in sequence[self._listed :] if self._lists else ():
+            if self.holds[row]:
+                place = int(record.server[row]), int(record.node[row])
+                self._placed.add(self.request(row), *place, float(record.decided[row]))
+        self._listed = len(sequence)
+
+    def moved(self, request: Request, server: int, node: int) -> None:
+        super().moved(request, server, node)
+        self._holdings.settle(request.index)
 
     def _in_vain(self) -> bool:
         """Tell whether only random failures, repairs and what recurs are to come, after all that failed is back.
@@ -225,9 +243,8 @@ class CompiledSimulation(Simulation):
                 self.parts[row] = each.parts
             if len(self.roles):
                 self.roles[row] = each.role
-            if len(self._interested):
-                asked.priority[row] = each.priority
-                self._interested[row] = each.priority > self.requests.priority[: len(self.workload)].min()
+            if len(self._priority):
+                self._priority[row], self._interested[row] = each.priority, each.priority > self._least
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""
@@ -235,18 +252,21 @@ class CompiledSimulation(Simulation):
             return
         more = len(self.record.outcome) - len(self.requests.arrival)
 
-        def longer(array: Any) -> Any:
-            return np.concatenate([array, np.zeros((more, *array.shape[1:]), array.dtype)])
+        def longer(array: Any, filled: int | None = None) -> Any:
+            made = zeros((len(array) + more, *array.shape[1:]), array.dtype)  # of the type that the loop knows
+            made[: len(array) if filled is None else filled] = array[:filled]
+            return made
 
-        asked, state = self.requests, self.state
+        asked, state, ends = self.requests, self.state, int(self.state.at[ENDS])
         columns = {name: longer(getattr(asked, name)) for name in ("arrival", "duration", "demand", "spread")}
-        if len(asked.priority):
-            columns["priority"], self._interested = longer(asked.priority), longer(self._interested)
         self.requests = asked._replace(**columns)
+        if len(self._priority):
+            self._priority, self._interested = longer(self._priority), longer(self._interested)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
         self.parts = longer(self.parts) if len(self.parts) else self.parts
-        names = ("line", "due", "holder", "sequence", "holds")
-        self.state = state._replace(**{name: longer(getattr(state, name)) for name in names})
+        columns = {name: longer(getattr(state, name)) for name in ("line", "sequence", "holds")}
+        heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
+        self.state = state._replace(**columns, **heap)
         self.holds = self.state.holds
 
     def stages(self) -> list[Stage]:
@@ -288,7 +308,7 @@ class CompiledSimulation(Simulation):
         elif at[TAIL]:
             last = int(self.requests.rows[at[TAIL] - 1])
             self.offered = last + (int(self.parts[last]) if len(self.parts) else 1)
-        self.stopped = bool(at[STOPPED])
+        self.stopped, self.queue.blocked = bool(at[STOPPED]), bool(at[BLOCKED])
         sequence = self.record.sequence
         sequence.frombytes(self.state.sequence[len(sequence) : at[ANSWERED]].tobytes())
 
@@ -301,14 +321,13 @@ class CompiledSimulation(Simulation):
 
     def _complain(self, row: int, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""
-        workload, spread = self.workload, bool(self.rows.spreads[row])
-        times = float(workload.arrival[row]), float(workload.duration[row])
-        role = 0 if self.rows.roles is None else int(self.rows.roles[row])
-        request = Request(row, *times, tuple(workload.demand[row].tolist()), spread, role=role)
+        request = self.request(row)
+        placed = int(np.count_nonzero(self.record.server[row : row + request.parts] >= 0))
+        part = request._replace(index=row + placed) if request.gang else request
         try:
-            self.ledger.apply(request, placement_of(code, request, self.view.free.shape[1]))
+            self.ledger.apply(part, placement_of(code, part, self.view.free.shape[1]))
         except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{describe_request(request, workload.resources)}: {error}") from None
+            raise InfeasiblePlacement(f"{describe_request(part, self.view.resources)}: {error}") from None
 
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:

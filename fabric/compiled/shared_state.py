@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, FIRST, LAST
+from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, FIRST, HOLDS, LAST
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Request, Share, part
 
@@ -52,14 +52,20 @@ class Holdings(MutableMapping[int, Any]):
         return isinstance(row, int) and 0 <= row < len(self._run.holds) and bool(self._run.holds[row])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._run.holds).tolist())
+        return iter(np.flatnonzero(self._run.holds != EVICTED).tolist())
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._run.holds))
 
+    def settle(self, row: int) -> None:
+        """Note that a request lies where the record says, as it has arrived there."""
+        if row in self._elsewhere:
+            del self._elsewhere[row]
+            self._run.holds[row] = HOLDS
+
     def on(self, server: int) -> list[int]:
         """List the rows of the requests that hold something on a server."""
-        rows = np.flatnonzero(self._run.holds)
+        rows = np.flatnonzero(self._run.holds != EVICTED)
         found = rows[self._run.record.server[rows] == server].tolist()
         moving = [row for row, shares in self._elsewhere.items() if any(share[0] == server for share in shares)]
         return [row for row in found if row not in self._elsewhere] + moving
@@ -128,4 +134,6 @@ class LineOfRows(MutableSequence[Request]):
 
     def popleft(self) -> Request:
         """Remove the first."""
-        return self.pop(0)
+        request: Request = self[0]
+        self._run.state.at[FIRST] += 1
+        return request

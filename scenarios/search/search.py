@@ -185,7 +185,8 @@ class Plays:
         self.done, self.seconds = 0, 0.0
         self._prepared, world = PreparedScenario(scenario, metric), build_world(scenario)
         ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
-        slow = world.warm_start or world.ruled or world.grows_by or world.not_compiled(Formula(), None)
+        changes = world.warm_start or world.ruled or world.grows_by or world.gangs or world.stepped
+        slow = changes or world.not_compiled(Formula(), None)  # a replay has no clock on which anything happens
         self.quick = world.overflow.mode in ending and not slow
         self.nodes: int = world.ledger(0).view.free.shape[1]
 

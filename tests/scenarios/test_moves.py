@@ -227,6 +227,10 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     [
         {"rescheduling": {"every": "30 s", "moves": 3, "mover": "empty"}},
         {"overflow": {"make_room": {"moves": 3, "within": "1 h"}}, "moves": {"downtime": "2 s"}},
+        {
+            "rescheduling": {"every": "20 s", "moves": 3, "mover": {"agent": {"agent": "nilas"}}},
+            "knowledge": {"lifetimes": "known"},
+        },
     ],
 )
 def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Path) -> None:

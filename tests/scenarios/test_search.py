@@ -47,6 +47,15 @@ def test_a_play_is_what_a_run_comes_to(metric: str, overflow: str, tmp_path: Pat
         assert plays.values(formulas, 7)[:3] == quick[:3]
 
 
+def test_a_play_of_failing_servers_is_what_a_run_comes_to(tmp_path: Path) -> None:
+    failing = {**TINY["cluster"], "failures": {"mtbf": "5 min", "mttr": "5 min"}}
+    scenario = scenario_from({**TINY, "overflow": "drop", "cluster": failing})
+    with (tmp_path / "journal").open("a+b", buffering=0) as journal:
+        journal.write(line_of({"run": "search"}).encode())
+        plays, slow = Plays(scenario, "acceptance", 1, journal), PreparedScenario(scenario, "acceptance")
+        assert plays.values([expression("0")], 3) == [slow.value(partial(Formula, "0"), 3)]
+
+
 def test_search_finds_the_same_in_one_sitting_or_several(tmp_path: Path) -> None:
     scenario = scenario_from(TINY)
     whole = bw.search(scenario, out=tmp_path / "whole", **HOW)

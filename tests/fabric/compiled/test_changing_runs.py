@@ -12,15 +12,19 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.best_fit import best_fit
 from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
 from tests.reference.engine import Case, Preempt
 from tests.reference.moving import Rules
-from tests.support.compiled import agent_of, assert_same, moody
+from tests.support.compiled import agent_of, assert_same, moody, wrong
 from tests.support.moving import Told, drawn_rules, move_in, shuffler
 from tests.support.properties import first, scaled
 from tests.support.simulations import VICTIMS, cases, long_case, ruled_case, simulate
@@ -32,11 +36,20 @@ def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, s
     """Play a case on both engines, compare all that they leave behind, and return the compiled run."""
     engine, compiled = (simulate(case, faults, kind=kind, least=None) for kind in (Simulation, CompiledSimulation))
     assert isinstance(compiled, CompiledSimulation)
+    samples = []
     for each, way in (engine, play), (compiled, play_compiled):
+        if salt % 3 == 1:  # a warm start
+            overflow, each.overflow = each.overflow, Overflow("drop")
+            way(each, agent_of(best_fit), iter([5, 0]).__next__)  # type: ignore[arg-type]
+            each.overflow = overflow
         if moves:
             move_in(each, moves, Told(shuffler(salt)))
-        way(each, agent_of(scan))  # type: ignore[arg-type]
+        sampler = Sampler(each, each.ledger)  # type: ignore[arg-type]
+        way(each, agent_of(scan), sampler)  # type: ignore[arg-type]
+        samples.append(sampler.columns())
     assert_same(compiled, engine)
+    for name, column in samples[0].items():
+        np.testing.assert_array_equal(samples[1][name], column, name)
     assert (compiled.now, compiled.offered, compiled.stopped) == (engine.now, engine.offered, engine.stopped)
     np.testing.assert_array_equal(compiled.view.everything_free, engine.view.everything_free)
     assert sorted(compiled.ledger.running) == sorted(engine.ledger.running)
@@ -81,3 +94,26 @@ def test_compiled_runs_change_as_the_engine(start: int) -> None:
         happened |= {each.outcome for each in log} | {each.what for each in run.changes}
         happened |= {each.outcome for each in run.moving.log} if run.moving else set()
     assert happened >= {"evicted", "failure", "repair", "expansion", "done"}
+
+
+def test_a_wrong_place_for_a_request_that_was_sent_back_is_refused_in_the_engines_words() -> None:
+    case = replace(long_case(3), failures=[(0.5, 0, 1.0)], requeue=True, mode="wait", expansion=[])
+    said = []
+    for kind, way in (Simulation, play), (CompiledSimulation, play_compiled):
+        run = simulate(case, kind=kind)
+        way(run, agent_of(best_fit), iter([1, 0]).__next__)  # type: ignore[arg-type]
+        with pytest.raises(InfeasiblePlacement) as refused:
+            way(run, agent_of(wrong))  # type: ignore[arg-type]
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
+def test_a_replay_plays_nothing_that_happens_on_the_clock() -> None:
+    for changes in (
+        {"failures": [(1.0, 0, 1.0)]},
+        {"parts": (1, 2, 1)},
+        {"preempt": Preempt("fewest", 0.0, True, inf, None)},
+    ):
+        case = replace(Case([[[4]]], [[4]], (9,), [(0.0, 9.0, (1,))] * 3, "drop"), **changes)
+        with pytest.raises(ValueError, match="a replay plays no"):
+            Replay(simulate(case, kind=CompiledSimulation, least=None))  # type: ignore[arg-type]
