@@ -70,6 +70,8 @@ class _Parser(argparse.ArgumentParser):
             remedy = suggest(value, action.choices, "`binwright --help`")
             if len(action.choices) == 1 and not nearest(value, action.choices):
                 remedy = f"Did you mean `{self.prog} {next(iter(action.choices))} {value}`?"
+                if value == "list":
+                    remedy = f"Take `binwright list {words}`."
             raise argparse.ArgumentError(None, f"there is no command {value}\n  {remedy}")
         super()._check_value(action, value)
 

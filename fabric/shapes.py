@@ -126,7 +126,7 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
 
 
 def _preset(name: str, racks: int, servers: int, pod: int, planes: int, uplinks: int, up: int) -> partial[Topology]:
-    return partial(
+    made = partial(
         fabric,
         racks=racks,
         servers_per_rack=servers,
@@ -136,6 +136,8 @@ def _preset(name: str, racks: int, servers: int, pod: int, planes: int, uplinks:
         capacities=(1, up, up),
         name=name,
     )
+    made.__doc__ = f"Build the published fabric of {racks * servers:,} servers in {racks} racks."
+    return made
 
 
 # Shabka, Zervas, "Nara: learning network-aware resource allocation algorithms for cloud data centres", arXiv
