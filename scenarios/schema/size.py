@@ -54,7 +54,7 @@ def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
         return "cluster.servers", cluster.servers
     names = [group.name or str(number) for number, group in enumerate(cluster.groups)]
     if kind is None and len(names) > 1:
-        remedy = f"Say which by `size: {kind: ...}`: {', '.join(names)}."
+        remedy = f"Say which by `size: {{kind: ...}}`: {', '.join(names)}."
         raise UserError("the cluster has several groups, and one of them can be sized", key="kind", remedy=remedy)
     kind = names[0] if kind is None else kind
     numbers = [number for number, name in enumerate(names) if kind in (name, str(number))]

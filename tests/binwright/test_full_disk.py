@@ -14,7 +14,6 @@ from tests.support.power import every_power_cut
 from tests.support.properties import first
 from tests.support.training import TINY
 
-TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{60 * n},600\n" for n in range(20))
 RUN = ["run", "s.yaml", "--out", "out"]
 
 
@@ -29,8 +28,6 @@ COMMANDS: dict[str, list[str]] = {
     "size": ["size", "s.yaml", "--set", "size.most=3", "--seeds", "2", "--jobs", "1", "--out", "out"],
     "report": ["report", "there", "--out", "out/r.html"],
     "figures": ["figures", "there", "--kind", "differences", "--out", "out"],
-    "convert": ["traces", "convert", "t.csv", "--out", "out/t.parquet"],
-    "topology": ["topology", "alpha", "--draw", "out/t.png"],
 }
 SOME = {"size": 5, "tune": 3, "report": 2}
 """One in so many of their changes fails: most are those of `run`, or take long."""
@@ -38,11 +35,10 @@ SOME = {"size": 5, "tune": 3, "report": 2}
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A folder with a scenario, results of it, a training and a trace."""
+    """A folder with a scenario, results of it, and a training."""
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(TEXT + "record: [requests, samples]\nreplications: 2\n")
     Path("tiny.yaml").write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 2}}))
-    Path("t.csv").write_text(TRACE)
     line = "if request.demand[0] > self.most * 1e6: return None"
     Path("picky.py").write_text(
         f"{FIRST.format(line)}\n    def __init__(self, most: int = 1):\n        self.most = most\n"
@@ -56,9 +52,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def _plain(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are written and not drawn, which takes two fifths of a small run's time, and changes no file.
 
-    A report reads what was drawn, and of a topology matplotlib gets the path, not an open file.
+    A report reads what was drawn.
     """
-    if command not in ("report", "topology"):
+    if command != "report":
         monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, file, **_: file.write(b"drawn"))
 
 
@@ -136,7 +132,7 @@ def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
 def test_a_full_disk_behind_standard_output_is_one_message(here: Path) -> None:
     command = f"{sys.executable} -m binwright"
     for asked, said in (
-        ("schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
+        ("list schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
         ("run no.yaml 2> /dev/full", ""),
     ):
         done = subprocess.run(f"{command} {asked}", shell=True, capture_output=True, check=False, text=True, timeout=60)
