@@ -253,14 +253,12 @@ class Ledger(Unconstrained):
     def _on(self, server: int) -> Iterable[int]:
         """Yield the requests that hold something on this server."""
         on: Callable[[int], Iterable[int]] | None = getattr(self._held, "on", None)
+        if on:
+            return on(server)
         return (
-            on(server)
-            if on
-            else (
-                row
-                for row, shares in self._held.items()
-                if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
-            )
+            row
+            for row, shares in self._held.items()
+            if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
         )
 
     def evict(self, rows: Iterable[int]) -> list[int]:

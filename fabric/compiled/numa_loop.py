@@ -28,12 +28,14 @@ could take.
 DROP, WAIT, STOP = range(3)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
 MODES = ("drop", "wait", "stop")
-NONE, INTERESTING, ALL_OF_THEM = range(3)
+NO_REFUSALS, SOME_REFUSALS, ALL_REFUSALS = range(3)
 """At which refusals the loop stops: none, those of `interested` rows, or all."""
 EVICTED, HOLDS, ELSEWHERE = range(3)
 """What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
-(FIRST, LAST, TAIL, ENDS, GONE, ANSWERED, BLOCKED, STIRRED, SERVING, ANEW, ALL, STOPPED, ROW, COUNTERS) = range(14)
+(FIRST, LAST, TAIL, ENDS, GONE, ANSWERED, BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, ROW, COUNTERS) = (
+    range(14)
+)
 """Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
 `NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many answers were given. Six are
 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is offered
@@ -119,6 +121,12 @@ def move(left: Ints, free: Ints, log: Ints, demand: Amounts, server: int, node: 
 
 
 @inlined
+def parts_of(parts: Ints, row: int) -> int:
+    """Return how many parts a request has; `parts` int64 [n] is empty where there are no gangs."""
+    return parts[row] if len(parts) else 1
+
+
+@inlined
 def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
     for n in range(nodes):
         for r in range(len(demand)):
@@ -176,15 +184,15 @@ def go(
         shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
     first, last, tail, ends, answered = at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED]
-    blocked, stirred, serving, anew = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0, at[ANEW] > 0
+    blocked, stirred, serving, just_answered = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0, at[JUST_ANSWERED] > 0
     now, made, code, status = clock[0], 0, -1, ASK
     while status == ASK and (ahead or made != answers):
         # -- time goes on; whose holding period ends as it begins is gone before the next of the line is offered -----
         while True:
             end = due[0] if ends > 0 else np.inf
-            at_once = anew and (serving or first < last) and end <= now
+            at_once = just_answered and (serving or first < last) and end <= now
             if not at_once:
-                anew = False
+                just_answered = False
                 if stirred and min(end, until) > now:  # all that happens at one instant comes first
                     stirred, blocked, serving = False, False, True
                 if first < last and not blocked:
@@ -221,9 +229,7 @@ def go(
             ends -= 1
             at[GONE] += 1
             pop(due, holder, ends)
-            many = 1
-            if len(parts):
-                many = parts[row]
+            many = parts_of(parts, row)
             for part in range(row, row + many):
                 if holds[part] == ELSEWHERE:
                     status = RELEASED
@@ -241,9 +247,7 @@ def go(
         # -- one decision ----------------------------------------------------------------------------------------------
         row = line[first]
         demand = demand_of(demands, row, nothing)
-        many, placed = 1, 0
-        if len(parts):
-            many = parts[row]
+        many, placed = parts_of(parts, row), 0
         while placed < many:
             if rules is not None:
                 role = roles[row]
@@ -271,7 +275,7 @@ def go(
         made += 1
         if status == BROKEN:
             break
-        anew = True
+        just_answered = True
         if placed == many:
             for part in range(row, row + many):
                 outcome[part], holds[part] = PLACED, HOLDS
@@ -293,7 +297,7 @@ def go(
             if rules is not None:
                 count(mask, servers[part], role, -1)
             servers[part], nodes_of[part] = -1, -1
-        if stops == ALL_OF_THEM or (stops == INTERESTING and interested[row]):
+        if stops == ALL_REFUSALS or (stops == SOME_REFUSALS and interested[row]):
             at[ROW], status = row, REFUSED
             break
         if mode == WAIT:
@@ -312,9 +316,7 @@ def go(
     while status == OVER and first < last and not at[STOPPED]:  # they would wait for ever
         row = line[first]
         demand = demand_of(demands, row, nothing)
-        many = 1
-        if len(parts):
-            many = parts[row]
+        many = parts_of(parts, row)
         reason[row] = why_not(left, demand, spread[row])
         if rules is not None and not is_open[roles[row]] and reason[row] == 0:
             reason[row] = _ruled_reason(mask, view, roles[row], left, demand, spread[row])
@@ -324,7 +326,7 @@ def go(
         answered += 1
         first += 1
     at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED] = first, last, tail, ends, answered
-    at[BLOCKED], at[STIRRED], at[SERVING], at[ANEW] = blocked, stirred, serving, anew
+    at[BLOCKED], at[STIRRED], at[SERVING], at[JUST_ANSWERED] = blocked, stirred, serving, just_answered
     clock[0] = now
     return made, status, code
 

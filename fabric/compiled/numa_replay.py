@@ -18,7 +18,7 @@ from binwright.fabric.compiled.numa_loop import (
     HOLDS,
     LAST,
     MODES,
-    NONE,
+    NO_REFUSALS,
     as_argument,
     given,
     go,
@@ -50,7 +50,7 @@ class Replay:
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm
-        self._parts, self._interested = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        self._parts, self._interested = simulation.parts, np.zeros(0, np.bool_)
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
         self._stages, self._stage = simulation.stages(), 0
         self._roles = simulation.rules.roles if simulation.rules else None
@@ -133,7 +133,7 @@ class Replay:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
             how = self._mode if mode is None else mode
             form = asked, state, self._ruling, self._parts, self._interested
-            made, status, _ = go(decide, rule.weights, *form, NONE, how, change, answers, ahead)
+            made, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")
             if status != EVENT:

@@ -12,7 +12,7 @@ import numpy as np
 from binwright.fabric.changed_servers import log_of
 from binwright.fabric.compiled.numa_loop import (
     ALL,
-    ALL_OF_THEM,
+    ALL_REFUSALS,
     ANSWERED,
     BLOCKED,
     BROKEN,
@@ -21,12 +21,12 @@ from binwright.fabric.compiled.numa_loop import (
     EVENT,
     FIRST,
     GONE,
-    INTERESTING,
     MODES,
-    NONE,
+    NO_REFUSALS,
     REFUSED,
     RELEASED,
     ROW,
+    SOME_REFUSALS,
     STIRRED,
     STOPPED,
     TAIL,
@@ -151,7 +151,7 @@ class CompiledSimulation(Simulation):
         while made != answers and not self.state.at[STOPPED]:
             stops, mode = self._stops()
             loop, *form = self._loop(rule)
-            orders = stops == INTERESTING or (stops == ALL_OF_THEM and self.overflow.preempt)
+            orders = stops == SOME_REFUSALS or (stops == ALL_REFUSALS and self.overflow.preempt)
             asked = self.requests._replace(priority=self._priority if orders else self._unordered)
             until = inf if self._vain else self.clock.peek()
             given = asked, self.state, self.rules, self.parts, self._interested
@@ -167,12 +167,12 @@ class CompiledSimulation(Simulation):
 
     def _stops(self) -> tuple[int, int]:
         """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
-        overflow, stops = self.overflow, NONE
+        overflow, stops = self.overflow, NO_REFUSALS
         if overflow.preempt and len(self._priority):  # where all are equal, nobody gives way
-            stops = INTERESTING
+            stops = SOME_REFUSALS
         mode = overflow.mode
         if (self.moving and self.moving.room) or (mode == "expand" and len(self.view.capacity) < overflow.limit):
-            stops = ALL_OF_THEM
+            stops = ALL_REFUSALS
         return stops, MODES.index(overflow.then if mode == "expand" else mode)
 
     def _handle(self, status: int) -> None:
@@ -189,7 +189,7 @@ class CompiledSimulation(Simulation):
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
         elif status == RELEASED:
-            for part in range(row, row + (int(self.parts[row]) if len(self.parts) else 1)):
+            for part in range(row, row + self.request(row).parts):
                 if self.holds[part]:  # who was evicted has nothing to release
                     self.ledger.release(part)
         else:

@@ -26,6 +26,7 @@ from binwright.fabric.compiled.numa_loop import (
     demand_of,
     fits,
     move,
+    parts_of,
 )
 from binwright.fabric.compiled.queue_line import (
     ASKED,
@@ -111,9 +112,7 @@ def go_line(
                     row, now = holder[0], due[0]
                     ends -= 1
                     pop(due, holder, ends)
-                    many = 1
-                    if len(parts):
-                        many = parts[row]
+                    many = parts_of(parts, row)
                     for part in range(row, row + many):
                         move(left, free, log, demand_of(demands, row, nothing), servers[part], nodes_of[part], 1)
                     if reserves:
@@ -175,9 +174,8 @@ def go_line(
                     levels[s, 0] = left[s].reshape(nodes * kinds)
                 for i in range(running):
                     if until[i] < np.inf:
-                        row, many = runs[i], 1
-                        if len(parts):
-                            many = parts[row]
+                        row = runs[i]
+                        many = parts_of(parts, row)
                         demand = demand_of(demands, row, nothing)
                         hold(times, levels, steps, need, demand, spread[row], place, row, many, until[i], np.inf, -1)
                 if again:
@@ -185,10 +183,9 @@ def go_line(
                         place[chosen[i]] = -1
                     break
                 for i in range(begin, begin + count):
-                    row, many = chosen[i], 1
+                    row = chosen[i]
                     if place[row] >= 0:
-                        if len(parts):
-                            many = parts[row]
+                        many = parts_of(parts, row)
                         promise[row] = max(promise[row], now)
                         demand, end = demand_of(demands, row, nothing), over(promise[row], expected[row])
                         hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, 1)
@@ -201,9 +198,8 @@ def go_line(
         if backfilling == CONSERVATIVE:
             high = len(left)
         for i in range(begin, begin + count):
-            row, many = chosen[i], 1
-            if len(parts):
-                many = parts[row]
+            row = chosen[i]
+            many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
@@ -344,9 +340,7 @@ def go_line(
     while status == OVER and first < last:  # they would wait for ever
         row = line[first]
         demand = demand_of(demands, row, nothing)
-        many, reason[row] = 1, why_not(left, demand, spread[row])
-        if len(parts):
-            many = parts[row]
+        many, reason[row] = parts_of(parts, row), why_not(left, demand, spread[row])
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
         sequence[answered] = row

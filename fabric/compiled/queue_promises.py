@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.availability import copies, parts_from, take
-from binwright.fabric.compiled.numa_loop import demand_of
+from binwright.fabric.compiled.numa_loop import demand_of, parts_of
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
@@ -108,9 +108,7 @@ def promise_first(
     resources] becomes what is free then beside them.
     """
     nodes, kinds = left.shape[1], left.shape[2]
-    demand, spread, many = demand_of(demands, row, nothing), spreads[row], 1
-    if len(parts):
-        many = parts[row]
+    demand, spread, many = demand_of(demands, row, nothing), spreads[row], parts_of(parts, row)
     ways = 1 if spread else nodes
     now_free = left.reshape(level.shape)
     need, given = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
@@ -128,9 +126,8 @@ def promise_first(
             enough &= lacking[r] <= 0
         if enough:  # in all; before that, no server is looked at
             for i in range(counted, ended):
-                other, end = runs[i], runs[i] + 1
-                if len(parts):
-                    end = other + parts[other]
+                other = runs[i]
+                end = other + parts_of(parts, other)
                 part, gives = other, demand_of(demands, other, nothing)
                 while part < end:
                     after = alike(place, part, end)
@@ -156,9 +153,8 @@ def promise_first(
             return np.inf, 0, 0
         time = max(until[ended], soon)
         while ended < running and max(until[ended], soon) == time:
-            other, count = runs[ended], 1
-            if len(parts):
-                count = parts[other]
+            other = runs[ended]
+            count = parts_of(parts, other)
             for r in range(kinds):
                 lacking[r] -= demands[other, r] * count
             ended += 1
