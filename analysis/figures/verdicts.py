@@ -37,8 +37,9 @@ class Verdicts:
         """Say what the mark means that rows have which do not differ."""
         if not self.is_tested:
             return f"not tested: {FEWEST} seeds are needed"
-        because = f" (p > .05, {self.family})" if self.family else ""
-        return f"{mark}: not significantly different from {baseline}{because}"
+        if not self.family:
+            return f"{mark}: equal to {baseline}; exact, as nothing is random"
+        return f"{mark}: not significantly different from {baseline} (p > .05, {self.family})"
 
 
 def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:

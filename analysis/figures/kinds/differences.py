@@ -64,7 +64,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         ax.set_xlabel(_label(metric, unit, chosen.heading(found.baseline) if found and is_difference else "", letters))
     notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
-    notes += [found.caption("hollow", chosen.heading(found.baseline))] * (found is not None) if found else []
+    notes += [found.caption("hollow", chosen.heading(found.baseline))] if found else []
     heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
     return figure
 

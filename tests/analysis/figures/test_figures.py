@@ -23,6 +23,7 @@ from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.kind import kind_named
 from binwright.analysis.figures.kinds.gantt import rows
+from binwright.analysis.figures.verdicts import Verdicts
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
@@ -231,6 +232,11 @@ def test_fewer_than_five_seeds_are_not_called_no_difference(found: dict[str, Res
         said = title(draw(found["servers"], kind))
         assert "; 3 seeds, not tested: 5 are needed. " in said
         assert "no significant difference" not in said
+
+
+def test_runs_without_chance_are_equal_or_not_and_not_tested() -> None:
+    exact = Verdicts("best-fit", {}, {}, frozenset(), "", True)
+    assert exact.caption("hollow", "best-fit") == "hollow: equal to best-fit; exact, as nothing is random"
 
 
 # -- what cannot be drawn ------------------------------------------------------------------------------------------
