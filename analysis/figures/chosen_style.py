@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
-from matplotlib import colors, rc_context, rc_params_from_file
+from matplotlib import rc_context, rc_params_from_file
 from matplotlib.font_manager import FontProperties, get_font_names
 
 from binwright.analysis.figures.venues import HOUSE, VENUES, inches
@@ -26,15 +25,11 @@ LINE = 0.6
 class Style:
     """Holds what is to be set while something is drawn, and when it is written.
 
-    `rc` are parameters of matplotlib, `widths` inches, `size` those of the whole figure where they were asked for, and
-    `text` points. `colours` are those of agents where a style has its own; with `greyscale` they differ in how light
-    they are.
+    `rc` are parameters of matplotlib, `widths` inches, `size` those of the whole figure, if given, `text` points.
     """
 
     rc: Any
     widths: Mapping[Width, float]
-    greyscale: bool = False
-    colours: tuple[str, ...] = ()
     text: float = TEXT
     titles: bool = True
     size: tuple[float, float] | None = None
@@ -47,7 +42,7 @@ def style_of(
     text: float | None = None,
     titles: bool | None = None,
 ) -> Style:
-    """Make a style of what was asked for: a venue, a style that matplotlib knows, or a file of one, and changes to it.
+    """Make a style of a venue, or of a style that matplotlib knows or a file of one, and of changes to it.
 
     `size` is width x height of a whole figure, as in "3.3x2.2" (inches) or "84x56 mm"; `font` a family, `text` points.
     """
@@ -70,45 +65,32 @@ def style_of(
 
 def _venue(name: str) -> Style:
     venue = VENUES[name]
-    there = set(get_font_names())
-    fonts = [font for font in venue.fonts if font in there] or ["DejaVu Sans"]
+    installed = set(get_font_names())
+    fonts = [font for font in venue.fonts if font in installed] or ["DejaVu Sans"]
     # The house names a family of fonts, so that an SVG says which others would do.
     family = {"font.family": "sans-serif", "font.sans-serif": list(venue.fonts)}
     rc: Any = _sizes(venue.points) | (family if name == HOUSE else {"font.family": fonts}) | venue.rc
-    return Style(rc, {"column": venue.column, "page": venue.page}, venue.greyscale, text=venue.points)
+    return Style(rc, {"column": venue.column, "page": venue.page}, text=venue.points)
 
 
 def _of_matplotlib(name: str) -> Style:
-    """Read a style that matplotlib knows by name, or the file of one: its fonts, sizes, colours, lines and width."""
+    """Read fonts, sizes, lines and width of a style that matplotlib knows by name, or of the file of one."""
     from matplotlib.style import available, library
 
-    house = _venue(HOUSE)
-    if name in available:
-        said: Any = dict(library[name])
-    elif name.endswith(".mplstyle") or Path(name).is_file():
-        said = _read(Path(name))
-    else:
-        remedy = meant(name) or suggest(name, [*VENUES, *available])
-        raise UserError("there is no such style", key="style", value=name, remedy=f"{remedy} Or name a file.")
-    figsize = said.pop("figure.figsize", None)
-    widths: Mapping[Width, float] = {"column": figsize[0], "page": figsize[0]} if figsize else house.widths
-    cycle = said.pop("axes.prop_cycle", None)
-    colours = tuple(colors.to_hex(colour) for colour in cycle.by_key().get("color", ())) if cycle else ()
-    size = FontProperties(size=said.get("font.size", TEXT)).get_size_in_points()
-    kept = {key: value for key, value in said.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
-    return replace(house, text=size, rc={**house.rc, **_sizes(size), **kept}, widths=widths, colours=colours)
-
-
-def _read(file: Path) -> dict[str, Any]:
     try:
-        said: Any = rc_params_from_file(file, use_default_template=False)
-        return dict(said)
+        read: Any = dict(library[name] if name in available else rc_params_from_file(name, use_default_template=False))
     except OSError as error:
-        remedy = meant(file) or f"Name a file with parameters of matplotlib, or one of {', '.join(VENUES)}."
-        raise UserError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from error
+        remedy = f"{meant(name) or suggest(name, [*VENUES, *available])} Or name a file."
+        raise UserError("there is no such style", key="style", value=name, remedy=remedy) from error
     except (ValueError, UnicodeDecodeError) as error:
         remedy = "Write lines as `font.size: 9`."
-        raise UserError(f"is not a style of matplotlib: {error}", file=file, remedy=remedy) from error
+        raise UserError(f"is not a style of matplotlib: {error}", file=name, remedy=remedy) from error
+    house = _venue(HOUSE)
+    figsize = read.pop("figure.figsize", None)
+    widths: Mapping[Width, float] = {"column": figsize[0], "page": figsize[0]} if figsize else house.widths
+    size = FontProperties(size=read.get("font.size", TEXT)).get_size_in_points()
+    rc = {key: value for key, value in read.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
+    return replace(house, text=size, rc={**house.rc, **_sizes(size), **rc}, widths=widths)
 
 
 def _known_font(font: str) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 from PIL import Image
 
 from binwright.analysis.figures.kind import kind_named
-from binwright.analysis.figures.style import for_dark_pages, rendered, save
+from binwright.analysis.figures.style import rendered, save
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.simcore.errors import ResultsError
@@ -46,12 +46,12 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     width, height = figure.get_size_inches()
     size, text = (round(96 * width), round(96 * height)), svg(figure)
     if len(text) <= LARGE:
-        return "svg", for_dark_pages(text).encode(), size
+        return "svg", text.encode(), size
     drawn, few = BytesIO(), BytesIO()
     figure.savefig(drawn, format="png", dpi=150)
     Image.open(drawn).convert("RGB").quantize(PALETTE).save(few, "png", optimize=True)
     kind, content = min(("svg", text.encode()), ("png", few.getvalue()), key=lambda one: len(one[1]))
-    return kind, for_dark_pages(text).encode() if kind == "svg" else content, size
+    return kind, content, size
 
 
 def summary(results: ResultsFolder) -> Path | None:

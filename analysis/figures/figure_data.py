@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Point = tuple[Any, ...]
 LOOK = ("style", "width", "size", "font", "text", "titles")
 """Options that say how a figure looks; `figures` in a scenario says the same."""
-TEXT, NUMBER = str | None, int | float | None
-KINDS: dict[str, Any] = dict.fromkeys(LOOK, TEXT) | {"text": NUMBER, "titles": bool | None}
 LONGEST = 32
 """Letters of a name in a figure; of longer ones the middle is left out."""
 CLOCK = Metric("time", "time", "s")
@@ -72,10 +70,6 @@ class Options:
         """Lay these options over what a scenario says of its figures."""
         if self.style is not None:
             return self
-        for name in LOOK:
-            if not isinstance(said.get(name), KINDS[name]):
-                remedy = f"Say it with --{name}, or write the scenario of these results as it was."
-                raise UserError("says no such thing", key=f"figures.{name}", value=said[name], remedy=remedy)
         unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
         return replace(self, **unsaid)
 

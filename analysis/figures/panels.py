@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
-from binwright.analysis.figures.style import grid, heading, ink, legend, narrow, new, tidy
+from binwright.analysis.figures.style import heading, ink, legend, narrow, new, panel_axes, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 
@@ -50,16 +50,10 @@ def panels(
         )
     width = chosen.options.width or ("column" if count == 1 else "page")
     beside = count // len(metrics)
-    rows, columns = grid(count, 1 if width == "column" else 3)
-    if width == "page" and 1 < beside <= 4:  # a row of panels has one metric, and one scale
-        rows, columns = len(metrics), beside
-    figure = new(width, 0.8 + 1.8 * rows)
-    axes = figure.subplots(rows, columns, squeeze=False, sharey="row" if columns == beside else len(metrics) == 1)
-    for number, ax in enumerate(axes.flat):
-        if number >= count:
-            ax.set_axis_off()
-            continue
-        metric, other = shown[number]
+    most = beside if 1 < beside <= 4 else 3  # a row of panels has one metric, and one scale
+    shared = len(metrics) == 1 or ("row" if width == "page" and beside > 1 else False)
+    figure, axes, _ = panel_axes(width, count, most, 1.8, beyond=0.8, sharey=shared)
+    for ax, (metric, other) in zip(axes, shown, strict=True):
         tidy(ax)
         averages = chosen.averages(metric.name)
         there = sorted({x[key] for key in averages if key in x})

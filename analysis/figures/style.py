@@ -10,12 +10,12 @@ from math import ceil
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Literal
-from warnings import catch_warnings, filterwarnings, simplefilter, warn_explicit
+from warnings import catch_warnings, filterwarnings
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
-from matplotlib import colormaps, colors, rcParams
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -23,7 +23,6 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from binwright.analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
-from binwright.analysis.figures.lightness import in_greys, luminance, on_dark
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import replacing
 
@@ -38,8 +37,6 @@ MARKERS = "osD^v<>p"
 SHADES = ("#2166ac", "#92c5de", "#f4a582", "#b2182b")
 """From near to far: the four spans of a placement."""
 GREY = "#666666"
-LIGHTEST = 0.8
-"""How far a scale of colours goes towards its lightest, which is too pale for lines."""
 NARROW = 4.0
 """Inches at the house's text: what is narrower is a column."""
 
@@ -91,13 +88,9 @@ _LINES = re.compile(r'\s*\n\s*(<g id="axes)?')
 def looks(agents: Iterable[str]) -> dict[str, Look]:
     """Choose every agent's colour and marker: fixed ones for the shipped, the least used ones for others, by name.
 
-    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them. A style for
-    print without colour makes them lighter or darker, and leaves the hue. One that has colours of its own gives them
-    in the order of names.
+    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them.
     """
     names = sorted(set(agents))
-    if colours := current().colours:
-        return {name: (colours[at % len(colours)], MARKERS[at % len(MARKERS)]) for at, name in enumerate(names)}
     found = {name: SHIPPED[name] for name in names if name in SHIPPED}
     for name in names:
         if name not in found:
@@ -109,19 +102,7 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
             markers = [marker for other, marker in found.values() if other == colour]
             turned = [MARKERS[(start // 8 + step) % len(MARKERS)] for step in range(len(MARKERS))]
             found[name] = colour, min(turned, key=lambda marker: (markers.count(marker), others.count(marker)))
-    if current().greyscale:
-        order = sorted(names, key=lambda name: (luminance(found[name][0]), name))
-        greys = in_greys([found[name][0] for name in order])
-        found = {name: (grey, found[name][1]) for name, grey in zip(order, greys, strict=True)}
     return found
-
-
-def shades() -> tuple[str, ...]:
-    """Return colours from one end to the other; where the style asks for it, ever lighter ones."""
-    if not current().greyscale:
-        return SHADES
-    scale = colormaps["viridis"]
-    return tuple(colors.to_hex(scale(LIGHTEST * at / (len(SHADES) - 1))) for at in range(len(SHADES)))
 
 
 def new(width: Width, height: float) -> Figure:
@@ -139,10 +120,20 @@ def narrow(figure: Figure) -> bool:
     return figure.get_figwidth() * TEXT / points("text") < NARROW
 
 
-def grid(panels: int, most: int) -> tuple[int, int]:
-    """Choose rows and columns for so many panels, `most` in a row at most, with the last row as full as can be."""
-    rows = ceil(panels / most)
-    return rows, ceil(panels / rows)
+def panel_axes(
+    width: Width, count: int, most: int, height: float, *, beyond: float = 0.9, **shared: Any
+) -> tuple[Figure, list[Any], int]:
+    """Make a figure of `count` panels: up to `most` in a row of a page, one in a row of a column.
+
+    Each row takes `height` inches, what is around them `beyond`. Returns figure, panels and the number of columns.
+    """
+    rows = ceil(count / (most if width == "page" else 1))
+    columns = ceil(count / rows)  # the last row is as full as can be
+    figure = new(width, beyond + height * rows)
+    axes = figure.subplots(rows, columns, squeeze=False, **shared)
+    for ax in axes.flat[count:]:
+        ax.set_axis_off()
+    return figure, list(axes.flat[:count]), columns
 
 
 def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
@@ -218,9 +209,6 @@ def legend(
 
 _P, HARD = re.compile(r"p (=|[<>]=?) (?=\.?\d)"), "\u00a0"
 """A p-value, and a space at which no line ends."""
-_LACKS = re.compile(r"Glyph (\d+) \(.*missing from")
-_TOLD: set[str] = set()
-"""Signs of which it was said already that the font does not have them."""
 _DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
 
 
@@ -255,43 +243,17 @@ def rendered(figure: Figure, kind: str) -> bytes:
     """Render a figure as `png`, `svg` or `pdf`, without the date, in the style that it was drawn in."""
     unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ("Software",)}
     drawn = BytesIO()
-    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings(record=True) as warned:
-        simplefilter("always")
+    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings():
         filterwarnings("error", ".*_layout not applied")
         try:
             figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
         except UserWarning as warning:
             wide, high = figure.get_size_inches()
+            problem = f"{wide:.2g} x {high:.2g} inches have no room for this figure"
             remedy = "Give it a larger --size, smaller --text, or fewer agents and metrics."
-            raise ResultsError(
-                f"{wide:.2g} x {high:.2g} inches have no room for this figure", remedy=remedy
-            ) from warning
-    lacks = {chr(int(found[1])) for one in warned if (found := _LACKS.match(str(one.message)))}
-    if kind != "svg" and (new := lacks - _TOLD):  # the text of an SVG has the reader's fonts
-        _TOLD.update(new)
-        LOG.warning(
-            "The font of the figures does not have %s. Name another one with `figures: {font: ...}`.",
-            " ".join(sorted(new)),
-        )
-    for one in warned:
-        if not _LACKS.match(str(one.message)):
-            warn_explicit(one.message, one.category, one.filename, one.lineno)
+            raise ResultsError(problem, remedy=remedy) from warning
     content = drawn.getvalue()
     return _shorter(content.decode()).encode() if kind == "svg" else content
-
-
-_COLOUR = re.compile(r"(?:fill|stroke): (#[0-9a-f]{6})")
-
-
-def for_dark_pages(svg: str) -> str:
-    """Let an SVG of matplotlib follow a reader who has dark pages: colours keep their hue, black and white change."""
-    rules = [f"svg {{ fill: {on_dark('#000000')} }}"]
-    for colour in sorted(set(_COLOUR.findall(svg))):
-        if (dark := on_dark(colour)) != colour:
-            rules += [f'[style*="{part}: {colour}"] {{ {part}: {dark} !important }}' for part in ("fill", "stroke")]
-    css = f"<style>@media screen and (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
-    start = svg.index(">", svg.index("<svg")) + 1
-    return svg[:start] + css + svg[start:]
 
 
 def _shorter(svg: str) -> str:

@@ -14,7 +14,7 @@ from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import Average, FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import few_rows, named_rows
-from binwright.analysis.figures.style import GREY, Look, grid, heading, new, tidy
+from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, tidy
 from binwright.analysis.figures.verdicts import verdicts
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.types import Floats
@@ -28,30 +28,24 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row per point and agent, hollow where it does not differ significantly from the baseline."""
     metrics = chosen.metrics([*chosen.headlines[:1], *chosen.harm, *chosen.headlines[1:]])
     found = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
-    averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
+    averages = [chosen.averages(metric.name) for metric in metrics]
     rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
-    rows = [row for row in rows if any(row in each for each in averages.values())]
+    rows = [row for row in rows if any(row in each for each in averages)]
     few_rows(chosen, rows)
-    first = [metrics[0]] if found else []
-    shown = metrics if options.metrics else metrics[: (PANELS if len(rows) <= MANY else PANELS // 2) - len(first)]
-    count = len(first) + len(shown)
-    width = options.width or ("page" if count > 1 else "column")
-    lines, columns = grid(count, 3 if width == "page" else 1)
+    panels = [
+        (metric, means, {row: np.array([*one.values()]) for row, one in chosen.by_seed(metric.name).items()}, "")
+        for metric, means in zip(metrics, averages, strict=True)
+    ]
+    if found:
+        panels.insert(0, (metrics[0], dict(found.means), dict(found.seeds), chosen.heading(found.baseline)))
+    if not options.metrics:
+        panels = panels[: PANELS if len(rows) <= MANY else PANELS // 2]
+    width = options.width or ("page" if len(panels) > 1 else "column")
     height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
-    figure = new(width, 0.5 + height * lines)
-    axes = figure.subplots(lines, columns, squeeze=False)
+    figure, axes, columns = panel_axes(width, len(panels), 3, height, beyond=0.5)
     beside = 0.6 * points() * max(len(chosen.heading(agent)) for _, agent in rows)
     letters = max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
-    for number, ax in enumerate(axes.flat):
-        if number >= count:
-            ax.set_axis_off()
-            continue
-        metric = [*first, *shown][number]
-        is_difference = found is not None and number == 0
-        means = found.means if found and is_difference else averages[metric.name]
-        seeds = found.seeds if found and is_difference else {
-            row: np.array([*values.values()]) for row, values in chosen.by_seed(metric.name).items()
-        }  # fmt: skip
+    for number, (ax, (metric, means, seeds, baseline)) in enumerate(zip(axes, panels, strict=True)):
         scale, unit = metric.scale(max((abs(mean.mean) for mean in means.values()), default=1.0))
         tidy(ax)
         for y, row in zip(named_rows(ax, chosen, rows, named=number % columns == 0), rows, strict=True):
@@ -60,9 +54,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 _mark(ax, y, means[row], seeds[row], scale, chosen.look[row[1]], hollow=hollow)
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         ax.xaxis.get_major_formatter().set_useOffset(False)
-        if found and is_difference:
+        if baseline:
             ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-        ax.set_xlabel(_label(metric, unit, chosen.heading(found.baseline) if found and is_difference else "", letters))
+        ax.set_xlabel(_label(metric, unit, baseline, letters))
     notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
     notes += [found.caption("hollow", chosen.heading(found.baseline))] if found else []
     heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
@@ -84,14 +78,7 @@ def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: 
     colour, marker = look
     if len(seeds) > 1:
         ax.plot(scale * seeds, np.full(len(seeds), y), "o", color=colour, markersize=1.8, alpha=0.35, zorder=1)
-    ax.errorbar(
-        scale * mean.mean,
-        y,
-        xerr=np.reshape(mean.arms(scale), (2, 1)) if isfinite(mean.half) else None,
-        markerfacecolor=ax.get_facecolor() if hollow else None,
-        color=colour,
-        marker=marker,
-        markersize=4,
-        linewidth=1.0,
-        capsize=1.5,
-    )
+    arms = np.reshape(mean.arms(scale), (2, 1)) if isfinite(mean.half) else None
+    face = ax.get_facecolor() if hollow else None
+    look_of = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.0, "capsize": 1.5}
+    ax.errorbar(scale * mean.mean, y, xerr=arms, markerfacecolor=face, **look_of)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from matplotlib.ticker import EngFormatter
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.figure_data import MOST, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import grid, heading, legend, looks, new, tidy
+from binwright.analysis.figures.style import heading, legend, looks, panel_axes, tidy
 from binwright.simcore.errors import ResultsError, suggest
 
 LOG = "log.parquet"
@@ -46,13 +46,9 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
         or sorted((name for name in known if not name.endswith("seconds")), key=lambda name: name not in judged)[:MOST]
     )
     width = options.width or ("column" if len(metrics) == 1 else "page")
-    rows, columns = grid(len(metrics), 1 if width == "column" else 3)
-    figure = new(width, 0.9 + 1.7 * rows)
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure, axes, _ = panel_axes(width, len(metrics), 3, 1.7)
     look = looks(logs)
-    for ax in axes.flat[len(metrics) :]:
-        ax.set_axis_off()
-    for ax, metric in zip(axes.flat, metrics, strict=False):
+    for ax, metric in zip(axes, metrics, strict=True):
         tidy(ax)
         for name, log in logs.items():
             for split, dashes in SPLITS.items():

@@ -2,96 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from binwright.analysis.figures.chosen_style import points as font_points
-from binwright.analysis.figures.figure_data import Average, FigureData, Options, Point
+from binwright.analysis.figures.figure_data import Average, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
+from binwright.analysis.figures.style import GREY, Look, heading, legend, panel_axes, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 
 WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
 Place = tuple[float, float]
+Marks = dict[str, tuple[Average, Average]]
+"""Of each mark its name, and what it is across and up."""
 
 
 @figure(meaning="two metrics against each other, with the agents that none is better than in both", needs="two metrics")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a panel per point: the means of agents with their intervals both ways, filled and joined on the front."""
+    """Draw a panel per point, a mark per agent, or one panel with the points of the only agent; pale off the front."""
     across, up = _two(chosen)
-    averages = [chosen.averages(metric.name) for metric in (across, up)]
-    if len(chosen.agents) == 1 and len(chosen.points) > 1:
-        return _one_agent(chosen, (across, up), averages)
-    points = chosen.few_points()
-    width = options.width or ("column" if len(points) == 1 else "page")
-    lines, columns = grid(len(points), 3 if width == "page" else 1)
-    figure = new(width, 0.9 + 2.0 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    scales = [
+    xs, ys = chosen.averages(across.name), chosen.averages(up.name)
+    is_alone = len(chosen.agents) == 1 and len(chosen.points) > 1
+    panels: list[tuple[str, Marks]] = []
+    if is_alone:
+        both = {point: (point, chosen.agents[0]) for point in chosen.points}
+        panels = [("", {chosen.name(point): (xs[at], ys[at]) for point, at in both.items() if at in xs and at in ys})]
+    else:
+        for point in chosen.few_points():
+            rows = {agent: (point, agent) for agent in chosen.agents}
+            marks = {agent: (xs[at], ys[at]) for agent, at in rows.items() if at in xs and at in ys}
+            panels.append((chosen.panel_title(point, min(3, len(chosen.points))), marks))
+    width = options.width or ("column" if len(panels) == 1 else "page")
+    figure, axes, columns = panel_axes(
+        width, len(panels), 3, 2.0, beyond=1.0 if is_alone else 0.9, sharex=True, sharey=True
+    )
+    (x, x_label), (y, y_label) = (
         metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
-        for metric, found in zip((across, up), averages, strict=True)
-    ]
-    for ax in axes[len(points) :]:
-        ax.set_visible(False)
-    for number, (ax, point) in enumerate(zip(axes, points, strict=False)):
-        there = {
-            agent: (averages[0][point, agent], averages[1][point, agent])
-            for agent in chosen.agents
-            if all((point, agent) in found for found in averages)
-        }
+        for metric, found in ((across, xs), (up, ys))
+    )
+    fronts = []
+    for number, (ax, (title, marks)) in enumerate(zip(axes, panels, strict=True)):
         tidy(ax)
-        _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
-        ax.set_title(chosen.panel_title(point, columns))
-        if number + columns >= len(points):
-            ax.set_xlabel(scales[0][1])
+        best = front([(a.mean, b.mean) for a, b in marks.values()], (across.better, up.better))
+        fronts.append({name for place, name in enumerate(marks) if place in best})
+        look = {name: chosen.look[chosen.agents[0] if is_alone else name] for name in marks}
+        _points(ax, marks, fronts[-1], look, (x, y))
+        ax.set_title(title)
+        if number + columns >= len(panels):
+            ax.set_xlabel(x_label)
             ax.tick_params(labelbottom=True)
         if number % columns == 0:
-            ax.set_ylabel(scales[1][1])
-    legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
+            ax.set_ylabel(y_label)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
-    heading(figure, _said(chosen, across, up, averages), chosen.captioned(better, "pale: another is better in both"))
+    if is_alone:
+        for name, (a, b) in panels[0][1].items():
+            at = x * a.mean, y * b.mean
+            axes[0].annotate(name, at, (4, 4), textcoords="offset points", fontsize=font_points())
+        said = f"{chosen.heading(chosen.agents[0])}: {up.heading} and {across.heading} at {len(panels[0][1])} points"
+    else:
+        legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
+        said = _finding(chosen, across, up, set.intersection(*fronts))
+    pale = f"pale: another {'point ' * is_alone}is better in both"
+    heading(figure, said, chosen.captioned(better, pale))
     return figure
 
 
-def _one_agent(
-    chosen: FigureData, metrics: tuple[Metric, Metric], averages: Sequence[Mapping[tuple[Point, str], Average]]
-) -> Figure:
-    """Draw the points of an agent's sweep in one panel, each with its name beside it."""
-    agent, (across, up) = chosen.agents[0], metrics
-    there = [point for point in chosen.points if all((point, agent) in found for found in averages)]
-    scales = [
-        metric.axis(max(abs(found[point, agent].mean) for point in there))
-        for metric, found in zip(metrics, averages, strict=True)
-    ]
-    figure = new(chosen.options.width or "column", 3.0)
-    ax = figure.subplots()
-    tidy(ax)
-    means = {chosen.name(point): (averages[0][point, agent], averages[1][point, agent]) for point in there}
-    _points(ax, chosen, means, metrics, (scales[0][0], scales[1][0]), chosen.look[agent])
-    for name, (x, y) in means.items():
-        place = scales[0][0] * x.mean, scales[1][0] * y.mean
-        ax.annotate(name, place, (4, 4), textcoords="offset points", fontsize=font_points())
-    ax.set_xlabel(scales[0][1])
-    ax.set_ylabel(scales[1][1])
-    better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
-    title = f"{chosen.heading(agent)}: {up.heading} and {across.heading} at {len(there)} points"
-    heading(figure, title, chosen.captioned(better, "pale: another point is better in both"))
-    return figure
-
-
-def _said(
-    chosen: FigureData, across: Metric, up: Metric, averages: Sequence[Mapping[tuple[Point, str], Average]]
-) -> str:
+def _finding(chosen: FigureData, across: Metric, up: Metric, always: set[str]) -> str:
     """Name the agents that no other one is better than in both metrics, at all points."""
-    always = set(chosen.agents)
-    for point in chosen.points:
-        there = [agent for agent in chosen.agents if all((point, agent) in found for found in averages)]
-        places = [(averages[0][point, agent].mean, averages[1][point, agent].mean) for agent in there]
-        always &= {there[number] for number in front(places, (across.better, up.better))}
     names = [chosen.heading(agent) for agent in chosen.agents if agent in always]
     both, where = f"both {across.heading} and {up.heading}", "At every point no" if len(chosen.points) > 1 else "No"
     if not names:
@@ -126,28 +107,13 @@ def front(places: Sequence[Place], better: tuple[str, str]) -> list[int]:
     ]
 
 
-def _points(
-    ax: Axes,
-    chosen: FigureData,
-    there: Mapping[str, tuple[Average, Average]],
-    metrics: tuple[Metric, Metric],
-    scales: tuple[float, float],
-    look: Look | None = None,
-) -> None:
-    """Draw means with intervals by agent, or of whatever has this look, and a line along the front."""
-    places = [(scales[0] * x.mean, scales[1] * y.mean) for x, y in there.values()]
-    best = front(places, (metrics[0].better, metrics[1].better))
-    ax.plot(*zip(*sorted(places[number] for number in best), strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
-    for number, (agent, (x, y)) in enumerate(there.items()):
-        colour, marker = look or chosen.look[agent]
-        ax.errorbar(
-            *places[number],
-            xerr=np.reshape(x.arms(scales[0]), (2, 1)),
-            yerr=np.reshape(y.arms(scales[1]), (2, 1)),
-            color=colour,
-            marker=marker,
-            markersize=4.5,
-            alpha=1.0 if number in best else 0.4,
-            elinewidth=0.8,
-            capsize=1.5,
-        )
+def _points(ax: Axes, marks: Marks, best: set[str], look: dict[str, Look], scale: Place) -> None:
+    """Draw means with intervals both ways, and a line along the front."""
+    line = sorted((scale[0] * a.mean, scale[1] * b.mean) for name, (a, b) in marks.items() if name in best)
+    ax.plot(*zip(*line, strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
+    for name, (a, b) in marks.items():
+        arms = (np.reshape(one.arms(by), (2, 1)) for one, by in zip((a, b), scale, strict=True))
+        how = {"color": look[name][0], "marker": look[name][1], "alpha": 1.0 if name in best else 0.4}
+        how |= {"markersize": 4.5, "elinewidth": 0.8, "capsize": 1.5}
+        xerr, yerr = arms
+        ax.errorbar(scale[0] * a.mean, scale[1] * b.mean, yerr, xerr, **how)  # type: ignore[arg-type]

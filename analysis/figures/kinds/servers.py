@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import grid, heading, new, tidy
+from binwright.analysis.figures.style import heading, panel_axes, tidy
 from binwright.simcore.errors import ResultsError, suggest
 
 
@@ -27,13 +27,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     longest = max(float(frame["time"][-1]) for frame in states.values())
     scale, unit = CLOCK.scale(longest)
     width = options.width or ("column" if len(agents) == 1 else "page")
-    lines, columns = grid(len(agents), 4 if width == "page" else 1)
-    figure = new(width, 0.9 + 1.7 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+    figure, axes, columns = panel_axes(width, len(agents), 4, 1.7, sharex=True, sharey=True)
     scheme = colormaps["YlGnBu"].with_extremes(bad="#cccccc")
-    for ax in axes.flat[len(agents) :]:
-        ax.set_axis_off()
-    for ax, agent in zip(axes.flat, agents, strict=False):
+    for number, (ax, agent) in enumerate(zip(axes, agents, strict=True)):
         frame = states[agent]
         shares = frame[f"used_{resource}"].to_list()
         used = np.full((len(shares), max(map(len, shares))), np.nan)
@@ -45,10 +41,11 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         tidy(ax, grid=None)
         ax.set_title(chosen.heading(agent), fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
-    for ax in axes[-1]:
-        ax.set_xlabel(f"time,{unit}")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("server")
+        if number + columns >= len(agents):
+            ax.set_xlabel(f"time,{unit}")
+            ax.tick_params(labelbottom=True)
+        if number % columns == 0:
+            ax.set_ylabel("server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
     shares = [share for frame in states.values() for share in frame[f"used_{resource}"].to_list()]
     grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import stacked
-from binwright.analysis.figures.style import heading, shades
+from binwright.analysis.figures.style import SHADES, heading
 from binwright.fabric.network import SPANS
 from binwright.simcore.errors import ResultsError
 
@@ -25,7 +25,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     parts: dict[tuple[tuple[object, ...], str], list[list[float]]] = {}
     for *point, agent, a, b, c, d in chosen.runs.drop_nulls(names).select(*chosen.swept, "agent", *names).iter_rows():
         parts.setdefault((tuple(point), agent), []).append([100 * a, 100 * b, 100 * c, 100 * d])
-    figure = stacked(chosen, options, parts, SPANS, "% of the placed requests", shades(), told=0)
+    figure = stacked(chosen, options, parts, SPANS, "% of the placed requests", SHADES, told=0)
     first = {row: sum(run[0] for run in runs) / len(runs) for row, runs in parts.items()}
     (_, agent), share = max(first.items(), key=lambda pair: pair[1])
     title = f"{chosen.heading(agent)} keeps most on one server: {share:.0f} %"

@@ -11,7 +11,7 @@ from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.network_map import natural_size, paint, scale
-from binwright.analysis.figures.style import grid, heading, new
+from binwright.analysis.figures.style import heading, panel_axes
 from binwright.analysis.measure.metric import duration
 from binwright.analysis.results.network import network_of
 from binwright.fabric.topology import topology as build
@@ -53,16 +53,12 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         for agent, frame in states.items()
     }
     moment = _moment(chosen, times, {agent: rows_dot(load, network.link_capacity) for agent, load in loads.items()})
-    lines, columns = grid(len(agents), 1 if options.width == "column" else 2)
     wide, high = natural_size(network)
-    figure = new(options.width or "page", 1.0)
-    width = figure.get_figwidth()
+    figure, axes, columns = panel_axes(options.width or "page", len(agents), 2, 1.0)
+    lines, width = -(-len(agents) // columns), figure.get_figwidth()
     figure.set_figheight(lines * width * max(0.45, high / wide) / columns + 0.3 * (lines > 1))
-    axes = figure.subplots(lines, columns, squeeze=False)
-    for ax in axes.flat[len(agents) :]:
-        ax.set_axis_off()
     alone, smaller = len(agents) == 1, width / columns / wide
-    for number, (ax, agent) in enumerate(zip(axes.flat, agents, strict=False)):
+    for number, (ax, agent) in enumerate(zip(axes, agents, strict=True)):
         load = loads[agent][max(0, int(np.searchsorted(times[agent], moment, side="right")) - 1)]
         paint(ax, network, load, rows=number % columns == 0, tiers=alone)
         for marks in ax.collections:
@@ -72,7 +68,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         if not alone:
             used = float((load * network.link_capacity).sum()) / float(network.link_capacity.sum())
             ax.set_title(f"{chosen.heading(agent)}: {100 * used:.0f} % of all capacity", fontsize=points())
-    scale(figure, axes.ravel().tolist())
+    scale(figure, figure.axes)
     busiest = "" if options.at is not None else ", when the links of any carried most"
     more = len(chosen.agents) - len(agents)
     notes = f"seed {seed}, after {duration(moment)}{busiest}" + (f"; {more} more with --agents" if more else "")

@@ -10,7 +10,6 @@ import pytest
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.draw import draw
-from binwright.analysis.figures.lightness import on_dark
 from binwright.analysis.figures.style import COLOURS, save
 from binwright.analysis.figures.venues import VENUES, inches
 from binwright.analysis.results_api import Results
@@ -18,6 +17,7 @@ from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ResultsError, ScenarioError, UserError
+from tests.support import ROOT
 from tests.support.batches import TEXT, scenario
 from tests.support.properties import first
 from tests.support.results import row, write_results
@@ -58,13 +58,6 @@ def test_a_venue_says_width_and_size_of_text(name: str, results: Results, tmp_pa
     assert save(figure, tmp_path / "one.svg").read_bytes() == save(again, tmp_path / "two.svg").read_bytes()
 
 
-def lightness(colour: str) -> float:
-    """CIE L* of a colour: what is left of it in print without colour."""
-    srgb = np.array(colors.to_rgb(colour))
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    return float(116 * np.cbrt(max(float(linear @ np.array([0.2126, 0.7152, 0.0722])), (6 / 29) ** 3)) - 16)
-
-
 MACHADO = {
     "as it is": np.eye(3),
     "without red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -86,24 +79,36 @@ def seen(colour: str, eyes: Any) -> Any:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+TURNED = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
+"""What `hue-rotate(180deg)` of CSS does to a colour."""
+
+
 @pytest.mark.parametrize("eyes", MACHADO)
 @pytest.mark.parametrize("page", ["light", "dark"])
 def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) -> None:
     """Two colours differ by 12 or more, where 2.3 are just noticed: of Okabe and Ito's own the nearest two by 16."""
-    shown = [on_dark(colour.lower()) if page == "dark" else colour for colour in COLOURS]
-    assert len(set(shown)) == len(COLOURS)
+    css = (ROOT / "analysis" / "report" / "report.css").read_text("utf-8")
+    assert "filter: invert(.95) hue-rotate(180deg)" in css
+    turned = {c: colors.to_hex(tuple((TURNED @ (0.95 - 0.9 * np.array(colors.to_rgb(c)))).clip(0, 1))) for c in COLOURS}
+    shown = [turned[colour] if page == "dark" else colour for colour in COLOURS]
     apart = [np.linalg.norm(seen(a, MACHADO[eyes]) - seen(b, MACHADO[eyes])) for a, b in combinations(shown, 2)]
     assert min(apart) > 12
 
 
-def test_a_style_of_matplotlib_gives_its_colours_fonts_and_width(results: Results, tmp_path: Path) -> None:
+def test_every_style_has_the_same_colours(results: Results) -> None:
+    shown = [
+        [colors.to_hex(group[0].get_color()) for group in draw(results, "sweep", style=name).axes[0].containers]
+        for name in (*VENUES, "ggplot")
+    ]
+    assert shown == [shown[0]] * len(shown)
+
+
+def test_a_style_of_matplotlib_gives_its_fonts_and_width(results: Results, tmp_path: Path) -> None:
     file = tmp_path / "mine.mplstyle"
-    file.write_text("font.size: 12\nfigure.figsize: 5, 3\naxes.prop_cycle: cycler('color', ['ff0000', '00ff00'])\n")
+    file.write_text("font.size: 12\nfigure.figsize: 5, 3\n")
     figure = draw(results, "sweep", style=str(file))
     assert figure.get_figwidth() == 5
     assert figure.axes[0].yaxis.label.get_fontsize() == 12
-    shown = {colors.to_hex(group[0].get_color()) for group in figure.axes[0].containers}
-    assert shown == {"#ff0000", "#00ff00"}
     assert draw(results, "sweep", style="ggplot").axes[0].get_facecolor() == colors.to_rgba("#E5E5E5")
 
 
@@ -127,7 +132,7 @@ def test_sizes_are_read_in_any_unit(text: str) -> None:
     ("options", "says"),
     [
         ({"style": "ieeee"}, "Did you mean 'ieee'?"),
-        ({"style": "none.mplstyle"}, "cannot be read"),
+        ({"style": "none.mplstyle"}, "there is no such style"),
         ({"size": "3.3"}, "is not the size of a figure"),
         ({"size": "0.1x2"}, "is not the size of a figure"),
         ({"size": "3..3x2"}, "is not the size of a figure"),
