@@ -67,11 +67,12 @@ class World:
     """One point of a scenario, ready to be played: its cluster, its requests, its rules.
 
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
-    a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
-    whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, `ruled` names what says where requests may lie, `gangs` tells whether requests have several parts,
-    `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
-    stay, and `asks_again` whether they are told something else of those that stay longer than was said.
+    a seed, `expansion` lists (time, servers to add), and `grows_by` is the key by which servers may be added.
+    `networked` tells whether servers hang on links, `virtual` whether requests are virtual networks, `devices` whether
+    servers have devices, `numbered` whether seeds number the servers, `ruled` names what says where requests may lie,
+    `gangs` tells whether requests have several parts, `timed` whether single decisions are to be timed, `hidden`
+    whether agents are told nothing of how long requests stay, and `asks_again` whether they are told something else of
+    those that stay longer than was said.
 
     Of other features, `stepped` are those that machine code cannot run, by their keys, why, and whether it can where
     requests are not offered together; `attach` has a
@@ -84,6 +85,7 @@ class World:
     overflow: Overflow
     pacing: Pacing | None = None
     expansion: Sequence[tuple[float, int]] = ()
+    grows_by: str = ""
     faults: Callable[[int], Sequence[Faults]] = _none
     warm_start: WarmStart | None = None
     networked: bool = False
@@ -113,13 +115,6 @@ class World:
     def drawn(self) -> bool:
         """Whether the requests or the failures of a run depend on its seed."""
         return any(faults.mtbf < inf for faults in self.faults(0)) or self.requests.drawn or self.numbered
-
-    @property
-    def grows_by(self) -> str:
-        """The key of a scenario that makes the cluster grow; empty when none does."""
-        if self.expansion:
-            return "cluster.expansion"
-        return "overflow.expand" if self.overflow.mode == "expand" else ""
 
     def not_compiled(self, agent: Agent, warm: Agent | None) -> tuple[str, str] | None:
         """Find a part that machine code cannot run: its key in the scenario and what is the matter; None if all can.

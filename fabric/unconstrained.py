@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,13 @@ class Unconstrained:
         Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
         """
         return None
+
+    def drain(self, servers: Iterable[int]) -> None:
+        """Let these servers take no more requests; what is there stays until its end."""
+        raise WorkloadError("servers are drained by ledgers that keep rules", remedy="Take a ConstrainedLedger.")
+
+    def reopen(self, servers: Iterable[int]) -> None:
+        """Let these servers take requests again."""
 
     def roles_of(self, workload: Workload) -> Ints | None:
         """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""

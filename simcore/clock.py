@@ -13,7 +13,9 @@ from math import inf
 from typing import Any
 
 import simpy
+from simpy.events import NORMAL, Event
 
+__all__ = ["Clock", "Event"]
 RELEASE, CHANGE = -2, -1
 """Priorities at one instant: releases, then failures, repairs and expansion, then SimPy's events, then arrivals."""
 
@@ -26,6 +28,13 @@ class Clock(simpy.Environment):
         self._calls: list[Any] = self._queue
         self.releases = 0
         """How many releases are to happen that a compiled loop keeps, and not this queue."""
+        self.pending = self.steps = 0
+        """How many of SimPy's own events are to happen, and how many have happened."""
+
+    def schedule(self, event: Event, priority: simpy.events.EventPriority = NORMAL, delay: float = 0) -> None:
+        """Put an event of SimPy into the queue, such as a timeout."""
+        super().schedule(event, priority, delay)
+        self.pending += 1
 
     def at(self, time: float, call: Callable[[int], object], number: int) -> None:
         """Call `call(number)` at a time, after the releases and in the order of asking; False says: nothing changed."""
@@ -41,6 +50,7 @@ class Clock(simpy.Environment):
             self._now, _, number, call = heappop(self._calls)
             call(number)
         else:
+            self.pending, self.steps = self.pending - 1, self.steps + 1
             super().step()
 
     def run_to(self, time: float, eager: bool) -> bool:

@@ -13,6 +13,9 @@ from binwright.simcore.gang_placement import GangPlacement
 from binwright.simcore.run_state import RunState
 from binwright.simcore.waiting_line import WaitingLine
 
+IDLE = 10_000
+"""After so many steps of SimPy's processes without an answer, these alone do not keep a run going."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -37,6 +40,8 @@ class ClusterEvents:
         self._down: set[tuple[Kind, int]] = set()  # links and switches
         self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
         self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
+        self._answered = self._steps = 0
+        """How many answers there were when it was looked last, and steps of processes by the last of them."""
         self.fails = any(each.mtbf < inf or each.scheduled for each in faults)
         """May anything fail?"""
         for each in faults:
@@ -48,9 +53,16 @@ class ClusterEvents:
 
     @property
     def endless(self) -> int:
-        """How many things on the clock go on for ever: random failures, repairs, reschedulings, what recurs."""
-        moving = self._run.moving.endless if self._run.moving else 0
-        return sum(process.endless for _, process in self._faults) + moving + self._run.recurring
+        """How many things on the clock go on for ever: random failures, repairs, reschedulings, what recurs.
+
+        Processes are among them once they have gone on for long while nobody got an answer.
+        """
+        run, clock = self._run, self._run.clock
+        if self._answered != len(run.record.sequence):
+            self._answered, self._steps = len(run.record.sequence), clock.steps
+        idle = clock.pending if clock.steps - self._steps > IDLE else 0
+        moving = run.moving.endless if run.moving else 0
+        return sum(process.endless for _, process in self._faults) + moving + run.recurring + idle
 
     @property
     def all_back(self) -> float:

@@ -63,8 +63,9 @@ class Simulation(RunState):
             if self.overflow.mode != "expand" and not expansion:
                 gangs.rule_out()
         self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
-        self.events = ClusterEvents(self, self.queue, gangs, faults)
+        self.events = events = ClusterEvents(self, self.queue, gangs, faults)
         self.changes, self.fail, self.evict = self.events.changes, self.events.fail, self.events.evict
+        self.grow, self.repair, self.drain, self.reopen = events.grow, events.repair, ledger.drain, ledger.reopen
         for time, by in expansion:
             self.clock.at(time, self.events.grow, by)
         for time, change, number in ledger.planned:

@@ -45,7 +45,7 @@ def _hints(kind: Any) -> dict[str, Any]:
         return {}
 
 
-def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
+def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
     """Check the keyword arguments for `kind(...)` against its annotations; `at` leads to the options."""
     if options is None:
         options = {}

@@ -57,6 +57,11 @@ class RunState:
         self._lists = rows.kind is Request  # what is placed, where agents are told how long requests stay
 
     @property
+    def env(self) -> Clock:
+        """SimPy's environment, in which processes of one's own go on: the clock."""
+        return self.clock
+
+    @property
     def now(self) -> float:
         """Seconds since the first request of the workload arrived."""
         return self.clock.now

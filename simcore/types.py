@@ -431,6 +431,11 @@ class View:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""
         return request.duration if self.asking is None else self.asking(request.index, elapsed)
 
+    def allocated(self, resource: str) -> float:
+        """Return the share of a resource that is not free, failed servers included."""
+        r = self.resources.index(resource)
+        return 1 - float(self.everything_free[..., r].sum() / max(1, self.capacity[..., r].sum()))
+
     @property
     def everything_free(self) -> Ints:
         """What is free, whatever rules of placement say."""

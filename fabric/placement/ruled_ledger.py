@@ -16,6 +16,7 @@ from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, comp
 from binwright.fabric.placement.parts import most_parts, open_to
 from binwright.fabric.placement.role_views import Ruling, Stage, count, last_refusing, show, view_for
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
+from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.fabric.servers import with_room
 from binwright.fabric.unconstrained import NO_MOVES
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
@@ -47,7 +48,9 @@ class ConstrainedLedger(Ledger):
         self.server_labels, self.rules = labels, tuple(rules)
         self._draining: set[int] = set()
         """The rules that keep requests off servers now, of those that empty some."""
-        self._asked: tuple[Role, ...] = (NO_ROLE,)
+        self.drained: set[int] = set()
+        """The servers that take no more requests, by no rule of these but by `drain`."""
+        self._roles: tuple[Role, ...] = (NO_ROLE,)
         self._lies: MutableMapping[int, tuple[int, int]] = {}
         """Of every request that holds something: its server, and its role."""
         self._known: dict[str, Ints] = {}
@@ -82,13 +85,15 @@ class ConstrainedLedger(Ledger):
     def _count(self, mask: Mask) -> None:
         """Count who lies where in a mask that has counted nobody."""
         for row, (_, role) in self._lies.items():
-            add(mask, self._ends(row), role, 1)
+            add(mask, self._places(row), role, 1)
 
     def _compiled(self, draining: Iterable[int]) -> Mask:
         """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
         rules = self.rules
         drained = {n: rule.of(self.server_labels) for n in draining if isinstance(rule := rules[n], Drain)}
-        return compiled(self.server_labels, rules, self._asked, drained, self.several)
+        if self.drained:
+            drained[len(rules)] = np.isin(np.arange(self._servers), [*self.drained])
+        return compiled(self.server_labels, rules, self._roles, drained, self.several)
 
     def _drain(self, number: int) -> None:
         """Let the servers of a rule take no more requests."""
@@ -100,10 +105,20 @@ class ConstrainedLedger(Ledger):
         self._draining.discard(number)
         self._compile()
 
+    def drain(self, servers: Iterable[int]) -> None:
+        """Let these servers take no more requests; what is there stays until its end."""
+        self.drained |= {*servers}
+        self._compile()
+
+    def reopen(self, servers: Iterable[int]) -> None:
+        """Let these servers take requests again, unless a rule keeps these off."""
+        self.drained -= {*servers}
+        self._compile()
+
     def roles_of(self, workload: Workload) -> Ints:
         """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
         roles = workload.roles
-        self._asked = (NO_ROLE,) if roles is None else roles.all
+        self._roles = (NO_ROLE,) if roles is None else roles.all
         there = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
         named = {group for rule in self.rules for group in groups_of(rule)}
         self.unasked = {group: suggest(group, there - {""}) for group in sorted(named - there)}
@@ -200,7 +215,7 @@ class ConstrainedLedger(Ledger):
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         super().release(row)
         if row in self._goes:
-            self._counted(self._ends(row), self._lies[row][1], -1)
+            self._counted(self._places(row), self._lies[row][1], -1)
             del self._lies[row], self._goes[row]
         elif lay := self._lies.pop(row, None):
             self._count_one(self._mask, *lay, -1)
@@ -213,13 +228,13 @@ class ConstrainedLedger(Ledger):
         """
         row, role = request.index, request.role
         server, node = super().begin_move(request, placement)
-        self._counted(self._ends(row), role, -1)
+        self._counted(self._places(row), role, -1)
         if not self._open[role] and (said := int(self._refusing(role)[server])) >= 0:
-            self._counted(self._ends(row), role, 1)
+            self._counted(self._places(row), role, 1)
             super().end_move(row, False)
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         self._goes[row] = server, role
-        self._counted(self._ends(row), role, 1)
+        self._counted(self._places(row), role, 1)
         self.view.free = self._all
         return server, node
 
@@ -227,15 +242,15 @@ class ConstrainedLedger(Ledger):
         """Give back the old place of a request on its way that has arrived, or else its new one."""
         super().end_move(row, arrived)
         if row in self._goes:
-            ends = self._ends(row)
+            ends = self._places(row)
             role = self._lies[row][1]
             self._counted(ends, role, -1)
             goes = self._goes.pop(row)
             if arrived:
                 self._lies[row] = goes
-            self._counted(self._ends(row), role, 1)
+            self._counted(self._places(row), role, 1)
 
-    def _ends(self, row: int) -> Ints:
+    def _places(self, row: int) -> Ints:
         """Return where a request lies, and where it goes, if it is on its way: int64 [1 or 2] servers."""
         return np.array([lay[0] for lay in (self._lies[row], self._goes.get(row)) if lay], np.int64)
 
@@ -387,14 +402,14 @@ class ConstrainedLedger(Ledger):
         """What the codes of `why_not` mean."""
         return (
             *super().reasons,
-            *(self._rule(number) for number in range(RULES + len(self.rules))),
+            *(self._rule(number) for number in range(RULES + len(self.rules) + 1)),
             NO_ROOM_AT_SITE,
             AMONG_PARTS,
         )
 
     def _rule(self, number: int) -> str:
         """Put what refuses in words."""
-        said: Any = CLOSED[number] if number < RULES else self.rules[number - RULES]
+        said: Any = (*CLOSED, *self.rules, "the server is drained")[number]
         return f"rule: {said}"
 
     def check(self) -> None:
@@ -410,6 +425,14 @@ class ConstrainedLedger(Ledger):
         """Tell whether those who are counted are those who hold something, and where they do."""
         held = {row: share[0][0] for row, share in self._held.items()}
         return held == {row: server for row, (server, _) in self._lies.items()}
+
+
+class RuledPeaks(ConstrainedLedger, PredictingLedger):
+    """Keeps rules of placement on servers whose predicted peaks admit requests."""
+
+    def observe(self, step: int) -> bool:
+        self._fresh = -1
+        return super().observe(step)
 
 
 class RuledDevices(ConstrainedLedger, DeviceLedger):

@@ -12,7 +12,7 @@ from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices, RuledPeaks
 from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.fabric.predicting_ledger import PredictingLedger
@@ -58,13 +58,16 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     network = scenario.cluster.network
     if network is None:
         cluster, labels = _build(scenario, seed)
+        predicted = scenario.cluster.predicted.items()
+        peaks = [{scenario.resources.index(name): predictor_of(how.predict) for name, how in predicted}] * bool(
+            predicted
+        )
         if scenario.ruled_by:
-            kind = ConstrainedLedger if cluster.devices is None else RuledDevices
+            kind = RuledPeaks if peaks else ConstrainedLedger if cluster.devices is None else RuledDevices
             _check_labels(scenario, labels)
-            return kind(cluster, labels, scenario.placement)
-        if predicted := scenario.cluster.predicted:
-            places = {scenario.resources.index(name): predictor_of(how.predict) for name, how in predicted.items()}
-            return PredictingLedger(cluster, places)
+            return kind(cluster, labels, scenario.placement, *peaks)
+        if peaks:
+            return PredictingLedger(cluster, *peaks)
         if cluster.devices is None:
             return Ledger(cluster)
         return DeviceLedger(cluster)

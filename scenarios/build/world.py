@@ -54,6 +54,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         overflow=_overflow(scenario),
         pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
+        grows_by=scenario.grows,
         faults=faults,
         warm_start=_warm_start(warm) if warm else None,
         networked=scenario.cluster.network is not None,

@@ -62,6 +62,10 @@ class Feature:
     """Is that so only where requests are offered together?"""
     learned: ClassVar[bool] = False
     """Whether agents learn with it all the same."""
+    drains: ClassVar[bool] = False
+    """May it drain servers? Their ledger keeps rules of placement then."""
+    grows: ClassVar[bool] = False
+    """May it add servers?"""
     name: ClassVar[str] = ""
     """What it is called in messages about what it excludes."""
     excludes: ClassVar[Mapping[str, str]] = {}

@@ -197,7 +197,7 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
 
 def is_bounded(world: World) -> bool:
     """Tell whether `scheduled_bound` holds for the runs of a world."""
-    changes = world.fails or world.expansion or world.networked
+    changes = world.fails or world.grows_by or world.networked
     return world.overflow.mode == "stop" and not changes and not world.pacing and not world.gangs
 
 

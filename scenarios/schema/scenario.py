@@ -191,9 +191,9 @@ class Scenario(WithFeatures):
         return found
 
     @property
-    def grows(self) -> bool:
-        """Whether servers are added."""
-        return bool(self.cluster.expansion or way(self.overflow, "expand"))
+    def grows(self) -> str:
+        """Name the key by which servers may be added, empty if nothing does."""
+        return next((feature.at(self) for feature in used(self) if feature.grows), "")
 
     @property
     def ruled_by(self) -> str:
@@ -204,6 +204,7 @@ class Scenario(WithFeatures):
             ("cluster.domains", self.cluster.domains),
             ("labels or taints of servers", self.cluster.is_labelled),
             ("labels in `where`", self.cluster.network and any(placed.where for _, placed in self.workload.placed)),
+            *((feature.key, feature.section(self)) for feature in features() if feature.drains),
         ):
             if there:
                 return name

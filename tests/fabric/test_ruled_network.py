@@ -228,7 +228,7 @@ class Watched(RuledNetwork):
         """Take what the placement says, and judge it."""
         found = super().apply(request, placement)
         servers = {share[0] for share in placement.shares} | {*getattr(placement, "chosen", ())}
-        new = Lies(tuple(sorted(servers)), self._asked[request.role])
+        new = Lies(tuple(sorted(servers)), self._roles[request.role])
         now = 1e9 if self._draining else 0.0
         assert broken_by(self.server_labels, self.rules, list(self.held.values()), new, now) == []
         self.held[request.index] = new

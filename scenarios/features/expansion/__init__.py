@@ -32,7 +32,7 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "cluster.expansion"
     keys: ClassVar = {"cluster": _Keys}
-    name = "servers that are added"
+    name, grows = "servers that are added", True
     excludes: ClassVar = {"cluster.network": "a network does not grow: the topology says which servers there are"}
 
     def section(self, scenario: Any) -> Any:

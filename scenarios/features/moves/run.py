@@ -168,6 +168,16 @@ class Moving:
             self._follow(fresh=True)
         return bool(plan)
 
+    def make(self, moves: Sequence[Move]) -> None:
+        """Begin moves, one after another, instead of what is left of a plan.
+
+        Raises `InfeasiblePlacement` where they cannot be made.
+        """
+        self._ledger.rehearse((self.request(move.row), move.placement) for move in moves)
+        self._plan.left.clear()
+        self._plan = Plan("process", Mover(), deque(moves))
+        self._follow(fresh=True)
+
     # -- plans ----------------------------------------------------------------------------------------------------
 
     def _planned(self, mover: Mover, why: Why, moves: int, within: float | None, request: Request | None) -> list[Move]:
