@@ -6,29 +6,24 @@ point group, and `catalogue()` over all of them. What to call: `workloads.traces
 `workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 from binwright.simcore.registry import Registry
 
+PRESETS = Path(__file__).parent / "traces" / "presets"
+"""Holds a file for each format of traces that is a table of known columns."""
 TRACES = Registry(
     "trace",
     "binwright.traces",
     {
-        "huawei-east-1": "binwright.workloads.traces.huawei:Huawei",
-        "huawei-east-1-events": "binwright.workloads.traces.huawei:HuaweiEvents",
-        "azure-vm-2017": "binwright.workloads.traces.azure_table:AzureVM",
-        "alibaba-openb": "binwright.workloads.traces.openb:OpenB",
         "azure-packing-2020": "binwright.workloads.traces.azure_packing:AzurePacking",
-        "azure-vm-2019": "binwright.workloads.traces.azure_table:AzureTable",
-        "google-2019": "binwright.workloads.traces.google:Google",
-        "alibaba-containers-2018": "binwright.workloads.traces.alibaba_containers:AlibabaContainers",
         "bitbrains": "binwright.workloads.traces.bitbrains:Bitbrains",
-        "opendc": "binwright.workloads.traces.opendc:OpenDC",
-        "swf": "binwright.workloads.traces.swf:StandardWorkload",
-        "lublin-1": "binwright.workloads.traces.lublin:Lublin1",
-        "lublin-2": "binwright.workloads.traces.lublin:Lublin2",
+        "google-2019": "binwright.workloads.traces.google:Google",
         "kubernetes": "binwright.workloads.traces.kubernetes:Kubernetes",
+        "swf": "binwright.workloads.traces.swf:StandardWorkload",
         "table": "binwright.workloads.traces.table:Table",
+        **{file.stem: f"binwright.workloads.traces.presets:{file.stem}" for file in sorted(PRESETS.glob("*.yaml"))},
     },
     "binwright list traces",
     note="A CSV or Parquet file of your own is read by `table`. ",

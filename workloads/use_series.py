@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,8 +22,8 @@ from binwright.simcore.files import replacing
 from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.types import Ints, Workload
 from binwright.workloads import TRACES
-from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import moments
+from binwright.workloads.traces.recorded import RECORDED
 from binwright.workloads.traces.table import is_parquet, read_parquet
 from binwright.workloads.traces.text import number, read_text
 from binwright.workloads.use import RecordedUse, ResourceUse
@@ -31,12 +31,6 @@ from binwright.workloads.use_case import UseCase
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
-RECORDED: Mapping[str, tuple[str, ...]] = {
-    "alibaba-containers-2018": ("cpu", "mem"),
-    "bitbrains": ("cpu", "mem"),
-    "opendc": ("cpu",),
-}
-"""The traces that come with a file of what was used, and of which resources."""
 PARTS = 1e9
 """Shares are added up in whole parts of 1, so that their sums are the same in any order."""
 Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
@@ -100,7 +94,7 @@ class RecordedCase(UseCase):
         cache: Path | None = None,
     ) -> float | ResourceUse:
         """Make the use of these rows of a workload, as far as the file has them; all others use what `others` say."""
-        if self.trace and resource not in RECORDED[self.trace]:
+        if self.trace and resource not in RECORDED[self.trace].resources:
             return others
         file = Path(self.path)
         try:
@@ -145,18 +139,17 @@ def series_of(source: _Source, cache: Path | None) -> Series:
     """Read series onto a grid; of traces a copy is kept in the folder `cache`, whose values processes share."""
     if source.trace is None:
         return on_grid(_table(source), source.step)
-    kind = TRACES.load(source.trace)
-    trace = kind(folder=source.folder) if source.folder else kind()
     if cache is None:
-        return _of_trace(trace, source)
-    content = [digest_of(file) for file in (source.file, *(source.file.parent / name for name in trace.beside))]
-    digest = blake2b(repr((content, trace, trace.version, source.read, source.step)).encode(), digest_size=16)
+        return _of_trace(source.trace, source)
+    beside = (source.file.parent / name for name in RECORDED[source.trace].beside)
+    content = [digest_of(file) for file in (source.file, *beside)]
+    digest = blake2b(repr((content, source.folder, source.read, source.step)).encode(), digest_size=16)
     kept = [cache / f"use-{source.trace}-{digest.hexdigest()}-{part}.npy" for part in ("values", "ids")]
     with suppress(OSError, ValueError, EOFError):
         values, requests = (np.load(file, mmap_mode="r") for file in kept)
         length = requests["length"].astype(np.int64)
         return requests["id"].astype(np.str_), np.cumsum(length) - length, length, values
-    found = ids, _, length, values = _of_trace(trace, source)
+    found = ids, _, length, values = _of_trace(source.trace, source)
     requests = np.empty(len(ids), [("id", ids.dtype), ("length", np.int64)])
     requests["id"], requests["length"] = ids, length
     with suppress(OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
@@ -167,14 +160,14 @@ def series_of(source: _Source, cache: Path | None) -> Series:
     return found
 
 
-def _of_trace(trace: Trace, source: _Source) -> Series:
+def _of_trace(trace: str, source: _Source) -> Series:
     assert isinstance(source.read, str)
     try:
-        rows = trace.used(source.file, source.read)
+        rows = RECORDED[trace].read(source.file, source.read, source.folder or "")
         return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST) & pl.col("time").is_finite()), source.step)
     except pl.exceptions.PolarsError as error:
-        problem = f"cannot be read as what {source.trace} used: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=source.file, remedy=f"Get it from {trace.source}.") from error
+        problem = f"cannot be read as what {trace} used: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=source.file, remedy=f"Get it from {TRACES.load(trace).source}.") from error
     except WorkloadError as error:
         raise (
             error

@@ -576,7 +576,7 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = "from binwright.workloads.traces.huawei import Huawei\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
+    theirs = "from binwright.workloads import TRACES\nHuawei = TRACES.load('huawei-east-1')\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
     (tmp_path / "theirs.py").write_text(theirs + "class None_(Huawei):\n    units = {}\n")
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1000,2,0,5\n")
     own = changed(

@@ -41,8 +41,6 @@ class Trace:
     """Whether `read` reads Parquet itself; of others, a Parquet file has the common columns."""
     servers: ClassVar[ServerFile | None] = None
     """The servers that the trace was taken on, if they are known."""
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Names of files of which `used` reads one, too, if it lies in the same folder."""
     version: ClassVar[int] = 1
     """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
 
@@ -62,12 +60,5 @@ class Trace:
         running), then one Float64 column per resource, in its unit. Where requests name models of devices, there is a
         column `models`, String, as in `A100|V100`, empty for any; where they say something to rules of placement, those
         of `PLACED` in `binwright.workloads.traces.check`.
-        """
-        raise NotImplementedError
-
-    def used(self, path: Path, resource: str) -> pl.LazyFrame:
-        """Read which share of a resource requests were recorded to use, from the file of the trace that says it.
-
-        Columns: `id` String, `time` Float64 in seconds on any clock, and `share` Float64, in any order.
         """
         raise NotImplementedError

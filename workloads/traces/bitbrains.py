@@ -49,7 +49,7 @@ class Bitbrains(Trace):
         return start.startswith(b"PK\x03\x04") and b".csv" in start
 
     def read(self, path: Path) -> pl.DataFrame:
-        rows = [(name, *_machine(times, *most)) for name, times, *most in self._machines(path, COLUMNS)]
+        rows = [(name, *_machine(times, *most)) for name, times, *most in machines_in(path, self.folder, COLUMNS)]
         schema = {"id": pl.String, **dict.fromkeys(("arrival", "last", "step", "cpu", "mem"), pl.Float64)}
         found = pl.DataFrame(rows, schema=schema, orient="row").filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
         goes_on = pl.col("last") + pl.col("step") >= pl.col("last").max()
@@ -58,44 +58,32 @@ class Bitbrains(Trace):
         keys = {"arrival": "Timestamp", "cpu": "CPU cores", "mem": "Memory capacity provisioned"}
         return check(frame.sort("arrival", "id"), path, keys)
 
-    def used(self, path: Path, resource: str) -> pl.LazyFrame:
-        """Read what every machine used, of the most that it ever had."""
-        frames = []
-        for name, times, has, uses in self._machines(path, USAGE[resource]):
-            most = float(has.max())  # type: ignore[arg-type]  # numbers
-            share = uses / most if most > 0 else 0 * uses
-            frames.append(
-                pl.DataFrame([times.alias("time"), share.alias("share")]).select(
-                    pl.lit(name).alias("id"), "time", "share"
-                )
-            )
-        return pl.concat(frames).lazy()
 
-    def _machines(
-        self, path: Path, columns: Mapping[str, int]
-    ) -> Iterator[tuple[str, pl.Series, pl.Series, pl.Series]]:
-        """Yield the name of each machine, the seconds at which it was measured, and two more columns, Float64."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                files = [one for one in archive.infolist() if _is_machine(one.filename)]
-                folders = sorted({PurePosixPath(one.filename).parent.as_posix() for one in files})
-                inside = [folder for folder in folders if self.folder in (folder, PurePosixPath(folder).name)]
-                inside = inside or ([] if self.folder else folders)
-                if len(inside) != 1:
-                    problem = "has no such folder" if self.folder else "has several folders"
-                    value = self.folder or None
-                    remedy = f"Give `folder:` as one of {', '.join(folders) or 'none'}."
-                    raise WorkloadError(problem, file=path, key="workload.folder", value=value, remedy=remedy)
-                for one in files:
-                    name = PurePosixPath(one.filename)
-                    if name.parent.as_posix() == inside[0]:
-                        if one.file_size > LARGEST:
-                            problem = f"{name} is larger than {LARGEST // 10**6} MB"
-                            raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
-                        yield name.stem, *_measured(archive.read(one), path, str(name), columns)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-            remedy = "Download it again, and leave it packed."
-            raise WorkloadError(f"not a readable zip: {error}", file=path, remedy=remedy) from error
+def machines_in(
+    path: Path, folder: str, columns: Mapping[str, int]
+) -> Iterator[tuple[str, pl.Series, pl.Series, pl.Series]]:
+    """Yield the name of each machine, the seconds at which it was measured, and two more columns, Float64."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [one for one in archive.infolist() if _is_machine(one.filename)]
+            folders = sorted({PurePosixPath(one.filename).parent.as_posix() for one in files})
+            inside = [each for each in folders if folder in (each, PurePosixPath(each).name)]
+            inside = inside or ([] if folder else folders)
+            if len(inside) != 1:
+                problem = "has no such folder" if folder else "has several folders"
+                value = folder or None
+                remedy = f"Give `folder:` as one of {', '.join(folders) or 'none'}."
+                raise WorkloadError(problem, file=path, key="workload.folder", value=value, remedy=remedy)
+            for one in files:
+                name = PurePosixPath(one.filename)
+                if name.parent.as_posix() == inside[0]:
+                    if one.file_size > LARGEST:
+                        problem = f"{name} is larger than {LARGEST // 10**6} MB"
+                        raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
+                    yield name.stem, *_measured(archive.read(one), path, str(name), columns)
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        remedy = "Download it again, and leave it packed."
+        raise WorkloadError(f"not a readable zip: {error}", file=path, remedy=remedy) from error
 
 
 def _is_machine(name: str) -> bool:

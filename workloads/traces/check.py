@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from binwright.simcore.errors import UserError, WorkloadError, as_one
@@ -54,13 +55,18 @@ def require(found: list[str], wanted: frozenset[str], path: Path, line: int | No
 
 
 def check(
-    frame: pl.DataFrame, path: Path, keys: Mapping[str, str], factors: Mapping[str, float] | None = None
+    frame: pl.DataFrame,
+    path: Path,
+    keys: Mapping[str, str],
+    factors: Mapping[str, float] = MappingProxyType({}),
+    *,
+    own: bool = False,
 ) -> pl.DataFrame:
     """Check the common columns of `frame`; the `WorkloadError` names the first row that breaks each rule, and others.
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
-    file calls a column, where its name differs. A table of one's own gives the `factors`, how many units a 1 in a
-    column is where it is not one: messages then also say what a scenario may say of its rows.
+    file calls a column, where its name differs, and `factors` how many units a 1 in a column is, where it is not one.
+    Of a table of one's `own`, messages also say what a scenario may say of its rows.
     """
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
@@ -71,12 +77,12 @@ def check(
     faults = collected()
     if faults:
         frame = frame.filter(~frame["line"].is_in(list(lines_of(faults))))
-    for name, broken, problem, remedy in _rules(columns, keys, factors):
+    for name, broken, problem, remedy in _rules(columns, keys, factors, own=own):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         row = mask.arg_max() if mask.any() else None
         if row is not None and faults is not None:
             lines = frame["line"].filter(mask).to_list()
-            faults.append(RowFault(problem, keys.get(name, name), _shown(frame, name, row, keys, factors), lines))
+            faults.append(RowFault(problem, keys.get(name, name), _shown(frame, name, row, keys, own=own), lines))
             frame = frame.filter(~mask)
         elif row is not None:
             if "line" not in frame.columns:
@@ -87,7 +93,7 @@ def check(
                     file=path,
                     line=frame["line"][row] if "line" in frame.columns else None,
                     key=keys.get(name, name),
-                    value=_shown(frame, name, row, keys, factors),
+                    value=_shown(frame, name, row, keys, own=own),
                     remedy=remedy,
                 )
             )
@@ -118,19 +124,17 @@ def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
-def _shown(
-    frame: pl.DataFrame, name: str, row: int, keys: Mapping[str, str], factors: Mapping[str, float] | None
-) -> Any:
+def _shown(frame: pl.DataFrame, name: str, row: int, keys: Mapping[str, str], *, own: bool) -> Any:
     """Write a value that breaks a rule; a lifetime as the file says it, by its end if it has one."""
     value = frame[name][row]
-    if name != "lifetime" or factors is None or value is None:
+    if name != "lifetime" or not (own or "end" in keys) or value is None:
         return cell(frame, name, row)
     arrival = frame["arrival"][row]
     return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
 
 
 def _rules(
-    columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float] | None
+    columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float], *, own: bool
 ) -> Iterator[tuple[str, pl.Expr, str, str]]:
     """Column, where it is broken, what is wrong, what to do."""
     resources = resources_in(columns)
@@ -138,7 +142,7 @@ def _rules(
         kept = f"`keep: {{{keys.get(name, name)}: '!='}}` leaves it out"
         span = name == "lifetime" and "end" not in keys
         remedy = "Give seconds, or inf to keep running." if span else "Fill the cell or remove the row."
-        if factors is None:
+        if not own:
             pass
         elif name == "lifetime":
             empty = "lifetime" if span else "end"
@@ -152,25 +156,25 @@ def _rules(
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
         remedy = "Demands are amounts of zero or more; correct or remove the row."
-        if factors is not None:
+        if own:
             remedy += f" `keep: {{{keys.get(name, name)}: '>= 0'}}` in the scenario leaves it out."
         yield name, demand < 0, "negative demand", remedy
         yield (
             name,
-            demand * (factors or {}).get(name, 1.0) > LARGEST,
+            demand * factors.get(name, 1.0) > LARGEST,
             f"a demand above {LARGEST:.0e} units",
             "Check the column's unit.",
         )
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
     remedy = "Give some resource a demand above zero, or remove the row."
-    if factors is not None:
+    if own:
         remedy += f" `keep: {{{keys.get(resources[0], resources[0])}: '> 0'}}` in the scenario leaves it out."
     yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     problem = "ends before it arrives" if "end" in keys else "negative lifetime"
     remedy = "A request must end after it arrives: correct or remove it."
-    if factors is not None:
+    if own:
         remedy += " `faulty: drop` in the scenario's workload leaves out all rows that cannot be read."
     yield "lifetime", lifetime < 0, problem, remedy
     yield "arrival", ~arrival.is_finite(), "an arrival that is not a time", "Give seconds."

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -44,52 +44,41 @@ def folders() -> list[Path]:
 def find(name: str, path: str | Path | None = None) -> Path:
     """Find the file of the trace `name`: `path`, or the first of its default names in `folders()`."""
     trace: Trace = TRACES.load(name)
-    if path is not None:
-        if Path(path).is_file():
-            return Path(path)
-        raise FileNeeded(
-            "there is no such file",
-            file=path,
-            key="workload.path",
-            remedy=f"{meant(path)} {_whence(name, trace)}".strip(),
-        )
-    names = (*trace.files, f"{name}.parquet")
-    for folder in folders():
-        for file in names:
-            if (folder / file).is_file():
-                return folder / file
-    looked = _looked()
-    raise FileNeeded(
-        f"the file of this trace was not found: no {' or '.join(names)} in {looked}",
-        key="workload.trace",
-        value=name,
-        remedy=f"{_whence(name, trace)}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",
-    )
+    files, whence = (*trace.files, f"{name}.parquet"), whence_of(name, trace)
+    return locate("trace", files, path, key="workload.trace", value=name, remedy=whence)
 
 
 def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, ServerFile]:
     """Find the file of servers that the trace `name` comes with, as `find` does, and what is in it."""
     known: ServerFile | None = TRACES.load(name).servers
     assert known is not None, "the schema refuses others"
-    found = [Path(path)] if path is not None else [folder / file for folder in folders() for file in known.files]
+    remedy = f"Get it from {known.source}."
+    return locate("servers", known.files, path, key="cluster.trace", value=name, remedy=remedy), known
+
+
+def locate(
+    what: str, files: Sequence[str], path: str | Path | None, *, key: str, value: str, remedy: str, at: str = ""
+) -> Path:
+    """Find a file: `path`, which stands `at` a key, or the first of these names in `folders()`."""
+    found = [Path(path)] if path is not None else [folder / file for folder in folders() for file in files]
     for file in found:
         if file.is_file():
-            return file, known
-    looked = path if path is not None else _looked()
+            return file
+    if path is not None:
+        at = at or f"{key.partition('.')[0]}.path"
+        remedy = f"{meant(path)} {remedy}".strip()
+        raise FileNeeded("there is no such file", file=path, key=at, remedy=remedy)
+    looked = " and ".join(str(folder) for folder in folders()) or f"any folder: {NOWHERE}"
     raise FileNeeded(
-        f"the file of its servers was not found: no {' or '.join(known.files)} in {looked}",
-        key="cluster.trace",
-        value=name,
-        remedy=f"Get it from {known.source}. Then put it there, or name its folder in ${FOLDER}.",
+        f"the file of this {what} was not found: no {' or '.join(files)} in {looked}",
+        key=key,
+        value=value,
+        remedy=f"{remedy}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",
     )
 
 
-def _looked() -> str:
-    """Name the folders in which traces are looked for."""
-    return " and ".join(str(folder) for folder in folders()) or f"any folder: {NOWHERE}"
-
-
-def _whence(name: str, trace: Trace) -> str:
+def whence_of(name: str, trace: Any) -> str:
+    """Say what a trace is, and where a user gets it."""
     return f"{name}: {trace.summary} Get it from {trace.source}. Licence: {trace.licence}."
 
 

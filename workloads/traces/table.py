@@ -68,6 +68,10 @@ class Table(Trace):
         frame = read_parquet(path) if is_parquet(path) else read_text(path)
         if collected() is not None and "line" not in frame.columns:
             frame = frame.with_row_index("line", offset=1)
+        return self.requests(frame, path)
+
+    def requests(self, frame: pl.DataFrame, path: Path, *, own: bool = True) -> pl.DataFrame:
+        """Make requests of the rows of a file; messages say what a scenario may say of them if it is one's `own`."""
         resources = self.resources_of(frame, path)
         of = self._sources(frame, resources, path)
         if "id" not in of:
@@ -79,9 +83,10 @@ class Table(Trace):
         lines = [frame["line"]] if "line" in frame.columns else []
         names = ("id", "arrival", "lifetime", *resources)
         named = [column.alias(name) for name, column in zip(names, columns, strict=True)]
-        found = pl.DataFrame([*lines, *named, *self._texts(frame, of)]).sort("arrival", maintain_order=True)
+        texts = self._texts(frame, of, own=own)
+        found = pl.DataFrame([*lines, *named, *texts]).sort("arrival", maintain_order=True)
         keys = {**of, "lifetime": of.get("end") or of.get("lifetime", "lifetime")}
-        found = check(found, path, keys, self.factors)
+        found = check(found, path, keys, self.factors, own=own)
         return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in resources)
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
@@ -153,12 +158,15 @@ class Table(Trace):
         cells = amounts(frame, column, path, name, unit)
         return cells.fill_null(self.empty[name] / unit) if name in self.empty else cells
 
-    def _texts(self, frame: pl.DataFrame, of: Mapping[str, str]) -> list[pl.Series]:
-        """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`."""
+    def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> list[pl.Series]:
+        """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`.
+
+        Those of a known format stay as they are; in a table of one's own, words such as `unknown` are empty cells.
+        """
         found = []
         for name, column in of.items():
             if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
-                cells = filled(frame, column) if column != name else frame[column]
+                cells = filled(frame, column) if column != name and own else frame[column]
                 found.append(cells.cast(pl.String).fill_null("").alias(name))
         parts = [
             pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells)

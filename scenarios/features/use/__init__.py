@@ -18,8 +18,9 @@ from binwright.simcore.json_schema import Schema
 from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
+from binwright.workloads.traces.recorded import RECORDED
 from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
-from binwright.workloads.use_series import RECORDED, RecordedCase
+from binwright.workloads.use_series import RecordedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ class _Feature(Feature):
         known_resources(cases, scenario.resources, at, tuple(UseSpec.known()))
         for name, each in cases.items():
             for n, case in enumerate(each):
-                if isinstance(case, RecordedCase) and case.trace and name not in RECORDED[case.trace]:
-                    remedy = f"It records {' and '.join(RECORDED[case.trace])}."
+                if isinstance(case, RecordedCase) and case.trace and name not in RECORDED[case.trace].resources:
+                    remedy = f"It records {' and '.join(RECORDED[case.trace].resources)}."
                     raise wrong("the trace does not say its use", remedy, (*at, name, n, "trace"))
 
     def check_keys(self, scenario: Any) -> None:

@@ -1,0 +1,100 @@
+"""Formats of traces that are tables of known columns: a file of `presets/` describes each.
+
+A file has what `Trace` has of a format (`summary`, `reference`, `source`, `licence`, `files`, `units`, `servers`,
+`parquet`), and what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Further keys:
+
+- `forms`: a list of such mappings where files of the format differ in their columns; what they share stands above.
+- `needs`: the columns that a file must have, by which it is recognised; by default those of `columns` and `labels`.
+- `header`: the names of the columns of a file that has none, and `first_line`, by which it is recognised.
+- `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file; its
+  further parameters are options of the trace.
+- `format`: the other format that its files have, of which this is a known example.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, make_dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, get_type_hints
+
+import yaml
+
+from binwright.simcore.extras import pl
+from binwright.workloads import PRESETS, TRACES
+from binwright.workloads.traces import rows
+from binwright.workloads.traces.base import ServerFile, Trace
+from binwright.workloads.traces.check import require
+from binwright.workloads.traces.table import Table, is_parquet, read_parquet
+from binwright.workloads.traces.text import read_headless, read_text
+
+
+class Form(NamedTuple):
+    """One form of a format's files: what makes rows of the file's, if anything does, and the table that these are."""
+
+    rows: str
+    table: Table
+
+
+class Preset(Trace):
+    """A format that a file of `presets/` describes; the fields of its subclasses are the options of `rows`."""
+
+    header: ClassVar[tuple[str, ...]] = ()
+    first_line: ClassVar[str] = ""
+    forms: ClassVar[tuple[Form, ...]] = ()
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        line = start.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+        return bool(cls.first_line and re.match(cls.first_line, line))
+
+    def read(self, path: Path) -> pl.DataFrame:
+        if self.header:
+            frame = read_headless(path, self.header, f"Get it from {self.source}.")
+        elif is_parquet(path):
+            frame = read_parquet(path)
+            if not any(needs <= {*frame.columns} for needs in self.headers):
+                require(frame.columns, self.headers[0], path)
+        else:
+            frame = read_text(path, *self.headers)
+        form = next(form for needs, form in zip(self.headers, self.forms, strict=True) if needs <= {*frame.columns})
+        if form.rows:
+            options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
+            frame = getattr(rows, form.rows)(frame, path, **options)
+        return form.table.requests(frame, path, own=False)
+
+
+def __getattr__(name: str) -> type[Trace]:
+    """Make the format that the file of this name describes."""
+    if name not in TRACES:
+        raise AttributeError(name)
+    text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
+    data = yaml.safe_load(text)
+    about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
+    about |= {key: data.pop(key) for key in (*Trace.__annotations__, "first_line") if key in data}
+    about |= {"__doc__": about["summary"], "version": zlib.crc32(text.encode())}
+    if "servers" in about:
+        about["servers"] = ServerFile(**about["servers"])
+    if "format" in data:
+        return type(name, (TRACES.load(data["format"]),), about)
+    forms = [data | form for form in data.pop("forms", [{}])]
+    about["headers"] = tuple(_needed(form, about.get("header", ())) for form in forms)
+    about["forms"] = tuple(_form(**form) for form in forms)
+    options = [
+        (option.name, get_type_hints(function)[option.name], field(default=option.default))
+        for function in {getattr(rows, form.rows) for form in about["forms"] if form.rows}
+        for option in list(signature(function).parameters.values())[2:]
+    ]
+    return make_dataclass(name, options, bases=(Preset,), frozen=True, namespace=about)
+
+
+def _needed(form: Mapping[str, Any], header: Sequence[str]) -> frozenset[str]:
+    """Return the columns that a file of this form must have."""
+    return frozenset(form.get("needs") or header or [*form["columns"].values(), *form.get("labels", {}).values()])
+
+
+def _form(rows: str = "", needs: Sequence[str] = (), **table: Any) -> Form:
+    return Form(rows, Table(**table))
