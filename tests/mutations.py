@@ -66,7 +66,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("analysis/measure/metrics/features.py", 1, MEASURE),
     ("analysis/measure/costs/bill.py", 2, f"{MEASURE}/test_bill.py tests/scenarios/test_bills.py"),
     ("analysis/compare/statistics.py", 4, "tests/analysis/compare"),
-    ("analysis/compare/differences.py", 2, "tests/analysis/compare"),
+    ("analysis/compare/comparison.py", 2, "tests/analysis/compare"),
     ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
     ("agents/solver/packing/pack.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
     ("agents/solver/model/floor.py", 1, f"{SOLVER}model {SOLVER}solving"),

@@ -1,21 +1,48 @@
-"""A comparison as people use it: the differences, and how they are shown in a terminal, Markdown, LaTeX and CSV."""
+"""How much every agent differs from a baseline on the same seeds, whether the seeds can tell, and how that is shown."""
 
 from __future__ import annotations
 
-from math import isnan
+from collections.abc import Sequence
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
-from binwright.analysis.compare.differences import BASELINE, SAME, UNTESTED, Differences
+import numpy as np
+import numpy.typing as npt
+
+from binwright.analysis.compare.family import Family, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, latex, widest
-from binwright.analysis.compare.statistics import FEWEST
+from binwright.analysis.compare.statistics import (
+    FEWEST,
+    bootstrap,
+    by_count,
+    differences,
+    mean_interval,
+    seeds_needed,
+    skewness,
+)
 from binwright.analysis.compare.table import in_one_note
-from binwright.analysis.measure.condition import Limit
+from binwright.analysis.measure.condition import Limit, outside_of
 from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
-from binwright.analysis.results.folder import as_written
+from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.combined import NOW, Together, points_as_agents, set_beside
+from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
+from binwright.analysis.results.metric_choice import metric_named
+from binwright.simcore.errors import ResultsError, UnknownName, suggest
+from binwright.simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
+    import polars as pl
     import rich.console
+
+SKEWED, ENOUGH = 1.0, 20
+"""A metric is skewed when the median |skewness| of its groups of at least so many seeds is larger than that."""
+EFFECT = 0.01
+"""The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
+BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
+EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
+UP_AND_DOWN = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}
 
 MOST = 100
 """More rows of a metric than that a terminal does not get."""
@@ -23,7 +50,7 @@ MANY = 1_000_000
 """More seeds than that nobody runs."""
 WAYS = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 WORDS = {SAME: "=", UNTESTED: "?", BASELINE: "", None: "-"}
-STYLES = {"better": "best", "worse": "wrong"}
+STYLES = {BETTER: "best", WORSE: "wrong"}
 NUMBERS = {
     "mean": "over the runs, with its 95 % interval",
     "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
@@ -37,8 +64,229 @@ NUMBERS = {
 }
 
 
-class Comparison(Differences):
-    """Differences that can show themselves. docs/guides/results.md says what each column is, and how it is computed."""
+class Comparison:
+    """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
+
+    `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
+    follow from others; `points` their values; `agents` the labels; `metrics` what is compared, of which the `same` need
+    no table; `is_since` whether each agent is beside itself in earlier results: the key `of` is then the agent, and
+    `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as `family` says in
+    words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on
+    something else than they were learned on; `versions` those of Binwright that wrote the runs.
+    docs/guides/results.md says what each column is, and how it is computed.
+    """
+
+    def __init__(
+        self,
+        results: ResultsFolder | Sequence[ResultsFolder],
+        baseline: str | None = None,
+        metrics: Sequence[str] | str | None = None,
+        since: ResultsFolder | None = None,
+        *,
+        all_pairs: bool = False,
+    ) -> None:
+        """Compare agents with the baseline, or each of them with itself in the earlier results `since`.
+
+        Who names a baseline asks for the comparisons with it, and p-values are corrected for these; without one they
+        are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
+        """
+        import polars as pl
+
+        if metrics is not None and not metrics:
+            remedy = "Name one, or leave it out for all worth showing."
+            raise ResultsError("no metric is named", key="metrics", remedy=remedy)
+        if since is not None and baseline is not None:
+            remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
+            raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
+        if not isinstance(results, ResultsFolder):
+            results = results[0] if len(results) == 1 else Together(results)
+        self.is_since, self.is_named = since is not None, baseline is not None and not all_pairs
+        self._results = results = set_beside(results, since) if since is not None else points_as_agents(results)
+        runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))
+        self.row_heading, self.heading, self.short = results.row_heading, results.heading, results.short
+        self.keys, self.done = results.swept, results.done
+        self.shown_keys = telling_keys(runs, self.keys)
+        self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
+        self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
+        self.baseline = _known_baseline(baseline, runs)
+        self.same: list[Metric] = []
+        if metrics is None:
+            choice = results.choose()
+            self.same = choice.same
+            self.metrics = [*choice.first, *choice.others, *choice.same]
+        else:
+            names = dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
+            self.metrics = [metric_named(name, self.done, results.metrics) for name in names]
+        by_agent = runs.with_columns(agent=pl.col("of")) if self.is_since else runs
+        self.overlap, self.outside = overlap_of(runs, self.keys), outside_of(by_agent, self.keys)
+        self._groups = Groups(runs, self.keys)
+        named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
+        self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
+        self._own: npt.NDArray[np.bool_] = np.equal(self._base, np.arange(len(self._base)))
+        heads = self._groups.heads
+        self.points: list[tuple[Any, ...]] = (
+            heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
+        )
+        self._check_pairs()
+        self.families: dict[str, int] = {}
+        columns = [
+            heads.with_columns(pl.Series("metric", [metric.name] * len(heads), pl.String), *self._statistics(metric))
+            for metric in self.metrics
+        ]
+        order = heads.with_row_index("_row").select("_row")
+        self.frame: pl.DataFrame = (
+            pl.concat([order.hstack(one) for one in columns]).sort("_row", maintain_order=True).drop("_row")
+            if columns
+            else heads.with_columns(pl.lit("").alias("metric")).clear()
+        )
+
+    def _bases(self, labels: list[str]) -> Ints:
+        """Find the baseline's group at the point of each group, int64 [groups]; -1 where it was not run."""
+        groups = self._groups
+        bases = np.full(int(groups.point.max()) + 1, -1)
+        mine = np.flatnonzero(groups.heads["agent"].is_in(labels).to_numpy())[::-1]
+        bases[groups.point[mine]] = mine  # the first one, where folders have several
+        found: Ints = bases[groups.point]
+        return found
+
+    def _check_pairs(self) -> None:
+        seeds = self._groups.matrix("seed")
+        done, own = np.asarray(np.isfinite(seeds).any(axis=1)), self._own
+        if not done[~own].any():
+            return  # nobody to compare with
+        if not done[own].any():
+            raise ResultsError(
+                f"every run of the baseline {self.baseline!r} failed",
+                remedy="Name another one with --baseline, or mend the agent and run the scenario again.",
+            )
+        if np.isnan(self._against(seeds)).all():
+            raise ResultsError(
+                f"unpaired seeds: the baseline {self.baseline!r} shares no point and seed with any other agent",
+                remedy="Run all agents with the same `seed`, `replications` and sweep, or name another --baseline.",
+            )
+
+    def _against(self, values: Floats) -> Floats:
+        """Put the baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""
+        there = (self._base >= 0) & ~self._own
+        return np.where(there[:, None] & ~np.isnan(values), values[self._base], np.nan)
+
+    @property
+    def family(self) -> str:
+        """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
+        size = max(self.families.values(), default=0)
+        beside = "with earlier results" if self.is_since else ""
+        if self.is_named:
+            beside = f"with {self.heading(self.baseline)}"
+        return in_words(size, apart=len(self.keys) > self.is_since, beside=beside) if size else ""
+
+    def _statistics(self, metric: Metric) -> list[pl.Series]:
+        """Compute the columns of a metric, each [groups]; agents and their earlier selves are one family at a point."""
+        import polars as pl
+
+        values = self._groups.matrix(metric.name)
+        n = (~np.isnan(values)).sum(axis=1)
+        mean, half = by_count(values, mean_interval, 2)
+        exact = self._groups.exact(metric)
+        half[exact] = 0.0
+        skewed, boot_low, boot_high = _bootstrapped(values, n)
+        skewed &= ~exact
+        t_low, t_high = metric.ends(mean, half)
+
+        own, against = self._own, self._against(values)
+        difference = differences(values, against)
+        pairs = (~np.isnan(difference)).sum(axis=1)
+        diff, diff_half, deviation = by_count(difference, _spread, 3)
+        (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
+        together = self._groups.numbered(self.keys[:-1]) if self.is_since else None
+        family = Family(self._groups, metric, base=self._base if self.is_named else None, together=together)
+        self.families[metric.name] = family.size
+        answers = family.beside(self._base)
+        diff_half[answers.exact] = 0.0
+        deviation[answers.exact] = np.nan
+        up, down = UP_AND_DOWN[metric.better]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = 100 * diff / abs(base)
+        tested = ~np.isnan(answers.p)
+        verdicts = {
+            BASELINE: own,
+            None: pairs == 0,
+            EQUAL: answers.exact & ~answers.told,
+            UNTESTED: ~answers.exact & ~tested,
+            SAME: ~answers.told,
+            up: diff > 0,
+            down: diff < 0,
+        }
+        columns: dict[str, Any] = {
+            "n": n,
+            "failed": self._groups.failed,
+            "mean": mean,
+            "low": np.where(skewed, boot_low, t_low),
+            "high": np.where(skewed, boot_high, t_high),
+            "interval": _first_of({"exact": exact & (n > 0), "bootstrap": skewed, "t": n > 1}),
+            "half": half,
+            "boot_low": boot_low,
+            "boot_high": boot_high,
+            "pairs": np.where(own, 0, pairs),
+            "diff": diff,
+            "diff_low": diff - diff_half,
+            "diff_high": diff + diff_half,
+            "relative": relative,
+            "p": answers.p,
+            "p_alone": answers.alone,
+            "test": _first_of({"exact": answers.exact & (pairs > 0), "wilcoxon": answers.ranks, "t": tested}),
+            "verdict": _first_of(verdicts),
+            "seeds_for_1pct": seeds_needed(deviation, EFFECT * abs(base)),
+        }
+        found = []
+        for name, column in columns.items():
+            if column.dtype.kind == "f":
+                column = np.where(np.isfinite(column), column, np.nan)
+            kind = pl.String if column.dtype.kind == "O" else None
+            found.append(pl.Series(name, column.tolist() if kind else column, kind, nan_to_null=True))
+        return [*found[:-1], found[-1].cast(pl.Int64, strict=False)]
+
+    # -- limits ----------------------------------------------------------------------------------------------------
+
+    def beyond(self, limit: Limit) -> pl.DataFrame:
+        """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.
+
+        Refuses a limit that nothing could break: where no row has the metric, or none has enough seeds to be tested.
+        """
+        import polars as pl
+
+        column = {"mean": "mean", "difference": "diff", "relative": "relative"}[limit.of]
+        rows = self.frame.filter(pl.col("metric") == limit.metric.name, pl.col(column).is_not_null())
+        if self.is_since:
+            rows = rows.filter(pl.col("agent") == NOW)
+        if limit.of != "mean":
+            rows = rows.filter(pl.col("pairs") > 0)
+        if rows.is_empty():
+            remedy = "Name results that have it, on the same points and seeds as the baseline's."
+            raise ResultsError("there is nothing to hold against it", key="--fail-if", value=limit.text, remedy=remedy)
+        broken = rows.filter(pl.Series([limit.broken(value) for value in rows[column]], dtype=pl.Boolean))
+        if limit.of == "mean":
+            return broken
+        if (untested := broken.filter(pl.col("verdict") == UNTESTED)).height:
+            first = untested.row(0, named=True)
+            problem = f"{first['pairs']} seeds in common are too few to test whether {first['agent']} is beyond it"
+            remedy = f"Run {FEWEST} seeds or more."
+            raise ResultsError(problem, key="--fail-if", value=limit.text, remedy=remedy)
+        return broken.filter(~pl.col("verdict").is_in([SAME, EQUAL]))
+
+    def broken(self, limit: Limit) -> list[str]:
+        """Say which rows are beyond a limit, a line each."""
+        lines = []
+        for row in self.beyond(limit).iter_rows(named=True):
+            keys = [key for key in self.shown_keys if key != "of"]
+            point = ", ".join(f"{self.heading(key)} {as_written(row[key])}" for key in keys)
+            value = _mean(limit.metric, row)
+            if limit.of != "mean":
+                relative = "" if row["relative"] is None else f" ({_relative(row['relative'])} %)"
+                value = f"{_difference(limit.metric, row)}{relative} beside {self.heading(self.baseline)}"
+            lines.append(f"{self.heading(row.get('of', row['agent']))}{f' at {point}' if point else ''}: {value}")
+        return lines
+
+    # -- what is shown ---------------------------------------------------------------------------------------------
 
     @property
     def sheets(self) -> list[Sheet]:
@@ -47,12 +295,11 @@ class Comparison(Differences):
 
     def _sheet(self, metric: Metric) -> Sheet:
         keys = ["agent" if key == "of" else self.short(key) for key in self.shown_keys]
-        heads = [*keys, "results" if self.is_since else self.row_heading, *NUMBERS]
         rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
         words = len(keys) + 1
         points = "; differences in percentage points" if metric.unit == "%" else ""
         return Sheet(
-            heads,
+            [*keys, "results" if self.is_since else self.row_heading, *NUMBERS],
             [self._cells(metric, row) for row in rows],
             words,
             metric.heading + WAYS[metric.better] + points,
@@ -67,19 +314,19 @@ class Comparison(Differences):
         if not own and row["pairs"] != row["n"]:
             runs += f" ({_count(row['pairs'], 'pair')})"
         style = STYLES.get(row["verdict"], "")
-        keys = [self.heading(row[key]) if key == "of" else as_written(row[key]) for key in self.shown_keys]
         mean, diff = (None if row[name] is None else metric.plain(row[name]) for name in ("mean", "diff"))
-        return [
-            *map(Cell, keys),
-            Cell(self.heading(row["agent"]), style=style),
-            Cell("-" if row["mean"] is None else _mean(metric, row), mean, style),
-            Cell("baseline" if own else _difference(metric, row), diff, style),
-            Cell(WORDS.get(row["verdict"], row["verdict"]), style=style),
-            Cell("" if own else _relative(row["relative"]), row["relative"], style),
-            Cell("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"], style),
-            Cell(runs, row["n"], style),
-            Cell("" if own else _seeds(row["seeds_for_1pct"]), row["seeds_for_1pct"], style),
-        ]
+        numbers = (
+            ("-" if row["mean"] is None else _mean(metric, row), mean),
+            ("baseline" if own else _difference(metric, row), diff),
+            (WORDS.get(row["verdict"], row["verdict"]), None),
+            ("" if own else _relative(row["relative"]), row["relative"]),
+            ("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"]),
+            (runs, row["n"]),
+            ("" if own else _seeds(row["seeds_for_1pct"]), row["seeds_for_1pct"]),
+        )
+        keys = [self.heading(row[key]) if key == "of" else as_written(row[key]) for key in self.shown_keys]
+        agent = Cell(self.heading(row["agent"]), style=style)
+        return [*map(Cell, keys), agent, *(Cell(text, value, style) for text, value in numbers)]
 
     @property
     def legend(self) -> str:
@@ -139,24 +386,47 @@ class Comparison(Differences):
         text: str = self.frame.write_csv()
         return text
 
-    def broken(self, limit: Limit) -> list[str]:
-        """Say which rows are beyond a limit, a line each."""
-        lines = []
-        for row in self.beyond(limit).iter_rows(named=True):
-            keys = [key for key in self.shown_keys if key != "of"]
-            point = ", ".join(f"{self.heading(key)} {as_written(row[key])}" for key in keys)
-            value = _mean(limit.metric, row)
-            if limit.of != "mean":
-                relative = "" if row["relative"] is None else f" ({_relative(row['relative'])} %)"
-                value = f"{_difference(limit.metric, row)}{relative} beside {self.heading(self.baseline)}"
-            lines.append(f"{self.heading(row.get('of', row['agent']))}{f' at {point}' if point else ''}: {value}")
-        return lines
-
     def __str__(self) -> str:
         return self.markdown()
 
     def _repr_markdown_(self) -> str:
         return self.markdown()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.frame)} rows, baseline {self.baseline!r})"
+
+
+def _bootstrapped(values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
+    """Tell which groups show a bootstrap interval, bool [groups], and return its ends; NaN elsewhere."""
+    large = np.where((n >= ENOUGH)[:, None], values, np.nan)
+    (skew,) = by_count(large, lambda some: (skewness(some),), 1)
+    some = ~np.isnan(skew)
+    if not some.any() or np.median(abs(skew[some])) <= SKEWED:
+        return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)
+    low, high = by_count(large, bootstrap, 2)
+    return n >= ENOUGH, low, high
+
+
+def _spread(values: Floats) -> tuple[Any, Any, Any]:
+    """Compute mean, half width of its t interval and standard deviation of [k, n] values; one value has none."""
+    mean, half = mean_interval(values)
+    deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.full(len(values), np.nan)
+    return mean, half, deviation
+
+
+def _first_of(choices: dict[Any, Any]) -> Any:
+    """Pick for each group the word of the first choice that holds, object [groups]; None where none does."""
+    return np.select([*choices.values()], [np.array(word, object) for word in choices], np.array(None, object))
+
+
+def _known_baseline(name: str | None, runs: pl.DataFrame) -> str:
+    """Return the agent of this name, or the first of the runs."""
+    if name is None:
+        return str(runs["_agent"][0])
+    known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
+    if name not in known:
+        raise UnknownName("this baseline was not run", key="baseline", value=name, remedy=suggest(name, known))
+    return name
 
 
 def _mean(metric: Metric, row: dict[str, Any]) -> str:
@@ -164,7 +434,7 @@ def _mean(metric: Metric, row: dict[str, Any]) -> str:
         return metric.exactly(row["mean"])
     if row["interval"] == "bootstrap":
         return metric.between(row["mean"], row["low"], row["high"])
-    return metric.write(row["mean"], float("inf") if row["half"] is None else row["half"])
+    return metric.write(row["mean"], inf if row["half"] is None else row["half"])
 
 
 def _difference(metric: Metric, row: dict[str, Any]) -> str:

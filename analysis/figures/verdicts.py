@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from binwright.analysis.compare.differences import SAME, UNTESTED, Differences
+from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
 from binwright.analysis.compare.statistics import FEWEST, differences
 from binwright.analysis.figures.figure_data import Average, FigureData, Point
 from binwright.analysis.measure.metric import Metric
@@ -46,7 +45,9 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     """Compare with the baseline asked for, or the best by the first metric; None where there is nobody to compare."""
     first = metrics[0]
     baseline = chosen.options.baseline or chosen.by_mean(first)[0]
-    comparison = _comparison(chosen, metrics, baseline)
+    names = [metric.name for metric in metrics]
+    # A baseline that the results chose is corrected for all pairs.
+    comparison = Comparison(chosen.results, baseline, names, all_pairs=chosen.options.baseline is None)
     values = chosen.by_seed(first.name)
     found: dict[Row, Floats] = {}
     for (point, agent), mine in values.items():
@@ -58,9 +59,8 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
             )
     if not found:
         return None
-    keys = ["results" if key == "scenario" else key for key in chosen.swept]
-    same = comparison.frame.filter(comparison.frame["verdict"].is_in([SAME, UNTESTED, "equal"]))
-    rows = same.select("metric", "agent", *keys).rows()
+    same = comparison.frame.filter(comparison.frame["verdict"].is_in([SAME, UNTESTED, EQUAL]))
+    rows = same.select("metric", "agent", *chosen.swept).rows()
     return Verdicts(
         baseline,
         found,
@@ -69,14 +69,3 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
         comparison.family,
         bool(comparison.frame["test"].is_not_null().any()),
     )
-
-
-def _comparison(chosen: FigureData, metrics: Sequence[Metric], baseline: str) -> Differences:
-    """Test by every metric; a baseline that the results chose is corrected for all pairs."""
-    results = copy(chosen.results)
-    if "scenario" in results.swept:  # a name that the comparison has a use of its own for
-        results.runs = results.runs.rename({"scenario": "results"})
-        swept = tuple("results" if key == "scenario" else key for key in results.swept)
-        results.columns = replace(results.columns, swept=swept)
-    names = [metric.name for metric in metrics]
-    return Differences(results, baseline, names, all_pairs=chosen.options.baseline is None)

@@ -7,81 +7,89 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from binwright.analysis.results.columns import Columns, merged
+from binwright.analysis.results.columns import merged
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
 
-if TYPE_CHECKING:
-    from binwright.analysis.results.folder import ResultsFolder
-
-
 BEFORE, NOW = "before", "now"
 
 
-class Pool(NamedTuple):
-    """Holds the runs of several results in one frame, the `keys` that tell their points apart, and what columns are."""
+class Together(ResultsFolder):
+    """Puts several results together: a column `scenario` tells different names apart, as if it had been swept.
 
-    runs: pl.DataFrame
-    keys: list[str]
-    columns: Columns
-
-
-def pooled(several: Sequence[ResultsFolder]) -> Pool:
-    """Put all runs together; the keys are `scenario`, where there are several, and what is swept.
-
-    `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
-    different settings; `_agent` is always the label alone. The same run in two folders counts once.
+    The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; an agent
+    that two folders ran with different settings has its folder before its label, which is in `_agent` alone.
     """
-    if not several:
-        raise ResultsError("there are no results to compare", remedy="Name a results folder.")
-    short = Counter(one.folder.resolve().name for one in several)
-    parts = []
-    for one in several:
-        own = one.folder.resolve().name
-        parts.append(
-            one.runs.with_columns(
-                pl.lit(one.name).alias("scenario"),
-                pl.lit(own if short[own] == 1 else str(one.folder)).alias("_folder"),
-                pl.col("agent").alias("_agent"),
+
+    def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
+        if not parts:
+            raise ResultsError("there are no results to compare", remedy="Name a results folder.")
+        names = names or [part.name for part in parts]
+        folders = Counter(part.folder.resolve().name for part in parts)
+        frames = []
+        for part, name in zip(parts, names, strict=True):
+            folder = part.folder.resolve().name
+            apart = {"scenario": name, "_folder": folder if folders[folder] == 1 else str(part.folder)}
+            frames.append(
+                part.runs.with_columns(_agent=pl.col("agent"), **{key: pl.lit(x) for key, x in apart.items()})
             )
-        )
-    columns = merged(one.columns for one in several)
-    swept = list(columns.swept)
-    runs = joined(several, parts)
-    if len(parts) > 1:
-        one_run = ["scenario", *swept, "_agent", "seed"]
-        runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
-        twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
-        runs = runs.join(
-            twice.with_columns(pl.lit(True).alias("_twice")),
-            on=["scenario", "_agent"],
-            how="left",
-            maintain_order="left",
-        ).with_columns(
-            pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent").alias("agent")
-        )
-    keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
-    return Pool(runs, keys, columns)
+        columns, runs = merged(part.columns for part in parts), joined(parts, frames)
+        if len(parts) > 1:
+            one_run = ["scenario", *columns.swept, "_agent", "seed"]
+            runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
+            twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
+            runs = runs.join(
+                twice.with_columns(_twice=True), on=["scenario", "_agent"], how="left", maintain_order="left"
+            ).with_columns(agent=pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent"))
+        swept = ["scenario"] if runs["scenario"].n_unique() > 1 else []
+        self.runs, self.columns = runs, replace(columns, swept=(*swept, *columns.swept))
+        self.folder = Path(" + ".join(dict.fromkeys(names)))
+        self._parts = list(parts)
+        self._part = {run: part for part in parts for run in part.runs["run"]}
+
+    def _detail(self, run: str, kind: str) -> pl.DataFrame:
+        return self._part[run]._detail(run, kind)
+
+    @property
+    def name(self) -> str:
+        return str(self.folder)
+
+    @property
+    def headlines(self) -> list[str]:
+        return [name for part in self._parts for name in part.headlines]
+
+    def said(self, key: str) -> Any:
+        """Return what the first scenario says below one of its keys."""
+        return self._parts[0].said(key)
+
+    def part(self, run: str) -> ResultsFolder:
+        """Return the results that a run belongs to."""
+        return self._part[run]
 
 
-def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
+def set_beside(now: ResultsFolder, before: ResultsFolder) -> ResultsFolder:
     """Put runs beside earlier ones, so that each agent is compared with itself.
 
     The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order. Where each side is of one
     scenario, the two may have different names.
     """
-    parts = [pooled([before]), pooled(now)]
-    sides = [
-        part.runs.with_columns(pl.col("agent").alias("of"), pl.lit(side).alias("agent"), pl.lit(side).alias("_agent"))
-        for part, side in zip(parts, (BEFORE, NOW), strict=True)
+    found, sides = copy(now), {BEFORE: before, NOW: now}
+    frames = [
+        part.runs.with_columns(of=pl.col("agent"), agent=pl.lit(side), _agent=pl.lit(side))
+        for side, part in sides.items()
     ]
-    columns = merged([parts[1].columns, parts[0].columns])
-    runs = joined([before, *now], sides)
-    scenario = ["scenario"] if any(part.runs["scenario"].n_unique() > 1 for part in parts) else []
-    return Pool(runs, [*scenario, *columns.swept, "of"], columns)
+    if "scenario" in {*now.swept, *before.swept}:
+        frames = [
+            frame if "scenario" in frame.columns else frame.with_columns(scenario=pl.lit(part.name))
+            for frame, part in zip(frames, sides.values(), strict=True)
+        ]
+    found.runs = joined([before, now], frames)
+    columns = merged([now.columns, before.columns])
+    found.columns = replace(columns, swept=(*columns.swept, "of"))
+    return found
 
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -108,43 +116,8 @@ def points_as_agents(results: ResultsFolder) -> ResultsFolder:
     for point in results.runs.select(keys).iter_rows():
         words = list(map(as_written, point))
         names.append(words[0] if len(keys) == 1 else ", ".join(map(" ".join, zip(short, words, strict=True))))
-    found.runs = results.runs.with_columns(pl.Series("agent", names))
+    agents = pl.Series("agent", names)
+    found.runs = results.runs.with_columns(agents, agents.alias("_agent"))
     found.columns = replace(results.columns, swept=())
     found.row_heading = short[0] if len(keys) == 1 else "point"
     return found
-
-
-class Together(ResultsFolder):
-    """Puts several results together: a column `scenario` tells them apart, as if it had been swept.
-
-    It has their `names`, or those of the scenarios, or else of the folders where these are the same.
-    """
-
-    def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
-        names = names or [part.name for part in parts]
-        if len(set(names)) < len(parts):
-            names = [str(part.folder) for part in parts]
-        frames = [
-            part.runs.with_columns(pl.lit(name).alias("scenario")) for part, name in zip(parts, names, strict=True)
-        ]
-        self.runs = joined(parts, frames)
-        columns = merged(part.columns for part in parts)
-        self.columns = replace(columns, swept=("scenario", *columns.swept))
-        self.folder = Path(" + ".join(names))
-        self._first = parts[0]
-        self._part = {run: part for part in parts for run in part.runs["run"]}
-
-    def _detail(self, run: str, kind: str) -> pl.DataFrame:
-        return self._part[run]._detail(run, kind)
-
-    @property
-    def name(self) -> str:
-        return str(self.folder)
-
-    def said(self, key: str) -> Any:
-        """Return what the first scenario says below one of its keys."""
-        return self._first.said(key)
-
-    def part(self, run: str) -> ResultsFolder:
-        """Return the results that a run belongs to."""
-        return self._part[run]

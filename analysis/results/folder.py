@@ -179,8 +179,10 @@ class ResultsFolder:
         return list(self.columns.swept)
 
     def heading(self, name: str) -> str:
-        """Return what people read in place of the name of an agent, a swept key or a metric."""
-        return plain(self.columns.headings.get(name, name))
+        """Return what people read in place of the name of an agent (or folder/agent), a swept key or a metric."""
+        folder, slash, last = name.rpartition("/")
+        headings = self.columns.headings
+        return plain(headings.get(name, folder + slash + headings.get(last, last)))
 
     def short(self, key: str) -> str:
         """Return what people read in place of a swept key where there is little room.

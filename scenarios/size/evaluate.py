@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from binwright.analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
+from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target
 from binwright.analysis.measure.metric import Metric
@@ -235,7 +235,7 @@ def told_apart(
     """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
     there = copy(results)
     there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
-    frame = Differences(there, best, [question.target.metric.name], all_pairs=True).frame
+    frame = Comparison(there, best, [question.target.metric.name], all_pairs=True).frame
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
     return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 

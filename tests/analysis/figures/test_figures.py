@@ -18,7 +18,7 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
 import binwright as bw
-from binwright.analysis.compare.differences import Differences
+from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.kind import kind_named
@@ -212,7 +212,7 @@ def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found:
     by_heading = {metric.heading: metric.name for metric in comparison.metrics}
     for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
         name = by_heading[panel.get_xlabel().splitlines()[0]]
-        told = Differences(results, "tetris", name, all_pairs=True).frame
+        told = Comparison(results, "tetris", name, all_pairs=True).frame
         verdicts = dict(told.select("agent", "verdict").iter_rows())
         assert [mark[3] for mark in marks] == [verdicts[agent] in (*TOLD, "baseline") for agent in order]
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
