@@ -113,12 +113,12 @@ class Interpreter:
         if isinstance(node, s.Index) and table is not None and len(node.arguments) == table.rank - 1:
             if not table.whole:
                 raise SpecError(f"a row of {table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
-            return (Value(INT, int(table.values[i])) for i in table.row(self._row(table, node)))
+            return (Value(INT, int(table.values[i])) for i in table.constant(node.at).row(self._row(table, node)))
         if isinstance(node, s.Name) and node.name in self.tables and self.tables[node.name].rank == 1:
             table = self.tables[node.name]
             if not table.whole:
                 raise SpecError(f"{table.name} has quantities", "Run over len(...) instead.", node.at)
-            return (Value(INT, int(number)) for number in table.values)
+            return (Value(INT, int(number)) for number in table.constant(node.at).values)
         return (Value(INT, i) for i in range(self.whole(node, "a range")))
 
     def _number(self, node: s.Number) -> Value:
@@ -159,7 +159,7 @@ class Interpreter:
             if not 0 <= last < len(row):
                 raise SpecError(f"index {last} leaves the row of {table.name}", f"It has {len(row)}.", node.at)
             place = row[last]
-        return Value(INT if table.whole else QUANTITY, int(table.values[place]))
+        return Value(INT if table.whole else QUANTITY, int(table.constant(node.at).values[place]))
 
     def _placed(self, node: s.Placed) -> Value:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)

@@ -152,7 +152,7 @@ def _index(scope: Scope, node: s.Index) -> Typed:
         index = within(scope, last, table.sizes[-1], table.name)
         row = _row_number(scope, table, node)
         place = op("add", op("mul", row, Const(table.sizes[-1])), index.code)
-        if isinstance(index.code, Const) and table.varies is None:  # a column
+        if isinstance(index.code, Const) and not table.varies:  # a column
             column = table.values[index.code.value :: table.sizes[-1]]
             low, high = int(column.min()), int(column.max())
         return Typed(kind, low, high, Read(values, place))

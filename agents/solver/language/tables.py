@@ -47,8 +47,8 @@ class Table:
     values: Ints
     starts: Ints | None = None
     """[rows + 1], where each row starts, if the rows have unequal lengths."""
-    varies: tuple[int, int] | None = None
-    """Entries may become others of these bounds after the checks."""
+    varies: bool = False
+    """Entries may become others after the checks, from 0 to the largest."""
 
     @property
     def rank(self) -> int:
@@ -65,9 +65,16 @@ class Table:
     @cached_property
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest entry, (0, 0) if there is none."""
-        if self.varies is not None:
-            return self.varies
-        return (int(self.values.min()), int(self.values.max())) if self.values.size else (0, 0)
+        if not self.values.size:
+            return 0, 0
+        return 0 if self.varies else int(self.values.min()), int(self.values.max())
+
+    def constant(self, at: At) -> Table:
+        """Return the table itself, if its entries stay as they are."""
+        if self.varies:
+            remedy = f"Use it in UTILFN, or as a capacity with the same indices: ROOM[i in n] => {self.name}[i]."
+            raise SpecError(f"{self.name} changes from request to request", remedy, at)
+        return self
 
     def why_quantities(self) -> str:
         """Say which entry makes quantities of all of them."""

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from binwright.agents.nested_agent import inner
-from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
+from binwright.agents.solver.online.template import Setup, by_size, exceeds, in_units
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Agent, Form, Ints, Placement, Refusal, Request, View, part
+from binwright.simcore.types import Agent, Form, Placement, Refusal, Request, View, part
 from binwright.simcore.units import TIME
 
 
@@ -30,27 +30,19 @@ class Servers:
         self.setup, self.capacity = setup, view.capacity.copy()
         self.total = view.capacity.sum(axis=(0, 1))
         self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
-        self.online = BySize(self._online)
+        self.online = by_size(self._online)
 
     def _online(self, balls: int) -> Online:
         nodes, kinds = self.nodes, self.kinds
-        capacity = in_units(self.capacity)
-        online = self.setup.online(
-            Stated(
-                "numa",
-                {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds},
-                {
-                    "FREE": capacity,
-                    "CAPACITY": capacity,
-                    "DEMAND": np.zeros((balls, kinds)),
-                    "PART": np.zeros((balls, nodes, kinds)),
-                    "SPREAD": np.zeros(balls, np.int64),
-                },
-                {"FREE": int(self.capacity.max()), "DEMAND": max(self.most), "PART": max(self.most), "SPREAD": 1},
-                balls=balls,
-                bins=self.servers * nodes,
-            )
-        )
+        capacity, most = in_units(self.capacity), in_units(max(self.most))
+        sizes = {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds}
+        varying = {
+            "FREE": capacity,
+            "DEMAND": np.full((balls, kinds), most),
+            "PART": np.full((balls, nodes, kinds), most),
+            "SPREAD": np.ones(balls, np.int64),
+        }
+        online = Online(self.setup, "numa", sizes, {"CAPACITY": capacity}, varying, balls, self.servers * nodes)
         if len(online.problem.units) != balls:
             remedy = "Remove FRIENDS, or let requests be answered one by one."
             raise UserError("FRIENDS would join requests", file=self.setup.path, remedy=remedy)
@@ -58,35 +50,28 @@ class Servers:
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Choose where requests go; those that get no place are left out."""
-        asked = [one for one in requests if not exceeds(one, self.most)]
-        if not asked:
+        requests = [request for request in requests if not exceeds(request, self.most)]
+        if not requests:
             return
-        setup, nodes, count = self.setup, self.nodes, len(asked)
+        setup, nodes, count = self.setup, self.nodes, len(requests)
         online, these = self.online(count), slice(count)
+        demand = np.array([request.demand for request in requests], np.int64)
         online.write("FREE", view.free)
-        online.write("DEMAND", [one.demand for one in asked], these)
-        online.write("SPREAD", [one.spread for one in asked], these)
-        if any(one.spread for one in asked):
-            parts = [[part(one.demand, node, nodes) for node in range(nodes)] for one in asked]
+        online.write("DEMAND", demand, these)
+        online.write("SPREAD", [request.spread for request in requests], these)
+        if any(request.spread for request in requests):
+            parts = [[part(request.demand, node, nodes) for node in range(nodes)] for request in requests]
             online.write("PART", parts, these)
         if count > 1:
-            online.value(self._worth(asked))
-        found = online.find(setup.next_seed(), setup.attempts, setup.deadline, count)
-        for one, place in zip(asked, found[:count].tolist(), strict=True):
+            # A request is worth the shares of the cluster that it needs, times its rank from the line's end: by number
+            # alone large requests would wait for ever.
+            shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
+            online.value((1 + shares) * np.arange(count, 0, -1))
+        bins = online.find(setup.next_seed(), setup.attempts, setup.deadline, count)[:count].tolist()
+        for request, place in zip(requests, bins, strict=True):
             if place >= 0:
                 server, node = divmod(place, nodes)
-                yield one, one.across(server, nodes) if one.spread else one.on(server, node)
-
-    def _worth(self, asked: Sequence[Request]) -> Ints:
-        """Compute what a place is worth, int64 [requests].
-
-        It is the shares of the cluster that a request needs, times its rank from the line's end: by number alone large
-        requests would wait for ever.
-        """
-        demand = np.array([one.demand for one in asked], np.int64)
-        shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
-        worth: Ints = (1 + shares) * np.arange(len(asked), 0, -1)
-        return worth
+                yield request, request.across(server, nodes) if request.spread else request.on(server, node)
 
 
 MOST = 10_000

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.agents.running import Running
-from binwright.agents.solver.online.incremental import Online
-from binwright.agents.solver.online.setup import BySize, Setup, Stated, in_units
+from binwright.agents.solver.online.explore import Online
+from binwright.agents.solver.online.template import Setup, by_size, in_units
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Placement, Request, View
@@ -50,31 +50,20 @@ class Jobs:
         self.capacity = view.capacity[:, 0].copy()
         self.running = Running()
         self.plan: Plan = []
-        self.online = BySize(self._online)
+        self.online = by_size(self._online)
 
     def _online(self, jobs: int) -> Online:
-        slots, kinds, two = self.slots, self.kinds, self.setup.balls == 2
-        most = int(self.capacity.sum(axis=0).max())
-        tables = {
+        servers, slots, kinds, two = self.servers, self.slots, self.kinds, self.setup.balls == 2
+        most = in_units(self.capacity.sum(axis=0).max())
+        varying = {
             "LAST": np.array([slots]),
-            "LENGTH": np.ones(jobs, np.int64),
-            "DEMAND": np.zeros((jobs, kinds)),
-            "FREE": np.zeros((self.servers, slots, kinds)),
-            "CAPACITY": in_units(self.capacity),
-        }
-        varying = {"LAST": slots, "LENGTH": slots, "DEMAND": int(self.capacity.max()), "FREE": most}
-        if two:
-            tables["ALL"], varying["ALL"] = np.zeros((slots, kinds)), most
-        return self.setup.online(
-            Stated(
-                "jobs-two" if two else "jobs",
-                {"SERVERS": self.servers, "SLOTS": slots, "KINDS": kinds},
-                tables,
-                varying,
-                balls=2 * jobs if two else jobs,
-                bins=slots + self.servers if two else slots * self.servers,
-            )
-        )
+            "LENGTH": np.full(jobs, slots),
+            "DEMAND": np.full((jobs, kinds), in_units(self.capacity.max())),
+            "FREE": np.full((servers, slots, kinds), most),
+        } | ({"ALL": np.full((slots, kinds), most)} if two else {})
+        sizes = {"SERVERS": servers, "SLOTS": slots, "KINDS": kinds}
+        name, balls, bins = ("jobs-two", 2 * jobs, slots + servers) if two else ("jobs", jobs, slots * servers)
+        return Online(self.setup, name, sizes, {"CAPACITY": in_units(self.capacity)}, varying, balls, bins)
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Yield the jobs that start now."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from binwright.agents.solver.online.incremental import Online
-from binwright.agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
+from binwright.agents.solver.online.explore import Online
+from binwright.agents.solver.online.template import Setup, by_size, exceeds, in_units
 from binwright.fabric.multi_server import begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -35,7 +35,7 @@ class Connected:
         self.most = self.capacity.sum(axis=0).tolist()
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
         self.reach = np.zeros((topology.racks,) * 2, np.int64)
-        self.online = BySize(self._online)
+        self.online = by_size(self._online)
         self.room = room = filling(view.routing, nodes, self.kinds)
         self.refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         routes, links = view.routing.routes, view.link_free
@@ -44,35 +44,19 @@ class Connected:
         self.choose = prepared(choose, routes, links, topology.link_tier, view.free, room, 1, 1, True)
 
     def _online(self, requests: int) -> Online:
-        capacity, racks = in_units(self.capacity), len(self.reach)
-        return self.setup.online(
-            Stated(
-                "fabric",
-                {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces},
-                {
-                    "FREE": capacity,
-                    "CAPACITY": capacity,
-                    "LARGEST": in_units(np.maximum(self.capacity.max(axis=0), 1)),
-                    "RACK": self.home,
-                    "POD": self.pod,
-                    "WIRE": np.zeros(self.servers),
-                    "NEED": np.zeros(requests),
-                    "OPEN": np.zeros((requests, self.servers), np.int64),
-                    "REACH": np.zeros((requests, racks, racks), np.int64),
-                    "DEMAND": np.zeros((requests * self.pieces, self.kinds)),
-                },
-                {
-                    "FREE": int(self.capacity.max()),
-                    "WIRE": self.widest,
-                    "NEED": self.widest,
-                    "OPEN": 1,
-                    "REACH": 1,
-                    "DEMAND": max(self.most),
-                },
-                balls=requests * self.pieces,
-                bins=self.servers,
-            )
-        )
+        capacity, racks, balls = in_units(self.capacity), len(self.reach), requests * self.pieces
+        sizes = {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces}
+        largest = in_units(np.maximum(self.capacity.max(axis=0), 1))
+        fixed = {"CAPACITY": capacity, "LARGEST": largest, "RACK": self.home, "POD": self.pod}
+        varying = {
+            "FREE": capacity,
+            "WIRE": np.full(self.servers, in_units(self.widest)),
+            "NEED": np.full(requests, in_units(self.widest)),
+            "OPEN": np.ones((requests, self.servers), np.int64),
+            "REACH": np.ones((requests, racks, racks), np.int64),
+            "DEMAND": np.full((balls, self.kinds), in_units(max(self.most))),
+        }
+        return Online(self.setup, "fabric", sizes, fixed, varying, balls, self.servers)
 
     def answers(
         self, view: NetworkView, requests: Sequence[Request]

@@ -279,7 +279,7 @@ class Build(Translated):
             raise SpecError(f"ball {self._called(ball)} is in bin {place}, which there is not", remedy, node.at)
         self.counted = self.counted or node.table in self.by_bins
         self.now = np.full(self.balls, NULL, np.int64)
-        self.now[: len(table.values)] = table.values
+        self.now[: len(table.values)] = table.constant(node.at).values
         self.tables[moves.NOW] = Table(moves.NOW, True, (self.balls,), self.now)
 
     def _moves(self, node: s.Moves) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from binwright.agents.solver.backends import reference
 from binwright.agents.solver.online import network_problem
 from binwright.agents.solver.online.jobs import Jobs
-from binwright.agents.solver.online.setup import Setup
+from binwright.agents.solver.online.template import Setup
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger

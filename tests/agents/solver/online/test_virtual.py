@@ -19,7 +19,7 @@ from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.online.nearby import Nearby
-from binwright.agents.solver.online.virtual import leading_out, parts_of
+from binwright.agents.solver.online.virtual import parts_of
 from binwright.agents.solver.specification.load import load_problem, specification
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.network import FAILED, NetworkLedger
@@ -117,7 +117,7 @@ def spied() -> Iterator[list[Spied]]:
             ceiling[self._cost] = self._most
         program = replace(self.problem.program, data=self._flat.data.copy())
         problem = replace(self.problem, capacity=ceiling, ceiling=ceiling, program=program)
-        found.append(Spied(self, problem, self._free.bins.tolist(), given))
+        found.append(Spied(self, problem, self._targets["FREE"][0].tolist(), given))
         return find(self, *given)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -175,9 +175,14 @@ def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape:
         used, _ = utilisation(problem, alloc)
         links = next(family for family in problem.families if family.name == "LINKS").offset
         amounts = dict(zip(answer.links, answer.amounts, strict=True))
-        for link in range(len(parts.first) - 1):
-            [part] = parts.part[parts.first[link] : parts.first[link + 1]]
+        for link, part in zip(parts.link.tolist(), parts.part.tolist(), strict=True):
             assert used[links + part] == amounts.get(link, 0)
+
+
+def own_levels(model: Any) -> list[Any]:
+    """The parts of a network as groups of nodes, without those that are single nodes."""
+    counts = [model.of.shape[1], *(len(set(level.tolist())) for level in model.of)]
+    return [level for level, count, before in zip(model.of, counts[1:], counts, strict=False) if count < before]
 
 
 OWN = {
@@ -218,7 +223,7 @@ def test_virtual_network_search_equals_the_slow_search(
             answer = agent.decide(ledger.view, asked)
         for nearby, problem, free, (_, attempts, _, balls, classes, least) in searches:
             levels = [[0, 1, 1, 0, 1, 1, *range(2, 20)][: problem.bins]] if "GROUPS" in OWN[what][0] else None
-            slow = Slow(problem, levels or agent._model._levels(), free, nearby._largest.tolist(), least.tolist())
+            slow = Slow(problem, levels or own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
             fast = [found.tolist() for found in islice(nearby.find(seed, attempts, None, balls, classes, least), 3)]
             assert fast == [found[:] for found in islice(slow.find(seed, attempts, balls, classes), 3)]
         again = twin.decide(other.view, asked)
@@ -313,21 +318,8 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
                 s for s in range(network.servers) if home[s] in component
             }
             for link, ends in enumerate(network.link_ends.tolist()):
-                said = mine & set(parts.part[parts.first[link] : parts.first[link + 1]].tolist())
+                said = mine & set(parts.part[parts.link == link].tolist())
                 assert bool(said) == (len(component & set(ends)) == 1)
-
-
-@given(st.lists(st.tuples(st.integers(0, 17), st.integers(FAILED, 9)), max_size=30))
-def test_bandwidth_out_of_each_part_is_updated_from_changed_links(changes: list[tuple[int, int]]) -> None:
-    parts = parts_of(ledger_of("deep").topology)
-    free, seen, out = np.zeros(18, np.int64), np.zeros(18, np.int64), np.zeros(parts.number, np.int64)
-    for link, amount in changes:
-        free[link] = amount
-        leading_out(parts.first, parts.part, free, seen, out)
-        expected = np.zeros(parts.number, np.int64)
-        for other in range(18):
-            expected[parts.part[parts.first[other] : parts.first[other + 1]]] += max(0, free[other])
-        assert out.tolist() == expected.tolist()
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))

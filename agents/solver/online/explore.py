@@ -1,0 +1,130 @@
+"""Solve a template again and again with other numbers in its tables.
+
+The search is ours, built from the published attempts, on one thread. Attempt number n starts at another bin, so that an
+answer may lie anywhere, and bins that are neighbours stay so. A resource called COST, without indices, says which
+answers are better: after each answer the next one must cost less, until the attempts are used up. Where balls are left
+in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt
+from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.online.template import Template
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Ints
+
+BIAS = 8
+"""A biased attempt draws the next ball from the next 2, 3, ... up to so many and one."""
+
+
+@kernel
+def explore(
+    call: Utilfn,
+    scan: Scan,
+    flat: Flat,
+    friends: int,
+    sets: int,
+    room: Room,
+    members: Ints,
+    best: Ints,
+    least: Ints,
+    worth: Ints,
+    seed: int,
+    first: int,
+    last: int,
+    cost: int,
+    turns: bool,
+    biased: bool,
+) -> bool:
+    """Make attempts first, ..., last - 1; returns whether there is no use in more.
+
+    `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
+    and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
+    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; `biased` attempts place
+    balls nearly in their order.
+    """
+    ways, units = len(flat.ways) - 1, len(room.left)
+    for number in range(first, last):
+        way, which = number % ways, number // ways
+        if turns:
+            low, high = flat.groups[flat.ways[way]], flat.groups[flat.ways[way + 1]]
+            turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
+            for at in range(low, high):
+                flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
+        # The first attempt takes the balls as they are, the others nearly so.
+        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % BIAS
+        left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach, False)
+        lost, spent = 0, room.used[cost] if cost >= 0 else 0
+        if left > 0:
+            for at in range(flat.units[units]):
+                ball = flat.unit_balls[at]
+                lost += worth[ball] if room.alloc[ball] == NULL else 0
+        if lost < least[0] or (lost == least[0] and spent < least[1]):
+            best[:] = room.alloc
+            least[0], least[1] = lost, spent
+        if units == 1 and sets == 0 and left > 0:  # it was tried in every bin
+            return True
+        if left == 0:
+            if cost < 0 or spent <= 0:
+                return True
+            flat.ceiling[cost] = spent - 1
+    return False
+
+
+class Online(Template):
+    """Solves by attempts in all bins: the search of this module."""
+
+    def __init__(self, *stated: Any) -> None:
+        super().__init__(*stated)
+        flat, self._least = self._flat, np.zeros(2, np.int64)
+        self._how = *compiled(self._source), flat, *self._sets
+        self._worth = np.ones(len(self._best), np.int64)
+        self._written = flat.group_bins.copy(), self._best, self._least, self._worth
+        self._rest = self._cost, not self.declared
+        self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 0, 1, *self._rest, False)
+
+    def value(self, worth: Any) -> None:
+        """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
+
+        At first each is worth 1.
+        """
+        self._worth[: len(worth)] = worth
+
+    def find(
+        self, seed: int, attempts: int, seconds: float | None = None, units: int | None = None, biased: bool = False
+    ) -> Ints:
+        """Return the best allocation [balls] that the attempts find, -1 for balls that are left: see `left`.
+
+        The next search overwrites it. `seconds` end the search, too: then the answer depends on the machine. Only the
+        first `units` take part. `biased` attempts place balls nearly in their order.
+        """
+        if self._cost >= 0:
+            self._flat.ceiling[self._cost] = self._most
+        place = self._room
+        if units is not None:
+            place = place._replace(left=place.left[:units], placed=place.placed[:units])
+        self._least[:] = np.iinfo(np.int64).max, 0
+        fixed = (*self._how, place, *self._written, seed)
+        if seconds is None:
+            self._explore(*fixed, 0, attempts, *self._rest, biased)
+            return self._best
+        began, number, last, done = perf_counter(), 0, 1, False
+        while last > number and not done:
+            done = self._explore(*fixed, number, last, *self._rest, biased)
+            number, spent = last, perf_counter() - began
+            last = min(attempts, 2 * number, int(number * seconds / spent))  # as many as there is time for, at most
+        return self._best
+
+    @property
+    def left(self) -> int:
+        """Return what the balls are worth that the last search's answer leaves."""
+        return int(self._least[0])
