@@ -10,7 +10,7 @@ import numpy as np
 
 from binwright.agents.running import Job
 from binwright.fabric.availability import at_once, earliest, over, overdrawn, parts_from, take
-from binwright.simcore.types import Ints, Placement, Request, View, part
+from binwright.simcore.types import Floats, Ints, Placement, Request, View, part
 
 
 class AvailabilityProfile:
@@ -85,7 +85,7 @@ class ClusterAvailability:
     """Foresees what every server has free, from what runs there and what is reserved."""
 
     def __init__(self, view: View, jobs: Sequence[Job]) -> None:
-        self.now = view.now
+        self.now, self._view = view.now, view
         self._nodes = view.free.shape[1]
         self._profiles = [AvailabilityProfile(view.now, free.ravel()) for free in view.free]
         self._promised: list[int] = [0] * len(self._profiles)
@@ -112,10 +112,16 @@ class ClusterAvailability:
             return [(slice(None), every)]
         return [(slice(node, node + 1), self._on(node, request.demand)) for node in nodes]
 
+    def _stays(self, request: Request) -> Floats:
+        """Return how long a request stays on each server, float64 [servers]; parts of a gang as on the slowest."""
+        stays: Floats = np.broadcast_to(self._view.stays(request), len(self._profiles))
+        return np.broadcast_to(stays.max(), len(stays)) if request.gang and len(stays) else stays
+
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Note that a request has just been placed, or, with sign -1, that it has not after all."""
+        stays = self._stays(request)
         for server, node, amounts in placement.shares:
-            self._change(Reservation(self.now, request.duration, server, self._on(node, amounts)), sign)
+            self._change(Reservation(self.now, float(stays[server]), server, self._on(node, amounts)), sign)
 
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
@@ -125,8 +131,8 @@ class ClusterAvailability:
         if request.gang:
             return self._earliest_of_parts(request, request.gang.least)
         found = [
-            Reservation(profile.earliest(request.duration, demand), request.duration, server, demand)
-            for server, profile in enumerate(self._profiles)
+            Reservation(profile.earliest(stays, demand), stays, server, demand)
+            for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
             for _, demand in self._ways(request)
         ]
         best = min(found, key=lambda one: one.start)
@@ -134,7 +140,7 @@ class ClusterAvailability:
 
     def _earliest_of_parts(self, request: Request, parts: int) -> list[Reservation]:
         ways = [(server, demand) for server in range(len(self._profiles)) for _, demand in self._ways(request)]
-        lasts = request.duration
+        lasts = float(self._stays(request)[0])
         for time in sorted({max(time, self.now) for profile in self._profiles for time in profile.times}):
             room = [self._profiles[server].parts(time, lasts, demand) for server, demand in ways]
             if sum(room) < parts:
@@ -169,11 +175,11 @@ class ClusterAvailability:
 
     def harmless(self, view: View, request: Request) -> View:
         """Return what a request may see free now: nothing where it would be in the way of a reservation."""
-        shown = view.free
+        shown, stays = view.free, self._stays(request)
         for server, promised in enumerate(self._promised):
             for nodes, demand in self._ways(request) if promised else ():
                 fits = (view.free[server].ravel() >= demand).all()
-                if fits and not self._profiles[server].at_once(request.duration, demand):
+                if fits and not self._profiles[server].at_once(float(stays[server]), demand):
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
         return view if shown is view.free else view.showing(shown)

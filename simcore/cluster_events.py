@@ -77,6 +77,8 @@ class ClusterEvents:
         """Add so many servers."""
         first = len(self._run.view.capacity)
         self._ledger.grow(by)
+        if self._run.speeds:
+            self._run.speeds.grow(by)
         self._changed("expansion", by)
         for together, process in self._faults:
             if together:

@@ -146,13 +146,19 @@ class Simulation(RunState):
         if request.gang:
             self.gangs.begin(head)
             return
-        self.begin(request, server, node)
         index = request.index
+        if self.speeds:
+            self.speeds.begin([index], [server], self.rows.holding_time(index))
+            request = self.speeds.told(request)
+        self.begin(request, server, node)
         duration = request.duration if self.rows.oracle is None else self.rows.holding_time(index)
-        self.end_after(duration, self._released if self.quotas or self.queues else self.ledger.release, index)
+        counts = self.quotas or self.queues or self.speeds
+        self.end_after(duration, self._released if counts else self.ledger.release, index)
 
     def _released(self, row: int) -> None:
-        """Release what a request holds, and what it counts against."""
+        """Release what a request holds, and what it counts against, unless it has been moved to a slower server."""
+        if self.speeds and not self.speeds.is_over(row):
+            return
         self.ledger.release(row)
         self.freed(row)
 
@@ -288,5 +294,9 @@ class Simulation(RunState):
         """Note where a request lies that has been moved."""
         row = request.index
         self.record.server[row], self.record.node[row] = server, node
+        if self.speeds:
+            if (left := self.speeds.moved(row)) is not None:
+                self.end_after(left, self.gangs.end if request.gang else self._released, self.lead(row))
+            request = self.speeds.told(request)
         if self._lists:
             self._placed.add(request, server, node, float(self.record.decided[row]))

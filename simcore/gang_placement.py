@@ -70,13 +70,18 @@ class GangPlacement:
             if gang.rules.work:
                 stays *= gang.parts / count
                 longer |= dict.fromkeys(range(first, first + count), stays)
+        if run.speeds:
+            stays = run.speeds.begin(range(first, first + count), [server for _, server, _ in placed], stays)
         self._members[first] = count
         for part, server, node in placed:
             told = part._replace(duration=stays) if first in longer and not self._rows.oracle else part
-            run.begin(told, server, node)
-        run.end_after(stays, self._end, first)
+            run.begin(run.speeds.told(part) if run.speeds else told, server, node)
+        run.end_after(stays, self.end, first)
 
-    def _end(self, first: int) -> None:
+    def end(self, first: int) -> None:
+        """End a gang, by its first row, unless it has been moved to slower servers."""
+        if self._run.speeds and not self._run.speeds.is_over(first):
+            return
         for row in range(first, first + self._members.pop(first)):
             self._ledger.release(row)
         self._run.freed(first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,14 +45,16 @@ class LifetimeOracle:
 
     foresight: LifetimeInfo
     back: dict[int, tuple[int, Sequence[float]]] = field(default_factory=dict)
+    speeds: Any = None
 
     def __call__(self, row: int, elapsed: float) -> float:
         """Return how long the request of a row is expected to stay in all, now that it still runs after `elapsed`."""
         source, parts = self.back.get(row, (row, ()))
-        found = self.foresight.again(source, sum(parts) + elapsed)
+        done = self.speeds.done(row, elapsed) if self.speeds else elapsed
+        found = self.foresight.again(source, sum(parts) + done)
         for part in parts:  # one after another, as the engine takes them from what is true
             found -= part
-        return max(0.0, found)
+        return self.speeds.stays(row, found) if self.speeds else max(0.0, found)
 
 
 def unknown() -> AgentError:

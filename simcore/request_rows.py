@@ -10,7 +10,7 @@ from math import nan
 import numpy as np
 
 from binwright.simcore.lifetime_info import LifetimeOracle
-from binwright.simcore.model import ResourceModel
+from binwright.simcore.model import KeepsSpeeds, ResourceModel
 from binwright.simcore.record import PENDING, Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
 
@@ -54,7 +54,8 @@ class RequestRows:
         self.arrival = workload.arrival.copy() if paced else workload.arrival
         """When the requests of the workload arrive, float64 [n]."""
         self.longer: dict[int, float] = {}
-        """How long the parts of a gang stay that does without some, by their rows."""
+        """How long rows stay that are on faster servers, or of a gang that does without some parts."""
+        self.speeds: KeepsSpeeds | None = None
         foresight = workload.foresight
         self.oracle = None if foresight is None else LifetimeOracle(foresight)
         """What agents may ask about lifetimes, unless they are told."""
@@ -154,7 +155,8 @@ class RequestRows:
 
         It did this `share` of the work of its gang, which had fewer parts than it asked for.
         """
-        ran = share * kept(now - float(self._record.decided[row]))
+        ran = kept(now - float(self._record.decided[row]))
+        ran = share * (self.speeds.done(row, ran) if self.speeds else ran)
         rest = expected = self._full_time(row) - ran
         self._rests.append(rest)
         again = self._record.add(row)

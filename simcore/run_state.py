@@ -7,7 +7,7 @@ from math import inf
 
 from binwright.simcore.clock import Clock
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.model import KeepsQueues, KeepsQuotas, Moves, Preempts, ResourceModel, Routes
+from binwright.simcore.model import KeepsQueues, KeepsQuotas, KeepsSpeeds, Moves, Preempts, ResourceModel, Routes
 from binwright.simcore.record import SPREAD, Record
 from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow
@@ -51,6 +51,8 @@ class RunState:
         """What keeps requests in several queues, where something does."""
         self.routing: Routes | None = None
         """What sends requests to sites, where there are several."""
+        self.speeds: KeepsSpeeds | None = None
+        """What has requests end sooner on faster servers, where there are some."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)
         self.view.asking = rows.oracle
         self._placed = self.view.placed = Placements(ledger.running)

@@ -399,7 +399,8 @@ class View:
     known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
     `meter` is the `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that
     they ask for. `closures` are announced: which server will be down, from when until when. `queues` are the
-    queues that requests wait in, `None` where there are none.
+    queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the times for which
+    requests stay; `None` where it is 1 everywhere.
     """
 
     resources: tuple[str, ...]
@@ -417,6 +418,11 @@ class View:
     meter: Any = None
     closures: Sequence[tuple[int, float, float]] = ()
     queues: Any = None
+    speed: Floats | None = None
+
+    def stays(self, request: Request) -> float | Floats:
+        """Return how long a request is expected to stay, on all servers or on each of them, float64 [servers]."""
+        return request.duration if self.speed is None else request.duration / self.speed
 
     def held_back(self, request: Request) -> bool:
         """Tell whether a limit of its queue keeps a request from starting now."""
@@ -425,7 +431,7 @@ class View:
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
         told = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts, "meter": self.meter}
-        return View(self.resources, self.capacity, free, self.now, self.origin, **told)
+        return View(self.resources, self.capacity, free, self.now, self.origin, speed=self.speed, **told)
 
     def expected(self, request: Request, elapsed: float) -> float:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""

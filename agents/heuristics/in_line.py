@@ -198,7 +198,8 @@ class InLine(Agent):
             self._until = promised[0].start if promised else inf
         self._chosen = first.index
         for request in line:
-            if request is not first and view.now + request.duration < self._until and not view.held_back(request):
+            slowest = float(np.max(view.stays(request)))
+            if request is not first and view.now + slowest < self._until and not view.held_back(request):
                 yield from self.agent.decide_parts(view, request)
 
 

@@ -141,8 +141,15 @@ def kinds_of(scenario: Scenario, seed: int = 0) -> tuple[list[str], int]:
         kinds = [group.name or "" for group in spec.groups or () for _ in range(group.count)] or [""] * (spec.size or 0)
     if spec.numbering == "given":
         return kinds, len(kinds) - 1
-    order = _order(scenario, _servers(spec), seed).tolist()
+    order = order_of(scenario, seed).tolist()
     return [kinds[one] for one in order], order.index(len(kinds) - 1)
+
+
+def order_of(scenario: Scenario, seed: int = 0) -> Ints:
+    """Return the order in which a seed numbers the servers as they are written, int64 [servers]."""
+    servers = _servers(scenario.cluster)
+    given = scenario.cluster.numbering == "given"
+    return np.arange(len(servers.capacity)) if given else _order(scenario, servers, seed)
 
 
 def _order(scenario: Scenario, servers: ServerTable, seed: int) -> Ints:

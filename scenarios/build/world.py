@@ -13,7 +13,7 @@ from binwright.agents import AGENTS
 from binwright.agents.nested_agent import make, split_book
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import Luck, WarmStart, World
-from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of
+from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
 from binwright.scenarios.build.lifetime_info import foreseen
 from binwright.scenarios.build.requests import requests_of
 from binwright.scenarios.features import used
@@ -158,7 +158,8 @@ def _total(scenario: Scenario) -> dict[str, float]:
 
 def point_of(scenario: Scenario, seed: int) -> Point:
     """Return a point with what features ask of its cluster."""
-    return Point(scenario, seed, partial(build_labels, scenario, seed), partial(kinds_of, scenario, seed))
+    labels, kinds = partial(build_labels, scenario, seed), partial(kinds_of, scenario, seed)
+    return Point(scenario, seed, labels, kinds, partial(order_of, scenario, seed))
 
 
 def measured(scenario: Scenario, seed: int) -> dict[str, Any]:

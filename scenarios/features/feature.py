@@ -15,7 +15,7 @@ from binwright.simcore.engine import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import Keys, Model
-from binwright.simcore.types import Agent
+from binwright.simcore.types import Agent, Ints
 
 Named: TypeAlias = tuple[Keys, str, str]
 """The keys, the label (or `group`, `models`) and the value where a scenario chooses requests by one."""
@@ -37,13 +37,15 @@ class WithFeatures(Model):
 class Point:
     """A point of a scenario and a seed, with the labels of its servers and their kinds, as `costs` calls these.
 
-    The second of `kinds` is the place of the server that added ones are like.
+    The second of `kinds` is the place of the server that added ones are like, and `order` int64 [servers] has the
+    place of each server in the order in which they are written.
     """
 
     scenario: Any
     seed: int
     labels: Callable[[], ServerLabels]
     kinds: Callable[[], tuple[list[str], int]]
+    order: Callable[[], Ints]
 
 
 class Feature:

@@ -25,7 +25,8 @@ class DevicesSpec(Model):
     model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
 
 
-class Group(Model):
+@with_keys("group")
+class Group(WithFeatures):
     """Equal servers of a cluster that has different ones."""
 
     count: Index = Field(description="How many servers; some group has at least one.", examples=[20])

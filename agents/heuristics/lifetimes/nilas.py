@@ -118,7 +118,7 @@ class Nilas(Agent):
 
     def costs(self, view: View, request: Request) -> Ints:
         """Return the step by which each server would be outlived, int64 [servers]."""
-        end, exits = view.now + request.duration, np.maximum(self._exits.look(view), view.now)
+        end, exits = view.now + view.stays(request), np.maximum(self._exits.look(view), view.now)
         after = np.subtract(end, exits, where=end > exits, out=np.zeros(len(exits)))
         return np.searchsorted([0.0, *self.steps], after, side="left")
 

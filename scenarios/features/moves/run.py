@@ -173,6 +173,8 @@ class Moving:
 
         Raises `InfeasiblePlacement` where they cannot be made.
         """
+        if ended := [move.row for move in moves if move.row not in self._ledger.running]:
+            raise InfeasiblePlacement(f"row {ended[0]} does not run")
         self._ledger.rehearse((self.request(move.row), move.placement) for move in moves)
         self._plan.left.clear()
         self._plan = Plan("process", Mover(), deque(moves))
