@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from binwright.agents.solver import examples, problem
 from binwright.agents.solver.backends.opencl_devices import Device, trust
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.local import portfolio
+from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -51,7 +51,7 @@ def warm_up() -> None:
     """Import and compile all that a job needs, and have the garbage collector leave it alone."""
     for kind in KINDS:
         solve(problem(examples()[kind]), attempts=1)
-    portfolio.prepare(problem(examples()[KINDS[1]]))  # `solve` does so only where the other searches fail
+    runs.prepare(problem(examples()[KINDS[1]]))  # `solve` does so only where other attempts fail
     gc.collect()
     gc.freeze()
 

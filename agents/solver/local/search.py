@@ -36,7 +36,7 @@ from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
 GROUP = -2
-"""The group in the key of its random numbers: no group of bins has it, nor `binwright.agents.solver.search.ruin`."""
+"""The group in the key of its random numbers: no group of bins has it."""
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, run by run."""
 SAMPLES = 4

@@ -13,7 +13,7 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.find import find, prepare
+from binwright.agents.solver.search.find import PUBLISHED, RUIN, attempts, prepare
 from binwright.agents.solver.search.packing import Packing
 from binwright.simcore.errors import BinwrightError, UserError, suggest
 from binwright.simcore.types import Ints
@@ -24,7 +24,7 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-SEARCHES = {"published": "published", "solver": "ruin"}
+SEARCHES = {"published": PUBLISHED, "solver": RUIN}
 METHODS = (*HEURISTICS, *SEARCHES)
 QUADRATIC = 20_000
 """Balls up to which `solver` looks at the heuristics that take quadratic time: about a second."""
@@ -112,20 +112,20 @@ class _Upward:
             fewest(lambda: self.bound, len(self.demand), self.fewest, rounds(1), self._attempt)
         except _TimeOver:
             pass
-        except KeyboardInterrupt:  # between attempts
+        except KeyboardInterrupt:
             self.interrupted = True
 
-    def _attempt(self, bins: int, attempts: range) -> int | None:
+    def _attempt(self, bins: int, numbers: range) -> int | None:
         """Look for a placement into so many bins; returns the fewest known then."""
-        given = Packing.alike(self.demand, self.capacity, bins)
-        found = find(given, SEARCHES[self.method], seed=self.seed, until=self.until, chunks=attempts)
-        self.checked += found.checked
-        if found.left == 0:
-            self._keep(np.unique(found.where, return_inverse=True)[1])
-        elif found.interrupted or monotonic() >= self.until:
-            self.interrupted = found.interrupted
+        given, before, left = Packing.alike(self.demand, self.capacity, bins), self.checked, 1
+        search = SEARCHES[self.method]
+        for found in attempts(given, search, self.seed, numbers.start, len(numbers), self.until):
+            self.checked, left = before + found.checked, found.left
+            if left == 0:
+                self._keep(np.unique(found.alloc, return_inverse=True)[1])
+        if left and monotonic() >= self.until:
             raise _TimeOver
-        elif self.method == "solver" and not self.tried_heuristics and len(self.demand) <= QUADRATIC:
+        if left and self.method == "solver" and not self.tried_heuristics and len(self.demand) <= QUADRATIC:
             self.tried_heuristics = True
             for rule in HEURISTICS.values():
                 self._keep(rule(self.demand, self.capacity))

@@ -1,30 +1,38 @@
-"""Choose the searches that suit a problem, on a device, compile them, and make their attempts."""
+"""Make the attempts that suit a problem, on a device: published ones, ones that trim, and runs of local search."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 from math import inf
-from threading import Lock, Thread
+from threading import Thread
 from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends import reference
-from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves
-from binwright.agents.solver.local import portfolio
-from binwright.agents.solver.local.objective_search import prepare as prepare_goals
-from binwright.agents.solver.local.portfolio import Portfolio
+from binwright.agents.solver.backends import cpu, reference
+from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.local import runs
+from binwright.agents.solver.local.runs import LOCAL, LocalSearch
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.search import find
+from binwright.agents.solver.search.find import PUBLISHED, RUIN
 from binwright.agents.solver.search.first_fit import first_fit, next_fit
 from binwright.agents.solver.search.packing import Packing
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.types import Ints
 
-PAUSE = 0.05
-"""Seconds between two looks whether somebody still wants to wait."""
+TRIMMING = "trimming"
+SHARE = 4
+"""Numbers that one kind of attempts tries before the next one does, at first; then twice as many, and so on."""
+LARGEST = 2_000_000
+"""Dimensions up to which there is a local search: it keeps a dozen numbers for each."""
+LARGE = 10_000_000
+"""Balls times bins from which on local search comes first: one attempt takes as long as it does to place all."""
+LONGEST, SHORTEST = 64.0, 0.25
+"""How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
 
 
 class Compiling:
@@ -55,34 +63,6 @@ class Compiling:
         return not self._thread.is_alive()
 
 
-class Later:
-    """A compilation that begins when it is first needed. It is waited for until a third of the time left is over."""
-
-    def __init__(self, prepare: Callable[[], None], end: float) -> None:
-        self._prepare, self._end = prepare, end
-        self._lock = Lock()
-        self._compiling: Compiling | None = None
-        self._began = self._until = 0.0
-        self.seconds = 0.0
-        """That were spent waiting."""
-
-    def ready(self, cancelled: Callable[[], bool]) -> bool:
-        """Begin, and wait until it is done, no longer than until `cancelled`; returns whether it is done.
-
-        Several threads may call this, and raise what it raised.
-        """
-        with self._lock:
-            if self._compiling is None:
-                self._began = monotonic()
-                self._until = self._began + (self._end - self._began) / 3
-                self._compiling = Compiling(self._prepare)
-        while not self._compiling.wait(min(PAUSE, self._until - monotonic())):
-            if monotonic() >= self._until or cancelled():
-                return False
-            self.seconds = monotonic() - self._began
-        return True
-
-
 Attempts = Callable[..., Iterator[Found]]
 """(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
 `reference.attempts`."""
@@ -95,8 +75,6 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
     if name == "reference" and not number:
         return reference.attempts, lambda: None, lambda: None
     if name == "cpu" and not number:
-        from binwright.agents.solver.backends import cpu
-
         return cpu.attempts, lambda: cpu.prepare(problem), lambda: None
     if name == "opencl":
         from binwright.agents.solver.backends import opencl
@@ -119,48 +97,49 @@ class Searches:
         self._device, self._prepare, self._find = _attempts_on(device, problem)
         self.device = device
         self.ours = search == "ours"
-        self.dense = self.ours or device == "cpu"
-        """Vector problems are searched in their dense form, on processors."""
+        self.packing = Packing.of(problem) if self.ours or device == "cpu" else None
+        """The dense form, if there is one: it is searched on processors."""
         if problem.objective is not None and not self.ours:
             remedy = "Leave search as it is: ours looks at goals."
             raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
-        self.name = "published"
-        """The name of the search that made the last attempt."""
+        self.name = PUBLISHED
+        """The name of the search that made the best attempt of the last ones."""
         self.late = False
         """Compiling took too long."""
         self._fits = False
         """First fit is compiled."""
         self._compiling: Compiling | None = None
+        self._compiling_local: Compiling | None = None
         self.waited = False
         """What is compiled was waited for."""
-        self._began = self._seconds = 0.0
-        """That compiling took; of `_local` besides."""
-        self._local: Later | None = None
-        self._portfolios: dict[int, Portfolio] = {}
+        self._began = 0.0
+        self.compiling = 0.0
+        """Seconds that were spent waiting for the compiler."""
+        self._local: dict[int, LocalSearch] = {}
         """By number of bins."""
 
     @cached_property
-    def packing(self) -> Packing | None:
-        """The dense form, if there is one."""
-        return Packing.of(self.problem)
-
-    @property
-    def compiling(self) -> float:
-        """Return how many seconds compiling has taken."""
-        return self._seconds + (self._local.seconds if self._local is not None else 0.0)
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attempts, in the order in which they try a number."""
+        problem = self.problem
+        if not self.ours:
+            return (PUBLISHED,)
+        if self.packing is not None:
+            return (RUIN,)
+        attempts = (TRIMMING, PUBLISHED) if problem.elastic.any() else (PUBLISHED,)
+        if problem.dims > LARGEST:
+            return attempts
+        first = problem.balls * problem.bins >= LARGE or (problem.now != NULL).any()
+        return (LOCAL, *attempts) if first else (*attempts, LOCAL)
 
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread.
 
         Local search waits until the others have tried and failed, unless it comes first.
         """
-        if self._compiling is not None:
-            return
-        self._began = monotonic()
-        packed = self.dense and self.packing is not None
-        if self.dense and self.ours and not packed:
-            self._local = Later(lambda: portfolio.prepare(self.problem), self.end)
-        self._compiling = Compiling(self._prepare_dense if packed else self._prepare_general)
+        if self._compiling is None:
+            self._began = monotonic()
+            self._compiling = Compiling(self._prepare_all)
 
     @property
     def compiled(self) -> bool:
@@ -175,75 +154,88 @@ class Searches:
     def wait(self, until: float) -> bool:
         """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""
         done = self._compiling is None or self._compiling.wait(until - monotonic())
-        self._seconds += monotonic() - self._began
+        self.compiling += monotonic() - self._began
         self.waited = True
         self.late = not done
         return done
 
-    def compile_goals(self) -> None:
+    def compile_goals(self, local: LocalSearch) -> None:
         """Begin to compile what makes allocations better by their goals, as `compile` does."""
         self._began = monotonic()
-        self._compiling = Compiling(lambda: prepare_goals(self.problem))
+        self._compiling = Compiling(local.prepare_goals)
 
-    def _prepare_general(self) -> None:
-        """Compile attempts, and local search where that comes first."""
-        self._prepare()
-        if self._local is not None and portfolio.large(self.problem):
-            portfolio.prepare(self.problem)
+    def _prepare_all(self) -> None:
+        """Compile attempts, and local search where that comes first; or find the device, and compile first fit."""
+        if self.packing is not None:
+            self._find()
+            tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
+            first_fit(tiny, tiny.capacity)
+            self._fits = True
+            find.prepare(self.kinds[0])
+        else:
+            self._prepare()
+        if self.kinds[0] == LOCAL:
+            runs.prepare(self.problem)
 
-    def _prepare_dense(self) -> None:
-        """Find the device, and compile first fit and the search on the dense form."""
-        self._find()
-        tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
-        first_fit(tiny, tiny.capacity)
-        self._fits = True
-        find.prepare(self._on_dense)
-
-    @property
-    def _on_dense(self) -> str:
-        return "ruin" if self.ours else "published"
+    def _ready(self) -> bool:
+        """Tell whether local search is compiled; the first call waits until a third of the time left is over."""
+        if self.kinds[0] == LOCAL:
+            return True
+        if self._compiling_local is None:
+            began = monotonic()
+            self._compiling_local = Compiling(lambda: runs.prepare(self.problem))
+            self._compiling_local.wait((self.end - began) / 3)
+            self.compiling += monotonic() - began
+        return self._compiling_local.done
 
     def first_fit(self, packing: Packing, capacity: Ints, until: float) -> Ints:
         """Put balls into the first bin of capacity [bins, d] that takes them: int64 [balls]; next fit, if need be."""
         return first_fit(packing, capacity, until) if self._fits else next_fit(packing, capacity, packing.pins)
 
-    def attempts(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Found]:
-        """Make some attempts of the search that suits the problem, which has its number of bins and its dense form."""
-        if packing is not None:
-            self.name = "ruin and recreate" if self.ours else "published"
-            return dense_attempts(problem, packing, self._on_dense, self.seed, first, count, self.end)
-        if self._local is not None:
-            return self._in_turns(problem, self._local, first, count)
-        self.name = "published"
-        return self._device(problem, self.seed, first, count, until=self.end)
+    def attempts(self, problem: Problem, first: int, count: int) -> Iterator[Found]:
+        """Let each kind of attempts try numbers first, ..., first + count - 1, up to the first success.
 
-    def _in_turns(self, problem: Problem, local: Later, first: int, count: int) -> Iterator[Found]:
-        """Make attempts of the portfolio, whose members take turns."""
-        if problem.bins not in self._portfolios:
-            device = None if self.device == "cpu" else self._device
-            self._portfolios[problem.bins] = Portfolio(problem, self.seed, local.ready, device)
-        for found in self._portfolios[problem.bins].attempts(first, count, self.end):
-            self.name = found.search
-            yield found
+        Yields the best now and then. The kinds take turns at some numbers each, so that no number leaves more units
+        than published attempts do, unless time is over. What it comes to depends on the seed, and on which numbers
+        were asked for together, but not on time or on how many threads there are, nor on what makes attempts, unless
+        local search is not compiled in time.
+        """
+        packing = None if self.packing is None else Packing.of(problem)
+        if packing is not None:
+            spread = not problem.searched
+            self.name = self.kinds[0]
+            for found in find.attempts(packing, self.name, self.seed, first, count, self.end, spread=spread):
+                yield replace(found, alloc=np.array(found.alloc)[problem.unit_of].tolist())
+            return
+        local = self._local.setdefault(problem.bins, LocalSearch(problem, self.seed))
+        best: Found | None = None
+        fewest: dict[str, int] = {}
+        checked, number, each = 0, first, SHARE
+        while number < first + count and (number == first or monotonic() < self.end):
+            some = number, min(each, first + count - number)
+            for kind in self.kinds:
+                if kind == LOCAL and not self._ready():
+                    continue
+                before = checked
+                for found in self._of_kind(kind, problem, local, some):
+                    checked, fewest[kind] = before + found.checked, min(found.left, fewest.get(kind, found.left))
+                    if best is None or found.left < best.left:
+                        best, self.name = found, kind
+                    yield replace(best, checked=checked)
+                    if best.left == 0:
+                        return
+            number, each = number + each, 2 * each
+        others = [left for kind, left in fewest.items() if kind != LOCAL]
+        if LOCAL in fewest and others and fewest[LOCAL] != min(others):
+            longer = 2 if fewest[LOCAL] < min(others) else 0.5
+            local.length = min(LONGEST, max(SHORTEST, local.length * longer))
+
+    def _of_kind(self, kind: str, problem: Problem, local: LocalSearch, some: tuple[int, int]) -> Iterator[Found]:
+        if kind == LOCAL:
+            return local.place(*some, self.end)
+        return self._device(problem, self.seed, *some, trims=kind == TRIMMING, until=self.end)
 
     def one_attempt(self, problem: Problem, until: float) -> Iterator[Found]:
         """Make a published attempt, in plain Python if nothing is compiled."""
         device = reference.attempts if self.late else self._device
         return device(problem, self.seed, 0, 1, until=until)
-
-
-def dense_attempts(
-    problem: Problem, packing: Packing, search: str, seed: int, first: int, count: int, until: float = inf
-) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 of a search, up to the first success; yields the best now and then.
-
-    The published search makes several per number here. Nothing is begun after `monotonic()` is `until`.
-    """
-    attempt, halt = find.attempts_of(packing, search, seed, spread=not problem.searched)
-    nothing = Result(int((packing.pins < 0).sum()), packing.pins, 0, 0)
-    checked = 0
-    for best, wave in in_waves(attempt, first, count, until=until, halt=halt):
-        checked += sum(tried.checked for tried in wave)
-        found = best or nothing
-        alloc = np.where(found.where[problem.unit_of] < 0, NULL, found.where[problem.unit_of])
-        yield Found(alloc.tolist(), found.left, found.attempt, 0, checked)

@@ -14,8 +14,7 @@ import numpy as np
 from binwright.agents.solver.backends import reference
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
-from binwright.agents.solver.local.objective_search import Better, better
-from binwright.agents.solver.local.portfolio import LOCAL
+from binwright.agents.solver.local.runs import LOCAL, LocalSearch
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.impossible import impossible
@@ -24,7 +23,6 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
 from binwright.agents.solver.solving.best_so_far import BestSoFar
@@ -78,8 +76,8 @@ def solve(
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `binwright.opencl_devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
     `search` is `published`, or `ours`: ruin and recreate where the problem has a dense form; else whole tenants are
-    placed first, and then a portfolio takes turns: the published search, trimming where a ball more may need less, and
-    local search. Both give the same answer for the same attempts on every device. Of `ours` a device makes the
+    placed first, and then the published search, trimming where a ball more may need less, and local search take turns.
+    Both give the same answer for the same attempts on every device. Of `ours` a device makes the
     published and the trimming attempts, and processors do all else.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
@@ -150,8 +148,8 @@ class _Search:
         self.known = BestSoFar(problem)
         self.fallback: Allocated | None = None
         """What first fit came to."""
-        self.made: dict[int, tuple[Problem, Packing | None]] = {}
-        """By number of bins: the problem and its dense form, which every round needs again."""
+        self.made: dict[int, Problem] = {}
+        """By number of bins: the problem, which every round needs again."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.limited = time is not None or attempts is not None
@@ -344,7 +342,7 @@ class _Search:
         self.searches.compile()
         if not self.searches.wait(self.end - self.reserve):
             raise _Over
-        upward = self.searches.ours and self.searches.dense and self.problem.searched
+        upward = self.searches.ours and self.problem.searched
         if upward and self.staying:
             self.attempt(min(max(known.bound, int(self.problem.now.max()) + 1), known.most), range(1))
         settled = (self.problem.now != NULL).sum() >= SETTLED * self.problem.balls
@@ -360,12 +358,13 @@ class _Search:
         """Look for allocations that are better by the goals."""
         if self.at_bounds(problem, alloc) or (self.attempts is None and self.try_all_goals(problem)):
             return
-        self.searches.compile_goals()
+        local = LocalSearch(problem, self.seed)
+        self.searches.compile_goals(local)
         if not self.searches.wait(self.end):
             raise _Over
         before = self.known.checked
-        for found in better(problem, alloc, self.seed, self.attempts, self.end):
-            self.keep(problem, found, before)
+        for run in local.better(alloc, self.attempts, self.end):
+            self.keep(problem, run.where.tolist(), run.values, before + run.checked)
 
     @staticmethod
     def at_bounds(problem: Problem, alloc: list[int]) -> bool:
@@ -385,7 +384,7 @@ class _Search:
         if tree.found is None or not (tree.over and tree.proves):
             return False
         proven = replace(problem, objective=objective.proven(tree.values))
-        self.keep(proven, Better(tree.found, tree.values, tree.checked), self.known.checked)
+        self.keep(proven, tree.found, tree.values, self.known.checked + tree.checked)
         return True
 
     @property
@@ -393,13 +392,12 @@ class _Search:
         """Tell whether time is over."""
         return clock.monotonic() >= self.end
 
-    def keep(self, problem: Problem, found: Better, before: int) -> None:
-        """Keep an allocation that is better by the goals, found after so many attempts `before`."""
+    def keep(self, problem: Problem, alloc: list[int], values: tuple[int, ...], checked: int) -> None:
+        """Keep an allocation that is better by the goals, found after so many attempts."""
         assert problem.objective is not None
-        goals = zip(problem.objective.goals, found.values, strict=True)
+        goals = zip(problem.objective.goals, values, strict=True)
         self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
-        self.known.best = Allocated(0, problem, found.alloc, LOCAL)
-        self.known.checked = before + found.checked
+        self.known.best, self.known.checked = Allocated(0, problem, alloc, LOCAL), checked
         self.look_at_clock()
 
     def first_fit(self, until: float) -> None:
@@ -420,24 +418,23 @@ class _Search:
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Make some attempts with this many bins; returns the fewest bins known then."""
         if bins not in self.made:
-            problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
-            self.made[bins] = problem, Packing.of(problem) if self.searches.dense else None
+            self.made[bins] = self.with_bins(bins)
         if not self.eager:
             self.eager, first, numbers = True, numbers[:1], numbers[1:]
-            if self.try_bins(*self.made[bins], first.start, 1):
+            if self.try_bins(self.made[bins], first.start, 1):
                 return self.known.bins
             self.known.impossible = impossible(self.problem)
             if self.known.impossible:
                 raise _Over
-        self.try_bins(*self.made[bins], numbers.start, len(numbers))
+        self.try_bins(self.made[bins], numbers.start, len(numbers))
         return self.known.bins
 
-    def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
+    def try_bins(self, problem: Problem, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
         known, number, end = self.known, first, first + count
         while number < end:
             before, last, done = known.checked, None, False
-            for found in self.searches.attempts(problem, packing, number, end - number):
+            for found in self.searches.attempts(problem, number, end - number):
                 known.checked, last = before + found.checked, found
                 done = known.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
                 self.look_at_clock()
@@ -473,7 +470,7 @@ class _Search:
             if self.fallback is None:
                 self.first_fit(until)
         elif known.best is None or self.problem.searched:
-            problem = self.problem.with_bins(known.most) if self.problem.searched else self.problem
+            problem = self.with_bins(known.most)
             for found in self.searches.one_attempt(problem, until):
                 self.fallback = Allocated(found.left, problem, found.alloc, "published")
 

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -24,12 +25,12 @@ from binwright.agents.solver.backends.flat import room as room_of
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.local.portfolio import Portfolio
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE
 from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving.searches import Searches
 from binwright.agents.solver.specification.load import examples, load_problem
 from binwright.agents.solver.specification.spec import Spec
 from binwright.simcore.errors import UserError
@@ -305,12 +306,11 @@ procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 + BALL % 5 end"""
 @pytest.mark.parametrize("device", ["reference", OPENCL])
 @pytest.mark.parametrize(("text", "room"), first(2, [(JOBS, 5), (ZONES, 12), (JOBS, 2), (ZONES, 11), (ZONES, 13)]))
 def test_ours_gives_the_same_for_the_same_attempts_everywhere(text: str, room: int, device: str) -> None:
-    """With little room, and too little of it: numbers of the portfolio succeed early, late, and never."""
+    """With little room, and too little of it: numbers succeed early, late, and never."""
     made = problem(text.replace("WIDTH", str(room)))
-    attempts = BACKENDS["opencl"] if device == "opencl" else reference.attempts
     for seed in (1, 2, 3):
-        *_, expected = Portfolio(made, seed).attempts(0, 7)
-        *_, found = Portfolio(made, seed, device=attempts).attempts(0, 7)
+        *_, expected = Searches(made, "cpu", "ours", seed, inf).attempts(made, 0, 7)
+        *_, found = Searches(made, device, "ours", seed, inf).attempts(made, 0, 7)
         assert replace(found, checked=0) == replace(expected, checked=0)
 
 

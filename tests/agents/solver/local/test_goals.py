@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import examples, load_problem, problem
 from binwright.agents.solver.local.goals import BEST, NOW
-from binwright.agents.solver.local.objective_search import ObjectiveSearch, better
+from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -63,7 +63,7 @@ def test_after_every_move_goals_are_what_the_text_says(given: Problem, data: st.
     right = every(given)
     if not right:
         return
-    search = ObjectiveSearch(given, data.draw(st.integers(0, 9)))
+    search = LocalSearch(given, data.draw(st.integers(0, 9)))
     best = search.begin(np.array(data.draw(st.sampled_from(list(right)))))
     assert best.values == right[tuple(best.where)]
     state, score = search.begun()
@@ -84,8 +84,8 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
         )
-        *_, found = better(given, start, 5, 6)
-        answers.append((found.alloc, found.values))
+        *_, found = LocalSearch(given, 5).better(start, 6)
+        answers.append((found.where.tolist(), found.values))
     assert answers[0] == answers[1]
 
 
@@ -124,7 +124,7 @@ def test_wishes_that_hold_go_on_holding() -> None:
 def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     bw.solve("power", attempts=1)  # compiled
     over = Event()
-    monkeypatch.setattr("binwright.agents.solver.solving.searches.prepare_goals", lambda _: over.wait(20))
+    monkeypatch.setattr("binwright.agents.solver.local.runs.LocalSearch.prepare_goals", lambda _: over.wait(20))
     try:
         answer = bw.solve("power", time=3)
     finally:
@@ -206,6 +206,6 @@ def test_few_moves_are_made_where_they_help_most_though_all_were_used_for_nothin
     smallest = need.sum(1).argsort()[:10]
     useless[smallest] = (home[smallest] + 1) % 10
     assert not faults(given, useless.tolist())
-    *_, found = better(given, useless.tolist(), seed, 4)
-    assert not faults(given, found.alloc)
+    *_, found = LocalSearch(given, seed).better(useless.tolist(), 4)
+    assert not faults(given, found.where.tolist())
     assert found.values[0] <= steepest(need, limit, home) * MICRO

@@ -1,12 +1,13 @@
 """Local search: what it keeps of an allocation is what a replay from nothing gives, and attempts are never better."""
 
+from math import inf
 from threading import Event
 from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -16,12 +17,12 @@ from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.moves import offer_out
-from binwright.agents.solver.local.portfolio import Portfolio
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving.searches import Searches
 from tests.reference.utilisation import evaluate
 from tests.support.forms import forms
 from tests.support.properties import scaled
@@ -104,7 +105,9 @@ def test_all_that_are_taken_out_are_offered(given: Problem, seed: int, number: i
 @given(given=forms(), seed=st.integers(0, 2**40))
 def test_never_worse_than_published(given: Problem, seed: int) -> None:
     *_, theirs = cpu.attempts(given, seed, 0, 3)
-    *_, ours = Portfolio(given, seed).attempts(0, 3)
+    searches = Searches(given, "cpu", "ours", seed, inf)
+    assume(searches.packing is None)
+    *_, ours = searches.attempts(given, 0, 3)
     assert ours.left <= theirs.left
     if given.program.alloc_free:
         assert not faults(given, ours.alloc)
@@ -117,7 +120,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
         )
-        *_, found = Portfolio(given, 7).attempts(0, 6)
+        *_, found = Searches(given, "cpu", "ours", 7, inf).attempts(given, 0, 6)
         answers.add((tuple(found.alloc), found.attempt, found.search))
     assert len(answers) == 1
 
@@ -129,13 +132,13 @@ def test_local_search_solves_problems_that_attempts_do_not(form: str) -> None:
     by = "whole tenants" if form == "tenants" else "local search"
     assert (answer.status, answer.search) == ("optimal", by)
     if form == "tenants":
-        *_, found = Portfolio(given, 0).attempts(0, 60)
+        *_, found = Searches(given, "cpu", "ours", 0, inf).attempts(given, 0, 60)
         assert (found.left, found.search) == (0, "local search")
 
 
 def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Problem] = []
-    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", compiled.append)
+    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", compiled.append)
     assert bw.solve("network", attempts=2).search == "published"
     assert compiled == []
     given = FORMS["pods"](1)
@@ -147,7 +150,7 @@ def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.
     given = FORMS["pods"](1)
     answer = bw.solve(given, attempts=60)
     monkeypatch.setattr("binwright.agents.solver.solving.solve.TOLD", 0.2)
-    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", lambda _: sleep(0.4))
+    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", lambda _: sleep(0.4))
     late = bw.solve(given, attempts=60)
     assert (late.alloc, late.search) == (answer.alloc, answer.search)
     assert any(note.startswith("compiling took ") for note in late.notes)
@@ -155,7 +158,7 @@ def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.
 
 def test_within_a_limit_of_time_the_others_go_on_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
-    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", lambda _: over.wait(20))
+    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", lambda _: over.wait(20))
     try:
         began = monotonic()
         answer = bw.solve(FORMS["pods"](1), time=0.6)
@@ -170,7 +173,7 @@ def test_a_mistake_while_local_search_is_compiled_is_told(monkeypatch: pytest.Mo
     def fails(_: Problem) -> None:
         raise ValueError("compiler")
 
-    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", fails)
+    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
         bw.solve(FORMS["pods"](1), attempts=60)
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import reference
 from binwright.agents.solver.backends.attempt import TURNS
-from binwright.agents.solver.backends.numbered_attempts import lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, lowest
 from binwright.agents.solver.model import random
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import pack
 from binwright.agents.solver.search import published, ruin
 from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.find import SEARCHES, find, luby
+from binwright.agents.solver.search.find import PUBLISHED, RUIN, SEARCHES, attempts, luby
 from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.specification.load import problem
 from binwright.simcore.errors import BinwrightError
@@ -103,22 +103,38 @@ def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, 
         left = ruin.improve(*given, packing.weight, seed, number, 1, state)
 
 
+def best(packing: Packing, search: str = RUIN, seed: int = 0, count: int = 1 << 30, until: float = np.inf) -> Found:
+    """The best of some attempts."""
+    *_, found = attempts(packing, search, seed, 0, count, until)
+    return found
+
+
+def by_threads(packing: Packing, search: str, seed: int, count: int) -> set[tuple[int, ...]]:
+    """All answers that there are with one, two and seven threads."""
+    answers = set()
+    for threads in (1, 2, 7):
+        with pytest.MonkeyPatch.context() as patch:
+            module = "binwright.agents.solver.backends.numbered_attempts"
+            patch.setattr(f"{module}.usable_threads", lambda threads=threads: threads)
+            found = best(packing, search, seed, count)
+        answers.add((found.left, found.attempt, *found.alloc))
+    return answers
+
+
 @scaled(0.6)
 @given(packings(), st.sampled_from(SEARCHES), st.integers(0, 9))
 def test_threads_do_not_change_a_packing(packing: Packing, search: str, seed: int) -> None:
-    one, many = (find(packing, search, seed=seed, chunks=range(3), workers=workers) for workers in (1, 5))
-    assert (one.where.tolist(), one.left, one.attempt) == (many.where.tolist(), many.left, many.attempt)
-    assert packing.keeps(one.where, partial=one.left > 0)
+    [(left, _, *where)] = by_threads(packing, search, seed, 3)
+    assert packing.keeps(np.array(where), partial=left > 0)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: str) -> None:
     given = machines("ct4", count=60)
-    packing = Packing.alike(given.demand, given.capacity, 9 if search == "published" else 8)
-    found = [find(packing, search, seed=5, chunks=range(64), workers=workers) for workers in (1, 2, 7)]
-    assert [one.left for one in found] == [0, 0, 0]
-    assert len({(one.attempt, *one.where.tolist()) for one in found}) == 1
-    assert (find(packing, search, seed=6, chunks=range(64)).where != found[0].where).any()
+    packing = Packing.alike(given.demand, given.capacity, 9 if search == PUBLISHED else 8)
+    [(left, _, *where)] = by_threads(packing, search, 5, 64)
+    assert left == 0
+    assert best(packing, search, 6, 64).alloc != where
 
 
 @pytest.mark.parametrize(
@@ -127,15 +143,15 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: str) -> No
 def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins: int, published_bins: int) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
     given = machines(name)
+    packing = Packing.alike(given.demand, given.capacity, bins)
     for seed in range(20):
-        packing = Packing.alike(given.demand, given.capacity, bins)
-        found = find(packing, seed=seed, chunks=range(16))
+        found = best(packing, seed=seed, count=16)
         assert found.left == 0
-        assert packing.keeps(found.where)
+        assert packing.keeps(np.array(found.alloc))
     packing = Packing.alike(given.demand, given.capacity, published_bins)
-    found = find(packing, "published", chunks=range(200))
+    found = best(packing, PUBLISHED, count=200)
     assert found.left == 0
-    assert packing.keeps(found.where)
+    assert packing.keeps(np.array(found.alloc))
 
 
 def test_a_search_ends_in_time_with_a_verified_partial_answer() -> None:
@@ -143,11 +159,11 @@ def test_a_search_ends_in_time_with_a_verified_partial_answer() -> None:
     packing = Packing.alike(given.demand, given.capacity, 87)
     for search in SEARCHES:
         began = monotonic()
-        found = find(packing, search, until=began + 0.2)
+        found = best(packing, search, until=began + 0.2)
         assert monotonic() - began < 5
         assert 0 < found.left < 50
-        assert packing.keeps(found.where, partial=True)
-    found = find(packing, until=monotonic() - 1)
+        assert packing.keeps(np.array(found.alloc), partial=True)
+    found = best(packing, until=monotonic() - 1)
     assert (found.left, found.checked) == (474, 0)
 
 
@@ -180,8 +196,8 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
         count = published.attempt(*given, 7, number, np.zeros(1, np.int64), *room)
         alloc, lost = reference.attempt(written, 7, number % ways, number // ways)
         assert (where[written.unit_of].tolist(), count) == (alloc, lost)
-    found = find(dense, chunks=range(2))
-    assert faults(written, found.where[written.unit_of].tolist()) == []
+    found = np.array(best(dense, count=2).alloc)
+    assert faults(written, found[written.unit_of].tolist()) == []
 
 
 def test_problems_with_soft_sets_or_odd_amounts_have_no_dense_form() -> None:
@@ -242,12 +258,9 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
-    given = machines("pgrank")
-    found = find(Packing.alike(given.demand, given.capacity, 87), until=monotonic() + 60)
-    assert found.interrupted
-    assert found.left > 0
     given = machines("planted")
+    pack(given.demand, given.capacity, seconds=0.01)  # compiled
+    monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
     packed = pack(given.demand, given.capacity, seconds=60)
     assert packed.interrupted
     assert packed.bins is not None  # what it knew at the beginning, at least

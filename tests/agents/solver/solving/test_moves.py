@@ -296,7 +296,7 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
     monkeypatch.setattr("binwright.agents.solver.solving.searches.Searches.wait", lambda *_: False)
     monkeypatch.setattr("binwright.agents.solver.solving.searches.Searches.one_attempt", lambda *_: iter(()))
     monkeypatch.setattr(
-        "binwright.agents.solver.solving.searches.Searches._prepare_dense", lambda _: None
+        "binwright.agents.solver.solving.searches.Searches._prepare_all", lambda _: None
     )  # nor first fit
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
