@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from binwright.commands.console import entry, new_table, note, out, print_line
-from binwright.simcore.errors import UserError
+from binwright.simcore.errors import UserError, nearest, suggest
 from binwright.simcore.registry import Registry
 
 START = ("first-fit", "best-fit", "worst-fit", "dot-product")
@@ -43,10 +43,16 @@ def list_kind(args: Namespace) -> int:
 
 
 def _agents(scenario: str | None) -> None:
-    """List all agents in groups, or only those that can run a scenario, and what keeps the others from it."""
+    """List all agents in groups, the one of a name, or those that can run a scenario, and what keeps others from it."""
     from binwright.agents import AGENTS
+    from binwright.scenarios.schema.load import shipped
 
     unsuited = {}
+    if scenario in AGENTS:
+        _registered(AGENTS, [scenario])
+        return
+    if scenario and scenario not in shipped() and nearest(scenario, AGENTS) and not Path(scenario).exists():
+        raise UserError("is neither an agent nor a scenario", key=scenario, remedy=suggest(scenario, AGENTS))
     if scenario:
         from binwright.scenarios.run.check import suited
 

@@ -40,6 +40,8 @@ def solve(args: Namespace) -> int:
         return explain(args)
     if args.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
+    if args.json and args.csv:
+        raise UserError("does not go with --csv", key="--json", remedy="Leave one of them out.")
     limit = seconds("--time", args.time)
     source: LocalSolver | RemoteSolver
     if args.server is None or args.check:

@@ -251,7 +251,12 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
     ("run -q -v s.yaml", ["--verbose: does not go with -q/--quiet"]),
-    ("traces", ["binwright traces: ACTION is missing", "binwright traces --help"]),
+    ("traces", ["binwright traces: ACTION is missing", "It is describe.", "binwright traces --help"]),
+    ("agents", ["binwright agents: ACTION is missing", "It is check."]),
+    ("list", ["binwright list: KIND is missing", "It is one of agents, devices, figures, metrics"]),
+    ("list agents bestfit", ["bestfit: is neither an agent nor a scenario", "Did you mean 'best-fit'?"]),
+    ("report out more", ["report: takes one RESULTS: more is too many", "Run it once for each."]),
+    ("solve vm-placement --json --csv", ["--json: does not go with --csv"]),
     ("fit t.csv", ["the command fit is gone", "binwright traces describe FILE --fit"]),
     ("pack u120 --servers kinds.csv", ["there is no such option or argument: --servers kinds.csv", "'--server'?"]),
     ("list agent", ["list: KIND: expected one of 'agents', "]),
@@ -386,6 +391,13 @@ def test_each_kind_is_listed(binwright: Asker, kind: str) -> None:
     said = binwright("list", kind)
     assert said.code == 0
     assert WORD_OF[kind] in said.out
+
+
+def test_one_agent_is_listed_by_its_name(binwright: Asker) -> None:
+    said = binwright("list", "agents", "best-fit")
+    assert said.out.startswith("best-fit  ")
+    assert "options: node: tight | loose" in said.out
+    assert "first-fit" not in said.out
 
 
 def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None:
