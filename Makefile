@@ -101,5 +101,5 @@ clean:
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,docs,learned,ray,rivals,serve,solver]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,docs,learned,ray,serve,solver]'
 	touch .venv/light $@

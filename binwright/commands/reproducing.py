@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from binwright.cli import FAILED
 from binwright.commands.console import print_line, print_location
 from binwright.commands.progress import Live, duration, remaining
-from binwright.reproduction.reproduce import FOLDER, Prepared, completed, names_of, prepare, size_of
+from binwright.reproduction.reproduce import Prepared, Reproduction
 from binwright.simcore.errors import UserError
 
 
@@ -22,13 +21,13 @@ def reproduce(args: Namespace) -> int:
     for key, folder in (("--out", args.out), ("--pages", args.pages), ("--weights", args.weights)):
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
-    names, size, folder = names_of(*args.publications), size_of(args.quick), Path(args.out or FOLDER)
-    prepared = prepare(names, size, folder, args.weights)
+    found = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
+    prepared = found.prepared
     jobs = args.jobs or usable_cpus()
     total, done = _runs(prepared)
     for problem in _problems(prepared):
         print_line(f"cannot run: {problem}")
-    print_location(f"{total} runs, {done} of them done already, into {folder}")
+    print_location(f"{total} runs, {done} of them done already, into {found.folder}")
     if done < total and (args.dry_run or not (args.quick or args.quiet)):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
     if args.dry_run:
@@ -37,9 +36,9 @@ def reproduce(args: Namespace) -> int:
         print_line("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done, jobs) as live:
-        found = completed(names, prepared, size, args.jobs, live)
+        found.run(args.jobs, live)
     print(found.text())
-    for file in found.write(folder, args.pages):
+    for file in found.write(found.folder, args.pages):
         print_location(f"Written: {file}")
     return FAILED if any(one.failed for one in prepared) else 0
 

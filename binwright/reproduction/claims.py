@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from math import isclose
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from binwright.simcore.extras import pl
 
+K = TypeVar("K")
+T = TypeVar("T")
 Better = Literal["higher", "lower"]
 WIDE = 0.2
 """Intervals that are longer than this share of the published value say little, and the reason says so."""
@@ -61,21 +63,17 @@ def everything(file: str = "published.csv") -> tuple[Published, ...]:
     """Read all values of a file, in its order; one that is printed twice is there once."""
     with files("binwright.reproduction").joinpath(file).open(encoding="utf-8") as text:
         rows = [*csv.DictReader(text)]
-    found = []
-    for row in rows:
-        spread = row.pop("spread")
-        found.append(Published(printed=row.pop("value"), spread=float(spread) if spread else None, **row))
+    spreads = [float(spread) if (spread := row.pop("spread")) else None for row in rows]
+    found = [Published(printed=row.pop("value"), spread=each, **row) for row, each in zip(rows, spreads, strict=True)]
     return tuple(dict.fromkeys(found))
 
 
-def published(publication: str) -> tuple[Published, ...]:
-    """Select what one publication prints."""
-    return tuple(one for one in everything() if one.publication == publication)
+def published(publication: str, file: str = "published.csv") -> tuple[Published, ...]:
+    """Select the values of one publication in a file.
 
-
-def derived(publication: str) -> tuple[Published, ...]:
-    """Select what follows from printed values, and can be compared where those cannot: a ratio, a difference."""
-    return tuple(one for one in everything("derived.csv") if one.publication == publication)
+    derived.csv has what follows from printed values, such as a ratio, and can be compared where those cannot.
+    """
+    return tuple(one for one in everything(file) if one.publication == publication)
 
 
 class Value(NamedTuple):
@@ -117,21 +115,28 @@ class Row:
     published: float | None
     """None where words are printed."""
     spread: float | None
-    ours: float | None
-    low: float | None
-    high: float | None
-    seeds: int
-    verdict: str
-    why: str
-    quick: bool
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+    seeds: int = 0
+    printed: str = ""
+    verdict: str = Verdict.INCOMPARABLE
+    why: str = ""
+    quick: bool = False
     """Whether ours is of fewer seeds, or of less time, than the whole experiment has."""
-    printed: str
-    experiment: str
-    deviates: str
-    stand_in: str
+    experiment: str = ""
+    deviates: str = ""
+    stand_in: str = ""
     """The key of the condition whose data is not here, so that a stand-in was taken; empty where there is none."""
     explained: str = ""
     """Why a miss is one, in a sentence; empty where that is not known."""
+
+    @classmethod
+    def of(cls, one: Published, ours: Value | None = None, **more: Any) -> Row:
+        """Make the row of a published value, with the verdict and what else is known of it."""
+        where = (one.publication, one.table, one.condition, one.agent, one.metric, one.value, one.spread)
+        mean, low, high, seeds = ours or (None, None, None, 0)
+        return cls(*where, mean, low, high, seeds, one.printed, **more)
 
     @property
     def difference(self) -> float | None:
@@ -186,9 +191,30 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Make a table of rows, misses first."""
-    kinds = {"str": pl.String, "int": pl.Int64, "bool": pl.Boolean, "float | None": pl.Float64}
-    schema = {name: kinds[str(kind)] for name, kind in Row.__annotations__.items()}
-    return pl.DataFrame([asdict(one) for one in ordered(rows)], schema=schema)
+    return pl.DataFrame([asdict(one) for one in ordered(rows)], infer_schema_length=None)
+
+
+def comparable(rows: Sequence[Row]) -> list[Row]:
+    """Select the rows that can be compared, in the order of metrics and conditions."""
+    metrics, conditions = (list(dict.fromkeys(getattr(one, key) for one in rows)) for key in ("metric", "condition"))
+    found = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
+    return sorted(found, key=lambda one: (metrics.index(one.metric), conditions.index(one.condition)))
+
+
+def apart(rows: Sequence[Row]) -> tuple[list[str], str]:
+    """Write the conditions of rows without what all have in common, and what that is."""
+    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
+    shared = set(parts[0]).intersection(*parts)
+    names = [", ".join(part for part in each if part not in shared) for each in parts]
+    return names, ", ".join(part for part in parts[0] if part in shared)
+
+
+def by(those: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Group what has one key, in the order of the keys."""
+    found: dict[K, list[T]] = {}
+    for one in those:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def shown(value: float | None, decimals: int = 1) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from binwright.reproduction import PUBLICATIONS, measures
-from binwright.reproduction.claims import Better, Published, Value, derived
+from binwright.reproduction.claims import Better, Published, Value, published
 from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
@@ -119,6 +119,12 @@ class Publication:
     has_published_weights: bool = False
     """Whether it has rows of the weights that its authors published."""
 
+    def heading(self, table: str) -> str:
+        """Write the number of a published table, and what it shows."""
+        titles = [one.tables[table] for one in self.experiments if table in one.tables]
+        number = f"Table {table}" if table[0].isdigit() else table.capitalize()
+        return f"{number}: {titles[0][0].lower()}{titles[0][1:]}" if titles else number
+
     def unanswered(self, one: Published) -> str:
         """Say why a value that no experiment answers is not compared."""
         return next((note.text for note in self.notes if note.of(one)), "No experiment answers this value.")
@@ -162,7 +168,7 @@ def _experiment(
         agents = {**common.get("agents", {}), **asked.get("agents", {})}
         overrides = [*common.get("overrides", ()), *asked.get("overrides", ())]
         found[condition] = Condition(**{**common, **asked, "agents": agents, "overrides": overrides})
-    follow = [one for one in derived(publication) if one.table in given.get("tables", ())]
+    follow = [one for one in published(publication, "derived.csv") if one.table in given.get("tables", ())]
     return Experiment(name=name, conditions=found, derived=follow, notes=[Note(**note) for note in notes], **given)
 
 

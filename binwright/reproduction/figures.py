@@ -1,4 +1,4 @@
-"""Figures that publications print, drawn by the kinds of `binwright figures` from our runs."""
+"""Figures of a reproduction: a publication's own, by the kinds of `binwright figures`, and the values of its tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from binwright.reproduction.claims import MISSES, Row, apart, by
 from binwright.reproduction.measures import Runs
 from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
     from binwright.analysis.figures.draw import Figure
 
+FIGURES = "figures"
+"""The folder of the figures, beside the pages."""
 Material = Mapping[tuple[str, str], Runs | str]
 """Runs by experiment and condition, or why there are none."""
 
@@ -49,6 +52,38 @@ def _runs(given: Material, experiment: str, condition: str) -> Runs:
         why = found if isinstance(found, str) else "None of its runs finished."
         raise ResultsError(why, remedy="Run the whole publication.")
     return found
+
+
+def slug(table: str) -> str:
+    """Name the file of a table's dots."""
+    return "-".join(["table", *table.replace(".", "-").replace(",", "").split()])
+
+
+@dataclass(frozen=True)
+class Dots(Drawing):
+    """Declares the figure of a table: published as rings, ours as dots; metrics and conditions have panels."""
+
+    rows: Sequence[Row] = ()
+
+    def draw(self, given: Material) -> Figure:
+        """Draw it."""
+        from binwright.analysis.figures.dots import Dot, Panel, dots
+
+        names, common = apart(self.rows)
+        panels = by(zip(self.rows, names, strict=True), lambda pair: (pair[0].metric.replace("_", " "), pair[1]))
+        found = []
+        for (metric, condition), those in panels.items():
+            of = [
+                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
+                for one, _ in those
+            ]
+            found.append(Panel(of, metric, condition))
+        count, missed = len(set(names)), sum(one.verdict in MISSES for one in self.rows)
+        columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
+        whiskers = ", with 95 % intervals" if any(one.low is not None for one in self.rows) else ""
+        caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
+        title = f"{self.title.replace(':', ',', 1)}: {missed} of {len(self.rows)} not reproduced"
+        return dots(found, title, caption="; ".join(filter(None, (common, caption))), columns=columns)
 
 
 @dataclass(frozen=True)

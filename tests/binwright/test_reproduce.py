@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,13 +15,12 @@ from scipy.stats import t as student
 
 import binwright as bw
 from binwright import cli
-from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.claims import Better, Value, Verdict, everything, judge, keys_of, published
-from binwright.reproduction.experiment import publication
+from binwright.reproduction.claims import Better, Row, Value, Verdict, everything, judge, keys_of, published
+from binwright.reproduction.experiment import Note, publication
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.publications import wrasse
-from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, prepare, row
+from binwright.reproduction.reproduce import Prepared, Reproduction
 from binwright.scenarios.schema.load import load_scenario, load_to_run
 from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.library import FOLDER, find
@@ -28,12 +28,6 @@ from tests.support import ROOT
 
 TRACES = ROOT.parent / "shared" / "traces"
 NUMBERS = st.floats(-1e6, 1e6)
-MADE = {name: f"Written by nobody for {name}." for name in PUBLICATIONS}
-
-
-def without_runs(name: str) -> Reproduction:
-    whole = publication(name)
-    return Reproduction((whole,), tuple(compared(whole, [])), MADE)
 
 
 # -- what is published -------------------------------------------------------------------------------------------------
@@ -57,14 +51,14 @@ def test_all_published_values_are_read() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(name: str) -> None:
-    rows = without_runs(name).rows
-    keys = [
-        (one.table, one.condition, one.agent, one.metric) for one in published(name)
-    ]  # as printed, whatever the order
-    assert sorted(keys) == sorted(rows.select("table", "condition", "agent", "metric").rows())
-    assert set(rows["verdict"]) == {"cannot be compared"}
-    assert all(why.endswith(".") for why in rows["why"])
+def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(name: str, tmp_path: Path) -> None:
+    whole = Reproduction([name], out=tmp_path)
+    rows = whole.compared(whole.publications[0])
+    derived = [one for experiment in whole.publications[0].experiments for one in experiment.derived]
+    keys = [(one.table, one.condition, one.agent, one.metric) for one in (*published(name), *derived)]
+    assert keys == [(one.table, one.condition, one.agent, one.metric) for one in rows]
+    assert {one.verdict for one in rows} == {"cannot be compared"}
+    assert all(one.why.endswith(".") for one in rows)
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
@@ -148,12 +142,14 @@ def test_a_verdict_depends_on_the_distance_and_the_direction_alone(
         assert judge(value, spread, closer, "higher", tolerance)[0] == Verdict.WITHIN
 
 
-def test_rows_that_cannot_be_compared_have_no_other_verdict() -> None:
+def test_rows_that_cannot_be_compared_have_no_other_verdict(tmp_path: Path) -> None:
+    [prepared] = Reproduction(["nara"], out=tmp_path).prepared
     one = published("nara")[0]
-    experiment = publication("nara").experiments[0]
-    assert row(one, Value(0.71, None, None, 1), experiment=experiment).verdict == "within"
-    assert row(one, Value(0.71, None, None, 1), experiment=experiment, why="No.").verdict == "cannot be compared"
-    assert row(one, None, experiment=experiment).ours is None
+    prepared.values[one.condition, one.agent, one.metric] = Value(0.71, None, None, 1)
+    assert prepared.row(one).verdict == "within"
+    prepared.experiment = replace(prepared.experiment, notes=[Note("incomparable", "No.")])
+    assert (prepared.row(one).verdict, prepared.row(one).why) == ("cannot be compared", "No.")
+    assert Row.of(one).ours is None
 
 
 def test_gain_is_the_ratio_of_the_means() -> None:
@@ -170,10 +166,6 @@ def test_gain_is_the_ratio_of_the_means() -> None:
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
-
-
-def uncounted(folder: Path) -> list[Prepared]:
-    return [one for one in prepare(["wrasse"], "full", folder) if one.experiment.name == "lines"]
 
 
 def test_intervals_over_days_hold_what_is_true() -> None:
@@ -214,11 +206,12 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def small(name: str, experiment: str, part: str, out: Path, weights: Path | None = None) -> list[Prepared]:
-    """Prepare the conditions of an experiment that have `part` in their name, at their smallest."""
-    (found,) = (one for one in prepare([name], "smallest", out, weights) if one.experiment.name == experiment)
+def small(name: str, part: str, out: Path) -> tuple[Reproduction, Prepared]:
+    """Plan the conditions of a publication that have `part` in their name, at their smallest."""
+    whole = Reproduction([name], "smallest", out)
+    [found] = whole.prepared
     found.batches = {condition: batch for condition, batch in found.batches.items() if part in condition}
-    return [found]
+    return whole, found
 
 
 @pytest.mark.long
@@ -232,28 +225,13 @@ def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
 
     part = "demand=uniform;topology=beta"
     with pytest.raises(KeyboardInterrupt):
-        completed(["nara"], small("nara", "fabrics", part, tmp_path), "smallest", 1, interrupt)
-    again = small("nara", "fabrics", part, tmp_path)
-    assert len(again[0].batches[part].done()) == 3
+        small("nara", part, tmp_path)[0].run(1, interrupt)
+    whole, again = small("nara", part, tmp_path)
+    assert len(again.batches[part].done()) == 3
     seen.clear()
-    completed(["nara"], again, "smallest", 1, seen.append)
+    whole.run(1, seen.append)
     assert len(seen) == 2 * 6
-    assert len(again[0].batches[part].done()) == 2 * 6
-
-
-def test_counted_values_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = uncounted(tmp_path)
-    first = completed(["wrasse"], lines, "full", 1, lambda row: None)
-    file = tmp_path / "wrasse" / "lines" / "values.json"
-    kept = file.read_text()
-    assert "[8.0" in kept
-    file.write_text(kept.replace("[8.0", "[7.0"))
-    again = uncounted(tmp_path)
-    second = completed(["wrasse"], again, "full", 1, lambda row: None)
-    assert [one.ours for one in first.listed] != [one.ours for one in second.listed]
-    file.write_text("{")
-    third = completed(["wrasse"], again, "full", 1, lambda row: None)
-    assert [one.ours for one in first.listed] == [one.ours for one in third.listed]
+    assert len(again.batches[part].done()) == 2 * 6
 
 
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,30 +244,26 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     assert str(tmp_path) not in found.text()
 
 
-def demand_of(prepared: list[Prepared], condition: str) -> object:
-    return prepared[0].batches[condition].scenario.dump()["workload"]["demand"]
-
-
 @pytest.mark.long
 def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     azure, alibaba = (f"demand={name};topology=beta" for name in ("azure", "alibaba"))
     rows = "".join(f"c_{cpu},m,0,a,started,{16 * cpu},,1\n" for cpu in range(1, 51))
     (tmp_path / "container_meta.csv").write_text(rows)
-    prepared = small("nara", "fabrics", "topology=beta", tmp_path / "out")
-    assert demand_of(prepared, azure) == {"azure-like": {}}
-    assert demand_of(prepared, alibaba) == {"alibaba": {"split": "test"}}
-    prepared[0].batches = {condition: prepared[0].batches[condition] for condition in (azure, alibaba)}
-    found = completed(["nara"], prepared, "smallest", 1, lambda row: None)
+    found, prepared = small("nara", "topology=beta", tmp_path / "out")
+    demands = [prepared.batches[one].scenario.dump()["workload"]["demand"] for one in (azure, alibaba)]
+    assert demands == [{"azure-like": {}}, {"alibaba": {"split": "test"}}]
+    prepared.batches = {condition: prepared.batches[condition] for condition in (azure, alibaba)}
+    found.run(1)
     marked = {one.condition: one.stand_in for one in found.listed if one.ours is not None}
     assert marked == {azure: "demand", alibaba: ""}
     shown, page = found.text(), found.write(tmp_path / "pages")[1].read_text("utf-8")
     assert "demand azure (stand-in), topology beta" in shown
     assert "demand alibaba, topology beta" in shown
-    assert "| acceptance, topology beta | azure (stand-in) | alibaba |" in page
+    assert "| acceptance, topology beta | demand azure (stand-in) | demand alibaba |" in page
     for either in (shown, page):
         assert "alibaba (stand-in)" not in either
-    assert prepared[0].runs[azure].title == "demand azure (stand-in), topology beta"
+    assert prepared.runs[azure].title == "demand azure (stand-in), topology beta"
 
 
 def test_reproduce_writes_tables_and_pages(
@@ -300,7 +274,9 @@ def test_reproduce_writes_tables_and_pages(
     assert cli.main(["reproduce", "fgd", "spane", "--quick", "--pages", "docs/experiments"]) == cli.FAILED
     assert "nothing is written" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
-    monkeypatch.setattr(reproducing, "prepare", lambda *asked: uncounted(tmp_path))
+    plan = Prepared.plan
+    monkeypatch.setattr(wrasse, "packing", lambda size: {})
+    monkeypatch.setattr(Prepared, "plan", lambda self: self.experiment.name == "lines" and plan(self))
     assert cli.main(["reproduce", "fgd", "wrasse", "--quick", "--pages", "docs/experiments"]) == 0
     said = capsys.readouterr().out
     assert "FGD: 0 of 0 reproduced; 96 cannot be compared" in said
@@ -370,10 +346,9 @@ def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch
             find(trace, None)
         except WorkloadError as error:
             pytest.skip(str(error))
-    prepared = prepare([name], "smallest", tmp_path)
-    found = completed([name], prepared, "smallest", 1, lambda row: None)
-    assert not any(one.problems or one.failed for one in prepared)
-    for one in prepared:
+    found = Reproduction([name], "smallest", tmp_path).run(1)
+    assert not any(one.problems or one.failed for one in found.prepared)
+    for one in found.prepared:
         assert one.values or not one.experiment.tables
     assert all(picture.content for picture in found.pictures)
     assert len(found.listed) >= len(published(name))

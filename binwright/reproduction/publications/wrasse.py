@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.claims import Published, Value, published
 from binwright.reproduction.experiment import Key, Size
 from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
-from binwright.simcore.errors import UserError
-from binwright.simcore.extras import need
 from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:
     from binwright.agents.solver.packing.pack import Packed
-    from binwright.workloads.offline import Machines
 
 
 def printed(table: str) -> dict[Key, Published]:
@@ -37,14 +33,8 @@ SPECIFICATIONS = {
 APPLICATIONS = ("pgrank", "clkbot", "imgproc")
 HEURISTICS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy"}
 SEARCHES = {"wrasse": "published", "solver": "solver"}
-Z3 = "z3 partitioned"
 SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
 """How long a search may take."""
-Z3_SECONDS = {
-    "full": {"pgrank": 31.0, "clkbot": 146.0, "imgproc": 140.0},  # as long as it took them
-    "quick": {"pgrank": 8.0},
-    "smallest": {"pgrank": 0.5},
-}
 SEEDS = {"full": 5, "quick": 2, "smallest": 1}
 REPEATS = 5
 """How often a heuristic is timed."""
@@ -82,14 +72,6 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
                 pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds
             ]
         by_ffd_prod = _milliseconds(answers["ffd-prod"]).mean()
-        by_z3 = packed_by_z3(given, name, size)
-        if isinstance(by_z3, str):
-            found |= dict.fromkeys(((condition, Z3, metric) for metric in ("servers", MILLISECONDS, TIMES)), by_z3)
-        else:
-            servers, took = by_z3
-            found[condition, Z3, "servers"] = averaged([servers])
-            found[condition, Z3, MILLISECONDS] = averaged([took])
-            found[condition, Z3, TIMES] = averaged([took / by_ffd_prod])
         for agent, packed in answers.items():
             if bins := [one.bins for one in packed if one.bins is not None]:
                 found[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
@@ -101,23 +83,6 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
         bound = Value(float(answers["wrasse"][0].bound), None, None, 1)
         found[condition, "lower bound", "servers"] = bound
     return found
-
-
-def packed_by_z3(given: Machines, name: str, size: Size) -> tuple[int, float] | str:
-    """Pack one application's machines by Z3 in parts: servers and milliseconds, or why there is no answer."""
-    from binwright.reproduction.publications.z3_parts import pack_parts
-
-    seconds = Z3_SECONDS[size].get(name)
-    if seconds is None:
-        return f"Z3 is left out with --quick: it has {Z3_SECONDS['full'][name]:g} s without."
-    try:
-        need("z3", "rivals", what=Z3)
-    except UserError as error:
-        return f"It cannot be run here: {error.problem}. {error.remedy}"
-    began = monotonic()
-    where = pack_parts(given.demand, given.capacity, seconds)
-    took = 1000 * (monotonic() - began)
-    return f"Z3 found no placement in its {seconds:g} s." if where is None else (int(where.max()) + 1, took)
 
 
 def _milliseconds(packed: Iterable[Packed]) -> Floats:
