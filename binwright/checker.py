@@ -7,20 +7,24 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from inspect import getsourcefile, getsourcelines
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import yaml
 
 from binwright.agents import AGENTS
 from binwright.agents.world import World
-from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
 from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import WRITTEN, Ledger
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
 from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.agent_calls import WRITE_DECIDE
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
@@ -30,6 +34,8 @@ from binwright.simcore.record import Record
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, View
 
+SEED = 0
+"""Of the requests, and of what the agent draws."""
 PATIENCE = 60.0
 """Seconds that an agent may think about one decision."""
 _ANSWERS = "Return request.on(server, node), request.across(server, nodes), a Placement, a Refusal, or None."
@@ -46,6 +52,20 @@ _SIZES = (
 _OWN_STREAM = "Keep the generator that start(view, rng) is given, and draw from it alone."
 
 
+@cache
+def worlds() -> Mapping[str, Mapping[str, Any]]:
+    """Read the small worlds that agents play, as parts of scenarios."""
+    found = yaml.safe_load(files("binwright").joinpath("check_worlds.yaml").read_text("utf-8"))
+    return {name: world for name, world in found.items() if not name.startswith(".")}
+
+
+def scenario_of(world: str, agent: object = None, lifetimes: str = "known") -> Scenario:
+    """Load a world as a scenario with this entry of `agents:` (default: some agent); `lifetimes` is what it knows."""
+    scenario = {"name": "check", "overflow": "drop", "agents": ["first-fit"], **worlds()[world]}
+    scenario["knowledge"] = {"lifetimes": lifetimes}
+    return scenario_from(scenario | ({"agents": [agent]} if agent is not None else {}))
+
+
 @dataclass(frozen=True)
 class AgentCheck:
     """What `check_agent` saw of an agent that keeps the contract.
@@ -56,11 +76,11 @@ class AgentCheck:
     """
 
     agent: str
-    decisions: Mapping[str, int]
-    placed: Mapping[str, int]
-    microseconds: Mapping[str, float]
-    declined: Mapping[str, str]
-    compiled: tuple[str, ...]
+    decisions: dict[str, int]
+    placed: dict[str, int]
+    microseconds: dict[str, float]
+    declined: dict[str, str]
+    compiled: list[str]
 
     def __str__(self) -> str:
         lines = [f"{self.agent} keeps the contract of an agent."]
@@ -91,7 +111,7 @@ def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
 
 def agent_of(entry: object) -> AgentSpec:
     """Read an agent as a scenario's `agents:` names it, and refuse what is none or does not take its options."""
-    return scenario_of(next(iter(WORLDS)), entry).agents[0]
+    return scenario_of(next(iter(worlds())), entry).agents[0]
 
 
 def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
@@ -122,57 +142,43 @@ class _Check:
     def whole(self) -> AgentCheck:
         """Play all worlds."""
         lifetimes = "known" if self._made().needs_lifetimes else "hidden"
-        decisions: dict[str, int] = {}
-        placed: dict[str, int] = {}
-        microseconds: dict[str, float] = {}
-        declined: dict[str, str] = {}
-        compiled: list[str] = []
-        for world in WORLDS:
-            if not _is_meant_for(self.kind, world):
+        check = AgentCheck(self.name, {}, {}, {}, {}, [])
+        for world in worlds():
+            form = next(iter(worlds()[world]["workload"].get("networks", ())), None)
+            if form is not None and form not in self.kind.embeds:
                 continue
             point = build_world(scenario_of(world, lifetimes=lifetimes))
-            if point.grows_by and not self.kind.any_size:
-                declined[world] = "it is for one number of servers"
-                continue
-            if self.kind.on_devices and not point.devices:
-                declined[world] = "it chooses devices, and the servers have none"
-                continue
             agent = self._made()
             try:
+                if point.grows_by and not self.kind.any_size:
+                    raise _Declined("it is for one number of servers")
+                if self.kind.on_devices and not point.devices:
+                    raise _Declined("it chooses devices, and the servers have none")
                 first = self._played(agent, point, world)
             except _Declined as why:
-                declined[world] = str(why)
+                check.declined[world] = str(why)
                 continue
             again = self._played(self._made(), point, world)
-            self._same(
-                first.record,
-                again.record,
-                world,
-                "the same seed gives other answers the second time",
-                f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}",
-            )
+            problem = "the same seed gives other answers the second time"
+            remedy = f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}"
+            self._same(first.record, again.record, world, problem, remedy)
             restarted = self._played(agent, point, world)
-            self._same(
-                first.record,
-                restarted.record,
-                world,
-                "started again with the same seed, it gives other answers",
-                "Let start(view, rng) set everything that decide changes back to how a run begins.",
-            )
+            problem = "started again with the same seed, it gives other answers"
+            remedy = "Let start(view, rng) set everything that decide changes back to how a run begins."
+            self._same(first.record, restarted.record, world, problem, remedy)
             if self._compiled(agent, point, world, first):
-                compiled.append(world)
+                check.compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
                     self._compiled(agent, point, world, first, follows=True)
-            answered = len(first.record.sequence)
-            decisions[world] = answered
-            placed[world] = int((first.record.server >= 0).sum())
-            microseconds[world] = again.thought / max(1, again.asked) / 1000
-        if not decisions:
-            said = next(iter(declined.values()))
+            check.decisions[world] = len(first.record.sequence)
+            check.placed[world] = int((first.record.server >= 0).sum())
+            check.microseconds[world] = again.thought / max(1, again.asked) / 1000
+        if not check.decisions:
+            said = next(iter(check.declined.values()))
             self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
-        if not any(placed.values()):
+        if not any(check.placed.values()):
             self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
-        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled))
+        return check
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
@@ -260,12 +266,6 @@ class _Check:
             self._wrong(f"{how}, {error}", world, remedy, error)
         self._same(played.record, simulation.record, world, f"{how}, it gives other answers than decide", remedy)
         return True
-
-
-def _is_meant_for(kind: type[Agent], world: str) -> bool:
-    """Tell whether a scenario like this world takes the agent."""
-    form = form_of(world)
-    return form is None or form in kind.embeds
 
 
 class _Declined(Exception):

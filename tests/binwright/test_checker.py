@@ -32,7 +32,8 @@ def test_every_agent_that_is_shipped_keeps_the_contract(name: str) -> None:
 
 def test_a_check_tells_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
     check_agent(Right)
-    monkeypatch.setattr(checker, "WORLDS", ("servers of one node", "servers of two nodes", "a network"))
+    few = {name: checker.worlds()[name] for name in ("servers of one node", "servers of two nodes", "a network")}
+    monkeypatch.setattr(checker, "worlds", lambda: few)
     text = str(check_agent("best-fit", node="loose"))
     assert text.startswith("best-fit keeps the contract of an agent.\n  servers of one node: 4")
     assert "us a decision, compiled the same" in text
