@@ -29,22 +29,6 @@ LATER = (429, 503, 507)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class SpecificationError(UserError):
-    """The service refuses a specification; `line` and `column` say where, if it is about a place."""
-
-    def __init__(self, error: Json) -> None:
-        super().__init__(error["message"], line=error["line"], remedy=error["remedy"])
-        self.column: int | None = error["column"]
-
-
-class RequestRejected(UserError):
-    """The service does not do what it is asked; `status` is its HTTP status."""
-
-    def __init__(self, message: str, url: str, remedy: str, status: int) -> None:
-        super().__init__(message, key="server", value=url, remedy=remedy)
-        self.status = status
-
-
 class Client:
     """Asks one service; jobs and results are what its OpenAPI document describes, as dictionaries."""
 
@@ -60,7 +44,7 @@ class Client:
 
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
         """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, ..."""
-        job: Json = self.ask("POST", "/v1/problems", **_body(text, tables, options))
+        job: Json = self.ask("POST", "/v1/problems", text=text, tables=_lists(tables or {}), **_lists(options))
         return job
 
     def jobs(self) -> list[Json]:
@@ -106,10 +90,9 @@ class Client:
         if job["result"]:
             result: Json = job["result"]
             return result
-        if job["state"] == "refused":
-            raise SpecificationError(job["error"])
-        error = job["error"] or {"message": "was cancelled", "remedy": ""}
-        raise UserError(f"the job failed: {error['message']}", remedy=error["remedy"])
+        error = job["error"] or {"message": "was cancelled", "remedy": "", "line": None}
+        failed = "" if job["state"] == "refused" else "the job failed: "
+        raise UserError(f"{failed}{error['message']}", line=error["line"], remedy=error["remedy"])
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
         """Send a request with what is given as JSON until there is an answer.
@@ -141,22 +124,19 @@ class Client:
             clock.sleep(pause)
             pause = min(2.0, 2 * pause)
 
-    def _rejected(self, error: HTTPError) -> RequestRejected:
+    def _rejected(self, error: HTTPError) -> UserError:
         try:
-            said = json.load(error)["error"]
-            message, remedy = str(said["message"]), str(said["remedy"])
+            what = json.load(error)["error"]
+            message, remedy = str(what["message"]), str(what["remedy"])
         except (ValueError, KeyError, TypeError):
             message, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-        return RequestRejected(message, self._url, remedy, error.code)
+        return UserError(message, key="server", value=self._url, remedy=remedy)
 
 
-def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Json:
-    """Put a problem together; numpy arrays become lists."""
-    given = {name: _lists(table) for name, table in (tables or {}).items()}
-    return {"text": text, "tables": given, **{name: _lists(value) for name, value in options.items()}}
-
-
-def _lists(table: Any) -> Any:
-    if hasattr(table, "tolist"):
-        return table.tolist()
-    return [_lists(row) for row in table] if isinstance(table, list | tuple) else table
+def _lists(value: Any) -> Any:
+    """Turn numpy arrays, also in lists and by name, into lists."""
+    if isinstance(value, Mapping):
+        return {name: _lists(each) for name, each in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_lists(row) for row in value] if isinstance(value, list | tuple) else value

@@ -36,6 +36,8 @@ class _Parser(argparse.ArgumentParser):
             near = nearest(word, sorted({option for one in of for option in one._option_string_actions}))
             meant = f"\n  Did you mean {near!r}?" if near and word.startswith("-") else ""
             meant = meant or _joined(sys.argv[1:] if arguments is None else arguments, word)
+            if instead := REMOVED.get(f"option {args.command} {word}"):
+                of[0].error(f"the option {word} is gone\n  {instead}")
             last = [one for one in of[0]._actions if not one.option_strings][-1:]
             if last and last[0].nargs is None and not meant and not word.startswith("-"):
                 of[0].error(f"takes one {last[0].metavar}: {' '.join(unknown)} is too many\n  Run it once for each.")
@@ -59,7 +61,7 @@ class _Parser(argparse.ArgumentParser):
         if required := re.fullmatch(r"the following arguments are required: (.*)", message):
             names = required[1].split(", ")
             message = f"{required[1]} {'are' if len(names) > 1 else 'is'} missing"
-            known = next((one.choices for one in self._actions if one.metavar in names and one.choices), ())
+            known = next(([*one.choices] for one in self._actions if one.metavar in names and one.choices), [])
             message += f"\n  It is {'one of ' * (len(known) > 1)}{', '.join(known)}." if known else ""
         self.exit(2, f"{self.prog}: {in_words(message)}\n  Options and arguments: {self.prog} --help\n")
 
@@ -157,7 +159,6 @@ ON = _option("--on", default="local", help="where runs are done: local (default)
 FRESH = _flag("--fresh", "begin again, whatever the folder has already")
 METRIC = _option("--metric", default="acceptance", help="of which the best mean is searched (default: acceptance)")
 METRICS = _several("--metric", "metrics", "NAME", "only these metrics")
-TOKEN = _option("--token-file", metavar="F", help="the service's token")
 
 
 class Command(NamedTuple):
@@ -230,8 +231,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _option("--from", dest="now", metavar="FILE", help="where balls are now: an answer as --json or --csv"),
             _number("--moves", "so many balls may leave the bin that they are in now"),
             _option("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7, or names"),
-            _option("--server", metavar="URL", help="let this service solve it (binwright serve)"),
-            TOKEN,
             _flag("--json", "print the answer as JSON"),
             _flag("--csv", "print the answer as CSV: ball, bin"),
         )),

@@ -20,6 +20,8 @@ REMOVED: Mapping[str, str] = {
     "command traces convert": "CSV is read as it is, compressed or not; `polars` writes Parquet of it.",
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",
+    "option solve --server": "Take `binwright.client.Client(URL).solve(TEXT, tables=...)`, or curl.",
+    "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",

@@ -48,7 +48,7 @@ def _agents(scenario: str | None) -> None:
     from binwright.scenarios.schema.load import shipped
 
     unsuited = {}
-    if scenario in AGENTS:
+    if scenario and scenario in AGENTS:
         _registered(AGENTS, [scenario])
         return
     if scenario and scenario not in shipped() and nearest(scenario, AGENTS) and not Path(scenario).exists():

@@ -8,15 +8,13 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from binwright.placements import bins, placed
 from binwright.simcore.errors import UserError
 
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
-
-T = TypeVar("T")
 
 
 def parameters(sets: Iterable[str]) -> dict[str, str]:
@@ -58,15 +56,6 @@ def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str]
 
     Where balls have names, those that are not in the file are new, and those that are only there are gone.
     """
-    return _read(file, lambda now: bins(now, ball_names, bin_names))
-
-
-def places_of(file: Path) -> dict[str, str | None]:
-    """Read the same as it is written: balls and bins by name, where they have names."""
-    return _read(file, dict)
-
-
-def _read(file: Path, take: Callable[[dict[str, str | None]], T]) -> T:
     from binwright.agents.solver.specification.load import text_of
 
     try:
@@ -74,7 +63,7 @@ def _read(file: Path, take: Callable[[dict[str, str | None]], T]) -> T:
         found = dict(rows)
         if len(found) < len(rows):
             raise ValueError("a ball is there twice")
-        return take(found)
+        return bins(found, ball_names, bin_names)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."
         raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None

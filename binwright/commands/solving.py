@@ -8,33 +8,27 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import many_of, new_table, note, out, print_line, seconds
 from binwright.commands.progress import StatusLine
-from binwright.commands.solver_inputs import names_in, parameters, problem_of
+from binwright.commands.solver_inputs import names_in, problem_of
 from binwright.commands.solver_output import print_answer
 from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json, properties
 
 if TYPE_CHECKING:
-    from binwright.commands.serving import RemoteSolver
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.solving.answer import Progress
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
 
 
-Told = Callable[[dict[str, Any]], None]
-"""Is told the best so far: a `Progress` as a dictionary, of how many balls, and whether the bins are searched for."""
-
-
 def solve(args: Namespace) -> int:
     """Answer `binwright solve FILE`."""
     if args.explain is not None:
-        if args.server is not None:
-            raise UserError("answers are explained here", key="--server", remedy="Leave it out with --explain.")
         from binwright.commands.explaining import explain
 
         return explain(args)
@@ -43,22 +37,25 @@ def solve(args: Namespace) -> int:
     if args.json and args.csv:
         raise UserError("does not go with --csv", key="--json", remedy="Leave one of them out.")
     limit = seconds("--time", args.time)
-    source: LocalSolver | RemoteSolver
-    if args.server is None or args.check:
-        source = LocalSolver(args)
-    else:
-        from binwright.commands.serving import RemoteSolver
+    import binwright.agents.solver.solving.solve  # the clock runs once all is imported
 
-        source = RemoteSolver(args, parameters(args.sets))
-    if isinstance(source, LocalSolver) and args.check:
-        known = source.properties()
+    with suppress(ModuleNotFoundError):  # which is said when it is needed
+        import binwright.agents.solver.specification.spec
+
+    began = monotonic()
+    problem = problem_of(args)
+    if args.check:
+        known = properties(problem)
         if args.json:
             print(json.dumps(known))
         else:
             _print_properties(known)
         return 0
+    more = max(min(0.001, limit), limit - (monotonic() - began))  # reading may have taken it all
+    how = {"device": args.device, "search": args.search, "seed": args.seed, "time": more}
     with StatusLine("solve") as line:
-        found = source.answer(limit, _shower(line) if line.alive else None)
+        tell = _shower(line, problem) if line.alive else None
+        found = as_json(binwright.agents.solver.solving.solve.solve(problem, progress=tell, **how))
     if args.json:
         print(json.dumps(found))
     elif args.csv:
@@ -74,34 +71,6 @@ def solve(args: Namespace) -> int:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
-
-
-class LocalSolver:
-    """Solves in this process."""
-
-    def __init__(self, args: Namespace) -> None:
-        import binwright.agents.solver.solving.solve  # the clock runs once all is imported
-
-        with suppress(ModuleNotFoundError):  # which is said when it is needed
-            import binwright.agents.solver.specification.spec  # noqa: F401
-
-        self._began = monotonic()
-        self._args = args
-        self._problem = problem_of(args)
-
-    def properties(self) -> dict[str, Any]:
-        """Return what the compiler knows."""
-        return properties(self._problem)
-
-    def answer(self, seconds: float, tell: Told | None) -> dict[str, Any]:
-        """Return the answer in the shape of `as_json`."""
-        from binwright.agents.solver.solving.solve import solve
-
-        args, more = self._args, {"balls": self._problem.balls, "searched": self._problem.searched}
-        progress = None if tell is None else lambda now: tell(asdict(now) | more)
-        how = {"device": args.device, "search": args.search, "seed": args.seed}
-        left = max(min(0.001, seconds), seconds - (monotonic() - self._began))  # reading may have taken it all
-        return as_json(solve(self._problem, time=left, progress=progress, **how))
 
 
 _MEANING = {
@@ -130,16 +99,15 @@ def _print_properties(known: dict[str, Any]) -> None:
         print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
 
 
-def _shower(line: StatusLine) -> Told:
+def _shower(line: StatusLine, problem: Problem) -> Callable[[Progress], None]:
     """Say the best so far in the line."""
 
-    def update(now: dict[str, Any]) -> None:
-        pace = now["checked"] / max(now["seconds"], 1e-9)
-        found = f"{now['placed']:,} of {many_of(now['balls'], 'ball')}"
-        if now["searched"]:
-            found += f" in {many_of(now['bins'], 'bin')} (bound {now['bound']})"
-        goals = ", ".join(f"{value:,.6g}" for value in now["goals"])
-        parts = found, goals and f"goals {goals}", f"{pace:,.0f} checked/s"
+    def update(now: Progress) -> None:
+        found = f"{now.placed:,} of {many_of(problem.balls, 'ball')}"
+        if problem.searched:
+            found += f" in {many_of(now.bins, 'bin')} (bound {now.bound})"
+        goals = ", ".join(f"{value:,.6g}" for value in now.goals)
+        parts = found, goals and f"goals {goals}", f"{now.checked / max(now.seconds, 1e-9):,.0f} checked/s"
         line.said = ", ".join(filter(None, parts))
 
     return update

@@ -273,6 +273,11 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
             main([registered])
         error = capsys.readouterr().err
         assert f"the command {registered} is gone\n  {REMOVED[name]}" in error
+    elif kind == "option":
+        command, option = registered.split()
+        with pytest.raises(SystemExit):
+            main([command, "any", option, "any"])
+        assert f"the option {option} is gone\n  {REMOVED[name]}" in capsys.readouterr().err
     elif registered:
         assert registered not in KINDS[kind]
         with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
