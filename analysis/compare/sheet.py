@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import ceil
 from typing import TYPE_CHECKING
 
-from binwright.analysis.compare.terminal import enough, fitted
 from binwright.analysis.results import escaping
+from binwright.analysis.results.escaping import cut, plain
 
 if TYPE_CHECKING:
     import rich.table
@@ -18,6 +19,10 @@ FILTERED, TALL = 12, 16
 """HTML tables of more rows than that get a box to filter them, and a height that they scroll in."""
 STYLES = {"best": "bold green", "wrong": "red"}
 """Classes of report.css, and what they look like in a terminal."""
+DIGITS = 12
+"""So many columns of a terminal times may need more when they are measured again."""
+SQUEEZED = 12
+"""So narrow a column of words may become for the sake of the foremost numbers."""
 _NUMBER = re.compile(r"[-+<>]?\d[\d.,]*( ±[\d.,]+| \[[-+\d.,]+, [-+\d.,]+\])?")
 
 
@@ -51,24 +56,80 @@ class Sheet:
         """What the cells show, row by row."""
         return [[cell.text for cell in row] for row in self.rows]
 
+    def widths(self, most: int | None = None) -> list[int]:
+        """Measure every column in a terminal, of `most` rows at most."""
+        from rich.cells import cell_len
+
+        columns = zip(self.headings, *self.texts[:most], strict=True)
+        return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
+
+    def fitting(self, width: int, most: int | None = None) -> list[int]:
+        """Select the columns that a terminal of this width has room for, in their order.
+
+        Words and the first number are always there. Where the width ends, the last numbers go, but never the first of
+        `foremost` (by default of all), and the others of `foremost` only if the words cannot give way.
+        """
+        widths, first = self.widths(most), min(self.words + 1, len(self.headings))
+        shown, room, squeezed = set(range(first)), width - sum(widths[:first]), width - first * SQUEEZED
+        for column in dict.fromkeys((*self.foremost, *range(first, len(widths)))):
+            room, squeezed = room - widths[column], squeezed - widths[column]
+            if room < 0 and len(shown) > first and not (column in self.foremost and squeezed >= 0):
+                break
+            shown.add(column)
+        return sorted(shown)
+
     def terminal(
         self, width: int, *, caption: str = "", most: int | None = None, whole: int | None = None, otherwise: str = ""
     ) -> rich.table.Table:
-        """Lay it out for a terminal of this width, `most` rows at most; see `fitted` for the others."""
+        """Lay out for a terminal of this width the columns that fit, and `most` rows at most.
+
+        `whole` is the width in which all is shown, where there are several tables; `otherwise` says how to see the
+        hidden columns without a wider terminal.
+        """
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+        from rich.text import Text
+
         left = len(self.rows) - (most or len(self.rows))
-        return fitted(
-            self.headings,
-            self.texts[:most],
-            width,
-            first=self.words + 1,
-            groups=self.groups or [None] * len(self.rows),
-            styles=[[STYLES.get(cell.style, "") for cell in row] for row in self.rows],
-            foremost=self.foremost,
-            title=self.title,
-            caption=f"{left:,} more rows: --format csv has all." if left > 0 else caption,
-            whole=whole,
-            otherwise=otherwise,
+        caption = f"{left:,} more rows: --format csv has all." if left > 0 else caption
+        columns = self.fitting(width, most)
+        if hidden := [heading for column, heading in enumerate(self.headings) if column not in columns]:
+            caption += f" Wider terminals show: {', '.join(map(plain, hidden))}."
+            caption += f" To see all, set COLUMNS={whole or widest([self])}{otherwise and f', or {otherwise}'}."
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            title=escape(plain(self.title)),
+            title_justify="left",
+            caption=escape(caption.strip()) or None,
+            caption_justify="left",
         )
+        for number in columns:
+            side, is_whole = "right" if number >= self.words else "left", number > self.words
+            table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=is_whole)  # type: ignore[arg-type]
+        longest = self._squeezed(width, columns, most)
+        for number, row in enumerate(self.rows[:most]):
+            if number and self.groups and self.groups[number] != self.groups[number - 1]:
+                table.add_section()
+            texts = [plain(cell.text) for cell in row]
+            texts[: self.words] = map(cut, texts, longest)
+            table.add_row(*(Text(texts[column], STYLES.get(row[column].style, "")) for column in columns))
+        return table
+
+    def _squeezed(self, width: int, columns: Sequence[int], most: int | None) -> list[int]:
+        """Say to how many letters the words are cut until the `columns` have room, the longest first."""
+        widths = self.widths(most)
+        texts = [
+            list(map(plain, (heading, *column)))
+            for heading, *column in zip(self.headings, *self.texts[:most], strict=True)
+        ]
+        longest = [max(map(len, column)) for column in texts[: self.words]]
+        over = sum(widths[column] for column in columns) - width
+        while over > 0 and longest and max(longest) > SQUEEZED:
+            longest[longest.index(max(longest))] -= 1
+            over -= 1
+        return longest
 
     def markdown(self) -> str:
         """Write it for Markdown, under its title."""
@@ -144,5 +205,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def widest(sheets: Sequence[Sheet], most: int | None = None) -> int | None:
-    """Return a width in which a terminal shows all columns of all sheets."""
-    return enough((sheet.headings, sheet.texts[:most]) for sheet in sheets) if sheets else None
+    """Return a round width in which a terminal shows all columns of all sheets; times may have more digits again."""
+    if not sheets:
+        return None
+    return max(200, 50 * ceil((max(sum(sheet.widths(most)) for sheet in sheets) + DIGITS) / 50))

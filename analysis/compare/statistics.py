@@ -105,18 +105,11 @@ def signed_rank(difference: Floats) -> Any:
 
 
 def _ranks(sizes: Floats) -> Any:
-    """Ranks each size [k, n] in its row: twice the rank, int64, 2 for the smallest, 0 for size zero; ties share."""
-    k, n = sizes.shape
-    order = np.argsort(sizes, axis=1, kind="stable")
-    ordered = np.take_along_axis(sizes, order, axis=1)
-    change = ordered[:, 1:] != ordered[:, :-1]
-    edge = np.ones((k, 1), bool)
-    place = np.arange(n)
-    first = np.maximum.accumulate(np.where(np.hstack([edge, change]), place, 0), axis=1)
-    last = np.minimum.accumulate(np.where(np.hstack([change, edge]), place, n)[:, ::-1], axis=1)[:, ::-1]
-    zeros = (sizes == 0).sum(axis=1, keepdims=True)
-    twice = np.empty((k, n), np.int64)
-    np.put_along_axis(twice, order, np.where(ordered == 0, 0, first + last + 2 - 2 * zeros), axis=1)
+    """Rank each size [k, n] in its row: twice the rank, int64, 2 for the smallest, 0 for size zero; ties share."""
+    twice = np.zeros(sizes.shape, np.int64)
+    for row, ranks in zip(sizes, twice, strict=True):
+        ordered = np.sort(row[row > 0])
+        ranks[row > 0] = (np.searchsorted(ordered, row, "left") + np.searchsorted(ordered, row, "right") + 1)[row > 0]
     return twice
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from binwright.analysis.compare.family import Bools, Family, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import FEWEST, by_count, differences, mean_interval
-from binwright.analysis.compare.terminal import fitting
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import Groups
@@ -158,21 +157,9 @@ class Table:
             said += "; no significant differences"
         return f"{said}{f' (p .05, {self.family})' * bool(self.family and several)}."
 
-    def _worst(self, number: int) -> str:
-        """Say the largest mean of a metric that there is no room for."""
-        metric = self.metrics[number]
-        means = [(entry.mean, self.heading(row.agent)) for row in self.rows if (entry := row.entries[number])]
-        most, agent = max(means)
-        return f"No room for {metric.heading}: up to {metric.exactly(most)} ({agent})."
-
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
-        sheet = self.sheet
-        first = sheet.words + 1
-        fit = fitting(sheet.headings, sheet.texts, width, first=first, foremost=sheet.foremost)
-        harm = [number for number, metric in enumerate(self.metrics) if metric.table == "harm"]
-        hidden = [self._worst(number) for number in harm if first + number not in fit]
-        return sheet.terminal(width, caption=" ".join(filter(None, [self.same, *hidden, self.legend])))
+        return self.sheet.terminal(width, caption=" ".join(filter(None, [self.same, self.legend])))
 
     def __str__(self) -> str:
         return f"{self.sheet.markdown()}\n\n{escaping.markdown(f'{self.same} {self.legend}')}\n"

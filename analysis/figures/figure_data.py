@@ -93,10 +93,11 @@ class Average:
     high: float
 
     @classmethod
-    def of(cls, values: Floats, metric: Metric) -> Average:
-        """Average the values [n] of a metric."""
+    def of(cls, values: Floats, metric: Metric | None = None) -> Average:
+        """Average the values [n] of a metric, or differences [n]."""
         mean, half = mean_interval(values)
-        ends = metric.ends(mean, half) if isfinite(half) else (mean, mean)
+        ends = metric.ends(mean, half) if metric else (mean - half, mean + half)
+        ends = ends if isfinite(half) else (mean, mean)
         return cls(mean, half, len(values), *ends)
 
     def arms(self, scale: float) -> tuple[float, float]:

@@ -64,7 +64,7 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     return Verdicts(
         baseline,
         found,
-        {row: Average.of(seeds, first.difference) for row, seeds in found.items()},
+        {row: Average.of(seeds) for row, seeds in found.items()},
         frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows),
         comparison.family,
         bool(comparison.frame["test"].is_not_null().any()),

@@ -27,9 +27,9 @@ class Metric:
     better; "%" is for shares from 0 to 1, which are shown in percent (put the sign into the heading); "money" becomes
     the scenario's currency, if it says one; "" is for plain numbers.
     `table` says when tables show it unasked: where "always", where it "differs" between runs, where it is "harm" and
-    not 0, which is left out nowhere for want of room, "first" for the first resource alone where it is not 0, or
+    not 0, which comes first where room is short, "first" for the first resource alone where it is not 0, or
     "never". `timed` metrics are times that a clock measured: no two runs agree on them, whatever their seeds. `beyond`
-    says that a share may be below 0 or above 1, as a load may.
+    says that values may be below 0, as a profit may, or shares above 1, as a load may.
     """
 
     name: str
@@ -81,21 +81,16 @@ class Metric:
         unit = self.unit if self.unit in ("", "s", "%") else escape(self.unit)
         return replace(self, heading=escape(self.heading), unit=unit)
 
-    @property
-    def difference(self) -> Metric:
-        """Describe differences of this metric."""
-        return replace(self, beyond=True)
-
     def ends(self, mean: Any, half: Any) -> tuple[Any, Any]:
-        """Return the ends of an interval, which that of a share has at 0 and 1 at the latest.
+        """Return the ends of an interval: not below 0, and of shares not above 1, unless values go `beyond` these.
 
-        There is no mean beyond these, so that an interval without what lies there holds the mean as often. That of one
-        seed has no ends: it stays infinite.
+        There is no mean out there, so that an interval without it holds the mean as often. That of one seed has no
+        ends: it stays infinite.
         """
+        is_share = self.unit == "%"
+        least = -np.inf if self.beyond and not is_share else np.minimum(mean, 0.0)  # the mean may be of another kind
+        most = np.maximum(mean, 1.0) if is_share and not self.beyond else np.inf
         low, high = mean - half, mean + half
-        if self.unit != "%" or self.beyond:
-            return low, high
-        least, most = np.minimum(mean, 0.0), np.maximum(mean, 1.0)  # what says it is a share may be none
         none = np.isinf(half)
         return np.where(none, low, np.maximum(low, least))[()], np.where(none, high, np.minimum(high, most))[()]
 

@@ -92,7 +92,7 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
-    from binwright.analysis.compare.terminal import enough, fitting
+    from binwright.analysis.compare.sheet import Cell, Sheet, widest
     from binwright.scenarios.size.evaluate import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
@@ -121,9 +121,10 @@ def _table(found: Sized) -> rich.table.Table:
                 *(write(row) for _, write in bills),
             ]
         )
-    shown = fitting(headings, lines, out.width, first=1)
+    sheet = Sheet(headings, [list(map(Cell, line)) for line in lines], words=0)
+    shown = sheet.fitting(out.width)
     hidden = ", ".join(heading for column, heading in enumerate(headings) if column not in shown)
-    wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={enough([(headings, lines)])}." if hidden else ""
+    wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={widest([sheet])}." if hidden else ""
     table = new_table(
         *(f">{headings[column]}" if column else headings[column] for column in shown),
         title=escape(f"{question.key} until {question.until}"),

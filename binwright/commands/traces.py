@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from binwright.analysis.compare.terminal import fitted
+from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import new_table, note, out, print_line, print_location
 from binwright.simcore.errors import UserError
@@ -126,10 +126,8 @@ def _frame(frame: pl.DataFrame, title: str) -> Table:
 
 def _flavours(frame: pl.DataFrame, title: str, times: Container[str]) -> Table:
     """Lay out as many columns as the terminal has room for, whole; the others are named below."""
-    lines = _lines(frame, times)
-    headings = [_heading(name, frame) for name in frame.columns]
-    styles = [[""] * len(headings)] * len(lines)
-    return fitted(headings, lines, out.width, first=0, groups=[0] * len(lines), styles=styles, title=title)
+    rows = [list(map(Cell, line)) for line in _lines(frame, times)]
+    return Sheet([_heading(name, frame) for name in frame.columns], rows, 0, title).terminal(out.width)
 
 
 def _heading(name: str, frame: pl.DataFrame) -> str:

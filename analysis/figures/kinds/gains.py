@@ -43,7 +43,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         hatch = "////" if found.is_tested and (metric.name, (point, agent)) in found.is_same else None
         cell = {"facecolor": colour, "hatch": hatch, "edgecolor": "#999999", "linewidth": 0}
         ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **cell))  # type: ignore[arg-type]
-        text = metric.difference.between(mean.mean, None, None, sign="+").removesuffix(unit)
+        text = metric.between(mean.mean, None, None, sign="+").removesuffix(unit)
         back = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
         ax.text(x, y, text, ha="center", va="center", fontsize=points(), color="#000000", bbox=back)
     ax.set_xlim(-0.5, len(agents) - 0.5)

@@ -61,7 +61,7 @@ def _billed(part: str, name: str, heading: str, meaning: str, **how: Any) -> Def
 OF_RUN: dict[str, Any] = {"unit": MONEY, "table": "never"}
 PER = table(
     define(f"{what}_{period}", f"{what} per {period}", f"{what} of the run per {days} days of its measured time",
-           lambda run, of=of, days=days: per_days(run, of(run), days), unit=MONEY, better=better)
+           lambda run, of=of, days=days: per_days(run, of(run), days), unit=MONEY, better=better, beyond=what == "net")
     for what, of, better in (("income", _income, "higher"), ("cost", _cost, "lower"), ("net", _net, "higher"))
     for period, days in (("month", MONTH), ("year", YEAR))
 )  # fmt: skip
@@ -74,7 +74,7 @@ TABLE = PER | table((
     define("income_booked", "income booked of the run",
            "the income to the end of all holding periods; of those that never end, to the end of the run",
            _booked, better="higher", **OF_RUN),
-    define("net", "net of the run", "income - cost", _net, better="higher", **OF_RUN),
+    define("net", "net of the run", "income - cost", _net, better="higher", beyond=True, **OF_RUN),
     _billed("there", "server_hours", "server-hours", "servers there x hours, added up", table="never"),
     _billed("on", "server_hours_on", "server-hours on", "of these, neither failed nor switched off", table="differs"),
     _billed("used", "server_hours_used", "server-hours used", "of these, holding something", table="never"),

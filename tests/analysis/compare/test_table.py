@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 from scipy.stats import t as student
 
+from binwright.analysis.compare.finding import finding
+from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table
-from binwright.analysis.compare.terminal import fitted
 from binwright.analysis.figures.draw import draw
 from binwright.analysis.measure.measuring import describe
 from binwright.analysis.measure.metric import Metric
@@ -99,7 +100,7 @@ def test_intervals_of_shares_are_cut_at_0_and_1_only(found: list[float], true: f
     low, high = Metric("share", "share %", "%").ends(mean, half)
     assert 0 <= low <= mean <= high <= 1
     assert (low <= true <= high) == (mean - half <= true <= mean + half)
-    assert Metric("load", "load %", "%", beyond=True).ends(mean, half) == (mean - half, mean + half)
+    assert Metric("load", "load %", "%", beyond=True).ends(mean, half) == (max(0, mean - half), mean + half)
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
@@ -403,8 +404,7 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
     heads, *lines = table
 
     def laid(width: int) -> str:
-        groups, styles = [0] * len(lines), [[""] * len(heads)] * len(lines)
-        return shown(fitted(heads, lines, width, first=1, groups=groups, styles=styles), width)
+        return shown(Sheet(heads, [list(map(Cell, line)) for line in lines], 0).terminal(width), width)
 
     for said in widths(laid(40)):
         whole = laid(said)
@@ -424,3 +424,40 @@ def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:
     assert marks(found, "acceptance") == ["", "", BEST]
     frame = Results(tmp_path).compare(metrics="acceptance").frame
     assert frame.select("agent", "verdict").rows() == [("1", "baseline"), ("2", "better"), ("3", "better")]
+
+
+# -- the sentence that figures have as their title -----------------------------------------------------------------
+
+
+def said(folder: Path, numbers: dict[str, list[float]], metric: str = "acceptance") -> str:
+    found = accepted(folder, numbers)
+    return finding(found, next(one for one in found.metrics if one.name == metric))
+
+
+def test_a_finding_names_the_largest_significant_difference(tmp_path: Path) -> None:
+    """The last agent by its mean may be one that the seeds cannot tell from the best: it is not what is named."""
+    best = [0.50, 0.60, 0.70, 0.80, 0.90, 0.55, 0.65, 0.75]
+    numbers = {
+        "best": best,
+        "near": [x - 0.05 for x in best],  # always a little less
+        "wild": [x + (0.3 if seed % 2 else -0.5) for seed, x in enumerate(best)],  # the least mean, and no verdict
+    }
+    assert said(tmp_path, numbers) == "best accepts most, 5 points above near; wild does not differ significantly"
+
+
+def test_a_finding_writes_large_effects_as_numbers(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, point={"k": k}, acceptance=0.5, wait_mean=wait + seed / 10, wait_max=1.0)
+        | {"run": f"{agent}{k}{seed}"}
+        for k in (1, 2)
+        for agent, wait in (("a", 10.0), ("b", 10.0 * (20 + k)))
+        for seed in range(6)
+    ]
+    found = table(tmp_path, rows)
+    assert "e+" not in finding(found, next(one for one in found.metrics if one.name == "wait_mean"))
+
+
+@pytest.mark.parametrize(("name", "unit"), [("wait_mean", "s"), ("lost", ""), ("energy", "kWh")])
+def test_intervals_of_what_cannot_be_negative_end_at_0(name: str, unit: str) -> None:
+    assert Metric(name, name, unit).ends(1.0, 3.0) == (0.0, 4.0)
+    assert Metric("net_month", "net", unit, beyond=True).ends(1.0, 3.0) == (-2.0, 4.0)
