@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 from binwright.simcore.clock import Clock
 from binwright.simcore.errors import WorkloadError
@@ -51,6 +52,8 @@ class RunState:
         """What keeps requests in several queues, where something does."""
         self.routing: Routes | None = None
         """What sends requests to sites, where there are several."""
+        self.features: dict[str, Any] = {}
+        """What other features keep of the run, by their keys."""
         self.speeds: KeepsSpeeds | None = None
         """What has requests end sooner on faster servers, where there are some."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)

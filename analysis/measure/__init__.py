@@ -21,7 +21,8 @@ BUILT_IN = _targets("""
     drained undrained fragmentation fragmented_gpu fragmented_gpu_end fragmented_gpu_both fragmented_gpu_devices
     fragmented_gpu_cpu fragmented_gpu_model fragmented_gpu_no_devices_asked fragmented_gpu_no_devices_asked_no_cpu
     servers servers_used moved downtime moves_failed moves_for_load moves_under_way plan_ms plans_late decision_us
-""")
+""") | {name: f"binwright.scenarios.features.autoscale.metrics:{name}"
+         for name in ("servers_bought", "bought_hours", "cost_bought")}  # fmt: skip
 """Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
 
 FOREMOST = "acceptance_{}"

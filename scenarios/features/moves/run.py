@@ -111,7 +111,7 @@ class Moving:
         if self.room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
             return False
         self._tried = row, now
-        if not self._start(self.room, "room", request):
+        if not self.ask(self.room, "room", request):
             return False
         if self._plan.under_way:
             self._simulation.block()
@@ -136,12 +136,12 @@ class Moving:
         self._await_tick(number + 1)
         if self._plan.why == "room" and self._plan.under_way:
             return False
-        return self._start(self._schedule, "schedule")
+        return self.ask(self._schedule, "schedule")
 
     def _empty(self, number: int) -> bool:
         """Have what is on servers that are to be emptied go elsewhere; tells whether anything changed."""
         assert self._schedule
-        return self._start(self._schedule, "drain")
+        return self.ask(self._schedule, "drain")
 
     def _relieve(self, step: int) -> bool:
         """Have one request leave each server that used too much in a step; tells whether anything changed."""
@@ -151,9 +151,9 @@ class Moving:
         self._clock.at((step + 2) * self.relief.step, self._relieve, step + 1)
         if self._plan.under_way:
             return False
-        return self.relief.look(step) and self._start(self._schedule, "load")
+        return self.relief.look(step) and self.ask(self._schedule, "load")
 
-    def _start(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
+    def ask(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
         (spec, mover), per_hour = asked, self.spec.per_hour
         moves = spec.moves

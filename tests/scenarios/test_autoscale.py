@@ -1,0 +1,118 @@
+"""Autoscale: servers are bought for those who wait, cheapest first, and let go when they are empty or nearly so."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import binwright as bw
+from tests.support.scenarios import first_run
+
+
+def given(
+    buy: dict[str, Any], requests: int = 3, every: str = "1 s", stays: str = "5 min", **more: Any
+) -> dict[str, Any]:
+    """Requests for 2 cpu on one server of 2 cpu, where two small or large ones of each kind can be bought."""
+    sizes = {"base": (1, 2), "small": (2, 2), "large": (2, 8)}
+    kinds = [name for name in sizes if name == "base" or name in buy]
+    return {
+        "cluster": {
+            "groups": [{"name": name, "count": sizes[name][0], "node": {"cpu": sizes[name][1]}} for name in kinds]
+        },
+        "workload": {
+            "requests": requests,
+            "arrivals": {"fixed": {"every": every}},
+            "flavours": [{"cpu": 2}],
+            "lifetimes": {"fixed": stays},
+        },
+        "overflow": "wait",
+        "agents": ["first-fit"],
+        "autoscale": {"buy": buy, "every": "10 s", **more},
+    }
+
+
+SMALL = {"small": {"price": 1, "delay": "30 s"}}
+
+
+def test_the_cheapest_servers_are_bought_for_those_who_wait_and_come_after_their_delay(tmp_path: Path) -> None:
+    buy = {"large": {"price": 4, "delay": "1 min"}, **SMALL}
+    row, requests = first_run(given(buy, requests=5), tmp_path)
+    assert requests["server"].to_list() == [0, 1, 2, 3, 3]
+    assert requests["decided"].to_list() == [0, 40, 40, 70, 70]  # it is decided at 10 s
+    assert row["servers_bought"] == 3
+    assert row["bought_hours"] == pytest.approx(2 * 30 / 3600)
+    assert row["cost_bought"] == pytest.approx(2 * 30 / 3600)
+
+
+def test_nothing_is_bought_for_whom_no_kind_holds(tmp_path: Path) -> None:
+    scenario = given(SMALL)
+    scenario["cluster"]["groups"][0]["node"] = scenario["workload"]["flavours"][0] = {"cpu": 4}
+    row, requests = first_run(scenario, tmp_path)
+    assert row["servers_bought"] == 0
+    assert requests["decided"].to_list() == [0, 300, 600]
+
+
+def test_labels_decide_which_kind_is_bought(tmp_path: Path) -> None:
+    scenario = given({**SMALL, "large": {"price": 4, "delay": "1 min"}}, requests=1)
+    scenario["cluster"]["groups"][2]["labels"] = {"zone": "b"}
+    scenario["workload"]["flavours"] = [{"cpu": 2, "where": {"zone": "b"}}]
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["server"].to_list() == [3]
+
+
+def test_empty_servers_are_let_go_after_their_time_and_bought_again(tmp_path: Path) -> None:
+    scenario = given({"small": {"first": 1}}, requests=3, every="10 min", idle="2 min")
+    scenario["cluster"]["groups"][0]["count"] = 0
+    row, requests = first_run(scenario, tmp_path)
+    assert row["servers_bought"] == 1 + 2  # the first one is there from the start
+    assert requests["decided"].to_list() == [0, 610, 1210]
+    assert row["bought_hours"] == pytest.approx(2 * (300 + 120) / 3600)
+
+
+def test_servers_are_bought_before_anybody_waits_where_much_is_allocated(tmp_path: Path) -> None:
+    _, late = first_run(given(SMALL, requests=2, every="1 min"), tmp_path / "late")
+    _, early = first_run(given(SMALL, requests=2, every="1 min", above={"cpu": "60 %"}), tmp_path / "early")
+    assert late["decided"].to_list() == [0, 100]
+    assert early["decided"].to_list() == [0, 60]
+
+
+def test_nearly_empty_servers_are_emptied_by_moves(tmp_path: Path) -> None:
+    scenario = given({"large": {"first": 2}}, every="2 min", below="30 %", idle="5 min", stays="1 h")
+    scenario["cluster"]["groups"][0]["count"] = 0
+    scenario["agents"] = ["worst-fit"]
+    row, requests = first_run(scenario, tmp_path)
+    assert row["moves"] == 1  # at 130 s, when both have one request
+    assert requests["outcome"].unique().to_list() == ["placed"]
+    assert row["bought_hours"] < 2 * row["makespan"] / 3600
+
+
+@pytest.mark.parametrize("agent", ["best-fit", "random"])
+def test_either_engine_buys_the_same(tmp_path: Path, agent: str) -> None:
+    scenario = {
+        **given({"small": {"delay": "1 min"}, "large": {"price": 2, "delay": "2 min"}}, below="40 %", idle="1 min"),
+        "agents": [agent],
+    }
+    scenario["workload"] = {
+        "requests": 300,
+        "arrivals": {"poisson": {"every": "20 s"}},
+        "flavours": [{"cpu": 1}, {"cpu": 2}, {"cpu": 6}],
+        "lifetimes": {"exponential": {"mean": "2 min"}},
+    }
+    (one, requests), (_, same) = (first_run(scenario, tmp_path / engine, engine) for engine in ("simpy", "auto"))
+    assert requests.equals(same)
+    assert requests.filter(pl.col("outcome") != "placed").is_empty()
+    assert one["servers_bought"] > 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"buy": {"smal": {}}}, "autoscale.buy.smal: no group has this name"),
+        ({"buy": {"small": {"first": 3}}}, "autoscale.buy.small.first: is more than there are"),
+        ({"buy": {"small": {}}, "above": {"cpus": "80 %"}}, "autoscale.above.cpus"),
+    ],
+)
+def test_what_cannot_be_bought_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(bw.UserError, match=said):
+        bw.scenario({**given(SMALL), "autoscale": change})
