@@ -3,7 +3,7 @@
 Of every kept demand there is a tournament tree over blocks of servers: of each block the least cost on any of its
 servers, and the server that has it. It is built when the demand comes for the second time, and brought up to date
 whenever it is asked for again, from the log of the servers that changed since. A block whose best server became worse
-keeps the old cost, as a bound, until it would win. `agents.rules.ranking_updates` has the rest, as what a server costs
+keeps the old cost, as a bound, until it would win. `agents.rules.cheapest_place` has the rest, as what a server costs
 is the rule's.
 """
 
@@ -20,9 +20,9 @@ from binwright.simcore.types import Amounts, Ints
 
 KEPT = 64
 """Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
-SEEN, SERVERS, SPREAD, ORDER, AMOUNTS = range(5)
+SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
-for, and in which of the rule's orders. Whatever else a place may depend on becomes a column here, compared in `find`.
+for. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
 SHIFT = 3
 """Bits that the number of a place loses from one level of the tree to the next."""
@@ -61,13 +61,13 @@ def note(log: Ints, server: int) -> None:
 
 
 @lean
-def find(known: Ints, demand: Amounts, spread: bool, order: int) -> int:
+def find(known: Ints, demand: Amounts, spread: bool) -> int:
     """Return which row of `known` a demand has; -1 - row for the row that it is to have, if it has none."""
     oldest = 0
     for row in range(len(known)):
         if known[row, SERVERS] == 0:
             return -1 - row
-        same = known[row, SPREAD] == spread and known[row, ORDER] == order
+        same = known[row, SPREAD] == spread
         for r in range(len(demand)):
             same &= known[row, AMOUNTS + r] == demand[r]
         if same:
@@ -78,9 +78,9 @@ def find(known: Ints, demand: Amounts, spread: bool, order: int) -> int:
 
 
 @lean
-def keep(known: Ints, row: int, demand: Amounts, spread: bool, order: int) -> None:
+def keep(known: Ints, row: int, demand: Amounts, spread: bool) -> None:
     """Give a row of `known` to a demand."""
-    known[row, SPREAD], known[row, ORDER] = spread, order
+    known[row, SPREAD] = spread
     for r in range(len(demand)):
         known[row, AMOUNTS + r] = demand[r]
 

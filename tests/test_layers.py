@@ -15,7 +15,7 @@ LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
         "rules nested_agent networked policy running world", "availability", "environments formulas",
-        "heuristics learned solver",
+        "heuristics", "learned solver",
     ),
     "agents.heuristics": (
         "devices lifetimes movers servers networks virtual orders multifactor", "random_fit",

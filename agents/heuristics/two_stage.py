@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from binwright.agents.availability import AvailabilityProfile
-from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.running import Running
 from binwright.simcore.types import Agent, Placement, Request, View
 

@@ -1,8 +1,9 @@
 """Makes whole rules from one short function: what a place costs. The search for the cheapest place is written here.
 
-The cost is a function of `(free, capacity, demand, spread, node)`: `free` and `capacity` are those of one server, int64
-[nodes, resources], unchanged, and `demand` has the quanta of each resource. For a spread request `node` is 0. If it
-takes one or two arguments more, these are numbers of the rule's own, float64 [any].
+The cost is a function of `(free, capacity, taken, node)`, each array int64 [nodes, resources] of one server, unchanged:
+what is free, what is there, and what the request would take. `node` is the node that it would take it from, `SPREAD`
+for a part of every node. If the cost takes one or two arguments more, these are numbers of the rule's own, float64
+[any].
 
 It returns one number, two or three. One is what the place costs. Two are what the server costs, whatever the node, and
 what the node does: the request goes to the cheapest server on which it fits, and there to the cheapest node on which it
@@ -20,17 +21,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from binwright.agents.rules.ranking_updates import upkeep
 from binwright.agents.rules.scan import Scan
-from binwright.fabric.changed_servers import SERVERS_WORTH_IT
-from binwright.fabric.ranking import best_of
+from binwright.fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
+from binwright.fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
-from binwright.simcore.jit.cost_functions import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
+from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined, mistaken
+from binwright.simcore.jit.cost_functions import (
+    ANY,
+    NOTHING,
+    at_place,
+    bound_of,
+    is_of_server,
+    is_somewhere,
+    on_stack,
+    ordered,
+)
 from binwright.simcore.types import Amounts, Floats, Ints
 
-GIVEN = 5
+GIVEN = 4
 """Arguments of a cost before the rule's own numbers."""
+SPREAD = -1
+"""The node of a request that takes a part of every node."""
+
+
+@lean_inlined
+def write_taken(taken: Ints, demand: Amounts, spread: bool) -> None:
+    """Write what a request takes of a server by each choice of a node, int64 [choices, nodes, resources]."""
+    choices, nodes, resources = taken.shape
+    for choice in range(1 if spread else choices):
+        for node in range(nodes):
+            for r in range(resources):
+                amount = demand[r] // nodes + (node < demand[r] % nodes) if spread else demand[r] * (node == choice)
+                taken[choice, node, r] = amount
 
 
 def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan:
@@ -43,34 +65,34 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     if own not in (0, 1, 2):
         many = own + GIVEN
         problem = f"takes {many} argument{'s' * (many != 1)}"
-        remedy = "Write (free, capacity, demand, spread, node), and behind these up to two arrays of your own."
+        remedy = "Write (free, capacity, taken, node), and behind these up to two arrays of your own."
         return cast(Scan, mistaken(cost, problem, remedy))
-    of = inlined(cost)
+    of = Kernel(cost, forceinline=True, _nrt=True)  # it may make arrays
 
     @lean_inlined
-    def search(
-        free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int, numbers: Any, first: int, end: int
-    ) -> Any:
-        """Search some servers; returns the least cost and the code of the place, -1 for none."""
+    def search(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int, numbers: Any) -> Any:
+        """Search servers of so many nodes; returns the least cost and the code of the place, -1 for none."""
+        taken = on_stack((nodes, nodes, len(demand)))
+        write_taken(taken, demand, spread)
         best, least = -1, NOTHING
-        for server in range(first, end):
+        for server in range(len(free)):
             here, of_all = free[server], capacity[server]
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
-            first_cost: Any = of(here, of_all, demand, spread, 0, *numbers)
-            of_server, bound = is_of_server(first_cost), bound_of(first_cost)
+            first: Any = of(here, of_all, taken[0], SPREAD if spread else 0, *numbers)
+            of_server, bound = is_of_server(first), bound_of(first)
             if best >= 0 and not bound < least:
                 continue
             chosen, least_order = False, NOTHING
             if spread:
                 if fits_spread(free, server, demand):
-                    place, _ = at_place(of(here, of_all, demand, True, 0, *numbers), bound)
+                    place, _ = at_place(of(here, of_all, taken[0], SPREAD, *numbers), bound)
                     if is_somewhere(place) and (best < 0 or place < least):
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
                     if not of_server and not fits_node(free, server, node, demand):
                         continue  # first, as the cost of a place may be dear
-                    place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
+                    place, order = at_place(of(here, of_all, taken[node], node, *numbers), bound)
                     is_less = best < 0 or place < least or (chosen and place == least and order < least_order)
                     is_less = is_less and is_somewhere(place) and is_somewhere(order)
                     if is_less and (not of_server or fits_node(free, server, node, demand)):
@@ -80,52 +102,88 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
         return least, best
 
     @lean_inlined
-    def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any) -> int:
+    def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any) -> Any:
+        """Search all servers. A constant makes that up to three times as fast: two nodes are usual, and one."""
         nodes: int = free.shape[1]
-        # A constant makes the search up to three times as fast: two nodes are usual, and one.
         if nodes == 2:
-            found: int = search(free, capacity, demand, spread, 2, numbers, 0, len(free))[1]
-        elif nodes == 1:
-            found = search(free, capacity, demand, spread, 1, numbers, 0, len(free))[1]
-        else:
-            found = search(free, capacity, demand, spread, nodes, numbers, 0, len(free))[1]
-        return found
+            return search(free, capacity, demand, spread, 2, numbers)
+        if nodes == 1:
+            return search(free, capacity, demand, spread, 1, numbers)
+        return search(free, capacity, demand, spread, nodes, numbers)
 
     @lean
     def some(
         free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, first: int, end: int
     ) -> tuple[int, int]:
-        """Search some servers, and return the least cost as `trees` have it."""
-        nodes: int = free.shape[1]
-        if nodes == 2:
-            least, code = search(free, capacity, demand, spread, 2, numbers, first, end)
-        else:
-            least, code = search(free, capacity, demand, spread, nodes, numbers, first, end)
-        return (ordered(least) if code >= 0 else NOTHING), code
+        """Search the servers from `first` to `end` - 1; returns the least cost as trees have it, and the server."""
+        least, code = scan(free[first:end], capacity[first:end], demand, spread, numbers)
+        return (ordered(least), first * free.shape[1] + code) if code >= 0 else (NOTHING, -1)
 
-    up_to_date, best_block = upkeep(some)
+    @lean_inlined
+    def look_at(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, tree: Ints, block: int
+    ) -> None:
+        """Look at all servers of a block; `climb` or `build` are to follow. Changes `tree`."""
+        first = min(block * BLOCK, len(free))
+        key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, len(free)))
+        put(tree, block, key, code // free.shape[1] if code >= 0 else first)
+
+    @lean_inlined
+    def up_to_date(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, log: Ints, known: Ints, trees: Ints
+    ) -> int:
+        """Return the row of the demand's tree, which is up to date then; -1 if it has none, as it comes first."""
+        servers, blocks = len(free), trees.shape[1] // 3
+        row, changes = find(known, demand, spread), log[0]
+        if row < 0:  # a demand that comes once is not worth a tree
+            keep(known, -1 - row, demand, spread)
+            known[-1 - row, SEEN], known[-1 - row, SERVERS] = changes, ONCE
+            return -1
+        tree = trees[row]
+        if known[row, SERVERS] == ONCE or changes - known[row, SEEN] >= len(log):
+            for block in range(blocks):
+                look_at(free, capacity, demand, spread, numbers, tree, block)
+            build(tree, blocks)
+        else:
+            added, last = servers - known[row, SERVERS], -1
+            for change in range(known[row, SEEN] - added, changes):
+                server = log[1 + (change & (len(log) - 2))]
+                if change < known[row, SEEN]:
+                    server = servers - known[row, SEEN] + change
+                if server != last:
+                    key = some(free, capacity, demand, spread, numbers, server, server + 1)[0]
+                    compete(tree, blocks, server, key)
+                last = server
+        known[row, SEEN], known[row, SERVERS] = changes, servers
+        return row
 
     @lean_inlined
     def follow(
         free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, log: Ints, known: Ints, trees: Ints
     ) -> int:
-        row, blocks = up_to_date(free, capacity, demand, spread, 0, numbers, log, known, trees), trees.shape[1] // 3
+        """Answer as `scan` does, by the demand's tree, in which the first best block is the one that counts."""
+        row, blocks = up_to_date(free, capacity, demand, spread, numbers, log, known, trees), trees.shape[1] // 3
         if row < 0:
             return some(free, capacity, demand, spread, numbers, 0, len(free))[1]
-        block = best_block(free, capacity, demand, spread, numbers, trees[row], blocks)
+        tree = trees[row]
+        block = first_of(tree, blocks)
+        while block >= 0 and best_of(tree, block) < 0:  # its best server became worse
+            look_at(free, capacity, demand, spread, numbers, tree, block)
+            climb(tree, blocks, block)
+            block = first_of(tree, blocks)
         if block < 0:
             return -1
-        server = best_of(trees[row], block)
+        server = best_of(tree, block)
         return some(free, capacity, demand, spread, numbers, server, server + 1)[1]
 
-    def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-        return scan(free, capacity, demand, spread, ())
+    def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> Any:
+        return scan(free, capacity, demand, spread, ())[1]
 
-    def with_one(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> int:
-        return scan(free, capacity, demand, spread, (a,))
+    def with_one(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> Any:
+        return scan(free, capacity, demand, spread, (a,))[1]
 
-    def with_two(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats, b: Floats) -> int:
-        return scan(free, capacity, demand, spread, (a, b))
+    def with_two(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats, b: Floats) -> Any:
+        return scan(free, capacity, demand, spread, (a, b))[1]
 
     def following(free: Any, capacity: Any, demand: Any, spread: bool, log: Ints, known: Ints, trees: Ints) -> int:
         return follow(free, capacity, demand, spread, (), log, known, trees)
@@ -143,7 +201,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     forms = (plain, following), (with_one, one_following), (with_two, two_following)
     rule: Any = _named(cost, forms[own][0])
     rule.incremental = _named(cost, forms[own][1], "_following")
-    rule.worth_it = worth_it
+    rule.cost, rule.worth_it = of, worth_it
     return cast(Scan, rule)
 
 

@@ -64,7 +64,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         self._options = options
         self.generated = generated
         self.incremental: Kernel | None = None
-        """Answers the same, told what has changed: `agents.rules.ranking_updates` makes it. None: there is none."""
+        """Answers the same, told what has changed: `agents.rules.cheapest_place` makes it. None: there is none."""
         self.worth_it = 0
         """From so many servers on `incremental` is faster."""
         self.mistake: KernelError | None = None

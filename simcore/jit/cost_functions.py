@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.core.cgutils import unpack_tuple
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import populate_array
 
 NOTHING = np.iinfo(np.int64).max
 """More than any place costs, where costs are whole numbers."""
@@ -75,3 +78,19 @@ def _ordered(cost: Any) -> Any:
         return bits if bits >= 0 else bits ^ NOTHING
 
     return of_float
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def on_stack(typing: Any, shape: Any) -> Any:
+    """Return an array int64 [shape] of any content, which exists until the kernel returns. For kernels only."""
+    kind = types.Array(types.int64, shape.count, "C")
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sizes, item = unpack_tuple(builder, arguments[0]), context.get_constant(types.intp, 8)
+        data = builder.alloca(context.get_value_type(types.int64), size=reduce(builder.mul, sizes))
+        strides = [reduce(builder.mul, sizes[place + 1 :], item) for place in range(len(sizes))]
+        array = context.make_array(kind)(context, builder)
+        populate_array(array, data=data, shape=sizes, strides=strides, itemsize=item, meminfo=None)
+        return array._getvalue()
+
+    return kind(types.UniTuple(types.intp, shape.count)), code

@@ -12,7 +12,7 @@ import pytest
 
 from binwright import Agent, Placement, Request, UserError, View, check_agent, checker, cli
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.simcore.types import Compiled
@@ -181,7 +181,7 @@ class Counts(ScanAgent):
 
     @staticmethod
     @cheapest
-    def scan(free: Any, capacity: Any, demand: Any, spread: bool, node: int, own: Any) -> Any:
+    def scan(free: Any, capacity: Any, taken: Any, node: int, own: Any) -> Any:
         own[0] += 1.0
         return own[0]
 

@@ -12,7 +12,7 @@ import pytest
 
 import binwright
 import binwright as bw
-from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.simcore.errors import UserError
 
 EXPORTED = [

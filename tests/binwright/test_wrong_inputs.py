@@ -84,7 +84,7 @@ from binwright import ScanAgent, cheapest
 class Mine(ScanAgent):
     @staticmethod
     @cheapest
-    def scan(free, capacity, demand, spread, node):
+    def scan(free, capacity, taken, node):
         {}
 """
 # What a file says that should have an agent, Mine, and what the message has.
@@ -101,7 +101,7 @@ AGENTS = [
      ["mine.py:6: Mine.scan uses fre, which is not defined", "Did you mean 'free'?"]),
     (RULE.format("return sum(thing[node, 0] for thing in (xyz,))"),
      ["mine.py:6: Mine.scan uses xyz, which is not defined", "Define it above, or import it."]),
-    (RULE.replace(", demand, spread, node", "").format("return 0"),
+    (RULE.replace(", taken, node", "").format("return 0"),
      ["Mine.scan takes 2 arguments", "Write (free, cap"]),
     ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
 ]  # fmt: skip

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.best_fit import BestFit
-from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices

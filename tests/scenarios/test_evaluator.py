@@ -14,7 +14,7 @@ import pytest
 import binwright as bw
 from binwright import cli
 from binwright.agents.formulas.agent import Formula
-from binwright.agents.heuristics.servers.dot_product import dot_product
+from binwright.agents.heuristics.servers.costs import dot_product
 from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.types import Agent, Placement, Request, View

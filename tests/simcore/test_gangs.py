@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.scenarios.features.preemption.run import Preemption

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels

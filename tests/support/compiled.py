@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.best_fit import best_fit
-from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.servers import fits_node, fits_spread

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from binwright.agents.heuristics.servers.candidates import Filter, counts
 from binwright.agents.learned.common.tensors import find, fitting, read
 from binwright.agents.learned.common.training_conditions import Learned, noted
 from binwright.agents.learned.cvd_rl.rule import DEPTH, LAYERS, RESOURCES, WIDTH, cvd_rl, sizes
 from binwright.agents.learned.numa.mlp import depth_and_width, size_of, untrained
 from binwright.agents.learned.numa.settings import check_servers, check_size
-from binwright.agents.rules.candidates import Filter, counts
 from binwright.agents.rules.scan import ScanAgent
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Placement, Request, View

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.learned.numa.mlp import dense
 from binwright.agents.learned.numa.trajectory import exploring, write
-from binwright.agents.rules.candidates import candidates
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from binwright.agents.heuristics.servers.candidates import Filter, counts
 from binwright.agents.learned.common.tensors import Tensors, extra
 from binwright.agents.learned.common.trainer import Count
 from binwright.agents.learned.cvd_rl.agent import described
@@ -18,7 +19,6 @@ from binwright.agents.learned.cvd_rl.sights import Sights, distinct, look_around
 from binwright.agents.learned.numa.dqn import DQN
 from binwright.agents.learned.numa.mlp import put, taken, untrained
 from binwright.agents.learned.numa.trajectory import Decisions
-from binwright.agents.rules.candidates import Filter, counts
 from binwright.simcore.types import Compiled, Floats, Ints
 
 SIGHTS = 1_000_000

@@ -10,7 +10,7 @@ from binwright.agents.learned.numa.remaining_fits import room
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.simcore.jit import kernel, lean
-from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
 SIZE = TERMS + (INPUTS + 2) * HIDDEN
@@ -60,26 +60,20 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 
 @cheapest
-def value_es(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, weights: Floats, known: Floats
-) -> float:
+def value_es(free: Ints, capacity: Ints, taken: Ints, node: int, weights: Floats, known: Floats) -> float:
     """Costs the worth that the server loses, one of two nodes and two resources.
 
     `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
     `known_sizes` has them.
     """
     before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights, known)
-    return before - _worth_of(*_after(free, demand, spread, node), capacity, weights, known)
+    return before - _worth_of(*_after(free, taken), capacity, weights, known)
 
 
 @lean
-def _after(free: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int, int]:
-    """Return what is left of cpu and mem on both nodes. The first one takes the odd quanta of a spread request."""
-    takes_cpu, takes_mem = demand[0] * (node == 0), demand[1] * (node == 0)
-    if spread:
-        takes_cpu, takes_mem = demand[0] - demand[0] // 2, demand[1] - demand[1] // 2
-    other_cpu, other_mem = free[1, 0] - demand[0] + takes_cpu, free[1, 1] - demand[1] + takes_mem
-    return free[0, 0] - takes_cpu, free[0, 1] - takes_mem, other_cpu, other_mem
+def _after(free: Ints, taken: Ints) -> tuple[int, int, int, int]:
+    """Return what is left of cpu and mem on both nodes."""
+    return free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
 
 
 @lean
@@ -133,10 +127,10 @@ def _fill(table: Floats, weights: Floats, known: Floats, capacity: Ints, rest: I
 
 
 @cheapest
-def value_es_by_table(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, table: Floats) -> float:
+def value_es_by_table(free: Ints, capacity: Ints, taken: Ints, node: int, table: Floats) -> float:
     """Costs what `value_es` says, and looks up in a table what servers are worth."""
     before = _worth_in(free[0, 0], free[0, 1], free[1, 0], free[1, 1], table)
-    return before - _worth_in(*_after(free, demand, spread, node), table)
+    return before - _worth_in(*_after(free, taken), table)
 
 
 @lean

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
-from binwright.simcore.jit import inlined
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Ints
 
 
 @cheapest
-def best_fit_of_vmagent(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> int:
+def best_fit_of_vmagent(free: Ints, capacity: Ints, taken: Ints, node: int) -> int:
     """Prefer the node that keeps most, in billionths of its scarcer resource; of a spread request, the first node."""
-    return -kept(free[node], capacity[node], demand, len(free) if spread else 1)
-
-
-@inlined
-def kept(free: Ints, capacity: Ints, demand: Amounts, parts: int) -> int:
-    """Return the least share of a resource that a node has left after it takes one of so many parts."""
-    least = 1_000_000_000
-    for r in range(len(demand)):
-        if capacity[r] > 0:
-            share = 1e9 * (free[r] * parts - demand[r]) / (capacity[r] * parts)
-            least = min(least, int(share + 0.5))
-    return least
+    least, n = 1_000_000_000, max(node, 0)
+    for r in range(taken.shape[1]):
+        if capacity[n, r] > 0:
+            least = min(least, int(1e9 * (free[n, r] - taken[n, r]) / capacity[n, r] + 0.5))
+    return -least
 
 
 class BestFitOfVMAgent(ScanAgent):

@@ -14,7 +14,7 @@ from binwright.agents.formulas.source import ScoreFunction, checked
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Ints
 from tests.reference import formulas
 from tests.support.formulas import expressions, in_units, played
 from tests.support.properties import scaled
@@ -31,10 +31,10 @@ def test_interpreter_scores_as_python_does(text: str, case: Case) -> None:
 
 
 @cheapest
-def strange(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
+def strange(free: Ints, capacity: Ints, taken: Ints, node: int) -> float:
     """Costs no number, infinity of both signs and ties, depending on what is free."""
-    a = (free[:, 0].sum() if spread else free[node, 0]) / 1e6
-    gap = a - demand[0] / 1e6
+    a = (free[:, 0].sum() if node < 0 else free[node, 0]) / 1e6
+    gap = a - taken[:, 0].sum() / 1e6
     if gap == 0.0:
         return np.nan
     if gap == 1.0:

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.devices.fgd import FGD
-from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.rules.on_devices import WithDevices
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import Usual

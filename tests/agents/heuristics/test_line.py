@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.availability import AvailabilityProfile
 from binwright.agents.heuristics.in_line import InLine
-from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.heuristics.two_stage import TwoStage
 from binwright.agents.running import Job, Running
 from binwright.agents.solver.online.agent import Solver

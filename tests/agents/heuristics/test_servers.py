@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.best_fit import BestFit
-from binwright.agents.heuristics.servers.funsearch import FunSearch
+from binwright.agents.heuristics.servers.costs import BestFit, FunSearch
 from binwright.agents.solver.model.packing_bound import l2
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger

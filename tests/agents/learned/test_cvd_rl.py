@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.random_top import RandomTop
+from binwright.agents.heuristics.servers.candidates import RandomTop, candidates, counts
 from binwright.agents.learned.cvd_rl.agent import CvdRL
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from binwright.agents.learned.numa.mlp import size_of, untrained
-from binwright.agents.rules.candidates import candidates, counts
 from binwright.agents.rules.random_numbers import drawn
 from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger

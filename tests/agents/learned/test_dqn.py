@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.agents.heuristics.servers.best_fit import best_fit
-from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.candidates import counts
+from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.agents.learned.common.tensors import read, write
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
 from binwright.agents.learned.cvd_rl.trainer import CvdTrainer
@@ -18,7 +18,6 @@ from binwright.agents.learned.numa.mlp import put, size_of, taken, untrained
 from binwright.agents.learned.numa.rollouts import replays_of
 from binwright.agents.learned.sched_rl import agent as sched
 from binwright.agents.learned.sched_rl.rule import sched_rl, trunk
-from binwright.agents.rules.candidates import counts
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binwright.agents.heuristics.servers.best_fit import best_fit
-from binwright.agents.heuristics.servers.internal import internal
+from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.learned.hindsight.trainer import (
     HindsightTrainer,
     Lesson,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.first_fit import first_fit
-from binwright.agents.heuristics.servers.internal import internal
+from binwright.agents.heuristics.servers.costs import first_fit, internal
 from binwright.agents.learned.numa.rollouts import HeldOut, play_all, replays_of
 from binwright.fabric.compiled.numa_loop import ANSWERED, placement_of
 from binwright.fabric.compiled.numa_replay import Replay

@@ -11,9 +11,9 @@ from polars.testing import assert_frame_equal
 from binwright.agents.rules.scan import ScanAgent
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
-from tests.reference.agents import Where, feasible
+from tests.reference.agents import Where, after, feasible
 from tests.support.batches import numbers
-from tests.support.costs import bounded, choosy, dear, picky
+from tests.support.costs import bounded, choosy, dear, even, picky
 from tests.support.properties import scaled
 from tests.support.views import ask, view_of
 
@@ -36,7 +36,7 @@ class Tight(ScanAgent):
 
     @staticmethod
     @cheapest
-    def scan(free, capacity, demand, spread, node):
+    def scan(free, capacity, taken, node):
         return worth(free[:, 0].sum()), worth(free[node, 0])
 """
 
@@ -78,6 +78,9 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
         elif scan is dear:
             cost = (amount + node) % 4
             allowed, key = cost != 3, (cost, server, 0)
+        elif scan is even:
+            left = after(free, demand, spread, (server, node))
+            allowed, key = True, (max(amount for each in left for amount in each), server, 0)
         else:
             bound = sum(each[0] for each in free[server]) // 4
             allowed, key = True, (bound + (free[server][node][1] + node) % 3, server, -amount)
@@ -86,7 +89,7 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
     return min(costs, key=lambda where: costs[where], default=None)
 
 
-@pytest.mark.parametrize("scan", [dear, choosy, bounded, pytest.param(picky, marks=pytest.mark.long)])
+@pytest.mark.parametrize("scan", [dear, even, choosy, bounded, pytest.param(picky, marks=pytest.mark.long)])
 @given(st.data())
 @scaled(2)
 def test_cheapest_takes_the_first_of_the_cheapest_places(scan: Any, data: st.DataObject) -> None:

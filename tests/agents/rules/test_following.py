@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from binwright import fabric
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
-from binwright.agents.heuristics.servers.first_fit import first_fit
-from binwright.agents.heuristics.servers.internal import internal
-from binwright.agents.heuristics.servers.worst_fit import worst_fit
+from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose, first_fit, internal, worst_fit
 from binwright.agents.learned.numa.value_agent import begun, value_of
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of

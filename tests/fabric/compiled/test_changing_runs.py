@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.best_fit import best_fit
-from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.heuristics.servers.costs import best_fit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.compiled import numa_loop, numa_run
 from binwright.fabric.compiled.numa_loop import placement_of

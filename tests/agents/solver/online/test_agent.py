@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.random import below, stream

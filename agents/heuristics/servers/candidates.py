@@ -1,0 +1,150 @@
+"""Finds the few places for a request that simple rules like best, for others to choose from: the top-k filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from binwright.agents.heuristics.servers.costs import best_fit, internal
+from binwright.agents.rules.cheapest_place import SPREAD, write_taken
+from binwright.agents.rules.random_numbers import drawn
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.jit.cost_functions import at_place, bound_of, on_stack
+from binwright.simcore.types import Amounts, Floats, Ints, View
+
+Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
+Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]
+"""Who names candidates: by name, with `k` of them, or how many by each."""
+K = 5
+
+
+def counts(filter: Filter, k: int | None) -> tuple[int, int]:
+    """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places.
+
+    Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
+    """
+    if k is not None and k < 1:
+        raise UserError("there must be a candidate", key="k", value=k, remedy="Give a number of 1 or more.")
+    if isinstance(filter, dict):
+        if k is not None:
+            remedy = "Leave k out: the filter says how many there are."
+            raise UserError("says again how many candidates there are", key="k", value=k, remedy=remedy)
+        found = filter.get("best-fit", 0), filter.get("internal", 0)
+        if min(found) < 0 or not sum(found) or filter.keys() - {"best-fit", "internal"}:
+            remedy = "Give how many each names: {best-fit: 4, internal: 3}."
+            raise UserError("no such filter", key="filter", value=filter, remedy=remedy)
+        return found
+    if filter not in get_args(Named):
+        raise UserError("no such filter", key="filter", value=filter, remedy=suggest(filter, get_args(Named)))
+    k = K if k is None else k
+    if filter == "both":
+        best = max(1, k * 2 // 5)
+        return best, k - best
+    return (k * (filter == "best-fit"), k * (filter == "internal"))
+
+
+def first_places(rule: Any) -> Callable[..., int]:
+    """Make a kernel of a rule of `cheapest`, whose costs are whole numbers: it finds the places that cost least."""
+    of = rule.cost
+
+    @lean
+    def first(free: Ints, capacity: Ints, demand: Amounts, spread: bool, codes: Ints, keys: Ints, most: int) -> int:
+        """Write the `most` first places to `codes`, and what they cost to `keys`; returns how many there are."""
+        nodes, count = free.shape[1], 0
+        taken = on_stack((nodes, nodes, len(demand)))
+        write_taken(taken, demand, spread)
+        for server in range(len(free) if most > 0 else 0):
+            bound = bound_of(of(free[server], capacity[server], taken[0], 0))
+            if count == most and bound > keys[count - 1, 0]:
+                continue
+            for node in range(1 if spread else nodes):
+                if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
+                    continue
+                cost = of(free[server], capacity[server], taken[node], SPREAD if spread else node)
+                key, order = at_place(cost, bound)
+                place = count
+                while place > 0 and _before(key, order, server, codes[place - 1] // nodes, keys[place - 1]):
+                    place -= 1
+                if place == most:
+                    continue
+                count = min(count + 1, most)
+                for later in range(count - 1, place, -1):
+                    codes[later] = codes[later - 1]
+                    keys[later, 0], keys[later, 1] = keys[later - 1, 0], keys[later - 1, 1]
+                codes[place], keys[place, 0], keys[place, 1] = server * nodes + node, key, order
+        return count
+
+    return first
+
+
+@lean
+def _before(key: int, order: int, server: int, other: int, keys: Ints) -> bool:
+    """Tell whether a place of `server` comes before one of the server `other`, with these `keys` int64 [2]."""
+    first: bool = server < other or (server == other and order < keys[1])
+    return key < keys[0] or (key == keys[0] and first)
+
+
+_by_best_fit, _by_internal = first_places(best_fit), first_places(internal)
+
+
+@kernel
+def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: int, internal: int) -> Ints:
+    """Return places on which the request fits, as codes of a `Scan`, int64 [any]; changes nothing.
+
+    The `best` first ones in Best-Fit's order, then those of the `internal` first ones in the order of the agent
+    `internal` that are not among them; as many as there are. All places by their number when both are 0.
+    """
+    if best + internal == 0:
+        return _everywhere(free, demand, spread)
+    codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 2), np.int64)
+    count = named = _by_best_fit(free, capacity, demand, spread, codes, keys, best)
+    more = codes[named:]
+    for place in range(_by_internal(free, capacity, demand, spread, more, keys, internal)):
+        if not (codes[:named] == more[place]).any():
+            codes[count] = more[place]
+            count += 1
+    return codes[:count]
+
+
+@kernel
+def _everywhere(free: Ints, demand: Amounts, spread: bool) -> Ints:
+    """Return all places on which the request fits."""
+    nodes: int = free.shape[1]
+    codes, count = np.empty(len(free) * nodes, np.int64), 0
+    for server in range(len(free)):
+        for node in range(1 if spread else nodes):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                codes[count] = server * nodes + node
+                count += 1
+    return codes[:count]
+
+
+@kernel
+def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
+    """Take, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
+    codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
+    return int(codes[int(drawn(stream) * len(codes))]) if len(codes) else -1
+
+
+class RandomTop(ScanAgent):
+    """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random.
+
+    A filter such as `{best-fit: 4, internal: 3}` says itself how many places of each, and takes no `k`; with the others
+    `k` is 5 if it is not given.
+    """
+
+    reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"
+    scan = staticmethod(random_top)
+
+    def __init__(self, filter: Filter = "both", k: int | None = None) -> None:
+        self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Take the run's random stream: one number for every request that fits somewhere."""
+        self.numbers[1][:] = int(rng.integers(2**53)), 0
+        self.get_ready(view)
