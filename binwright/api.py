@@ -224,8 +224,7 @@ def size(
     answer is a `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
 
     `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
-    on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;
-    `finished` with the row of every run.
+    on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.
     """
     from binwright.scenarios.size.sizing import size as size_servers
 

@@ -200,35 +200,25 @@ class CountProgress(StatusLine):
 
 
 class SizingProgress(CountProgress):
-    """The line of a search, which looks at one size after another: tell it what it `looked` at, and how many are left.
+    """The line of a search, which looks at one size after another: tell it that it `looked` at one.
 
     Without a terminal it is a line after EVERY seconds, and then one whenever twice as much time has passed.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._looks = self._left = 0
-        self._first, self._next = 0.0, self._began + EVERY
+        self._looks, self._next = 0, self._began + EVERY
 
-    def looked(self, left: int) -> None:
-        """Note that there was another look, and that there are about so many more."""
-        self._looks += 1
-        self._left, now = left, monotonic()
-        if self._looks == 1:
-            self._first = now  # what is compiled before it is no pace
+    def looked(self) -> None:
+        """Note that there was another look."""
+        self._looks, now = self._looks + 1, monotonic()
         if not self.alive and now >= self._next:
             self._next = now + (now - self._began)
             note(f"{self.what}: {self.text()}")
 
     def far(self) -> str:
-        """Say how far it is, as in `120 in 40 s, 12 sizes tried, about 20 to go, 1 min left`."""
-        if not self._looks:
-            return super().far()
-        parts = [super().far(), f"{self._looks:,} sizes tried", f"about {self._left:,} to go"]
-        if self._looks > 1:
-            seconds = (monotonic() - self._first) / (self._looks - 1)
-            parts.append(f"{remaining(seconds * self._left, self._looks / (self._looks + self._left))} left")
-        return ", ".join(parts)
+        """Say how far it is, as in `120 in 40 s, 12 sizes tried`."""
+        return super().far() + f", {self._looks:,} sizes tried" * (self._looks > 0)
 
 
 class Iterations(StatusLine):

@@ -43,7 +43,7 @@ def size(args: Namespace) -> int:
 
         def on_progress(row: dict[str, Any]) -> None:
             LOG.info("%s", _said(row, metrics))
-            line.looked(row["left"])
+            line.looked()
 
         found = size_servers(
             scenario,
@@ -93,7 +93,7 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, widest
-    from binwright.scenarios.size.evaluate import NOT_TOLD
+    from binwright.scenarios.size.sizing import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
     bills = _bills_of(found.frame, question.scenario)
@@ -150,7 +150,7 @@ def _interval(row: dict[str, Any], most: int) -> str:
 
 def _legend(found: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
-    from binwright.scenarios.size.evaluate import NOT_TOLD
+    from binwright.scenarios.size.sizing import NOT_TOLD
 
     question, verdicts = found.question, set(found.frame["verdict"])
     seeds = many_of(question.scenario.replications, "seed")

@@ -5,45 +5,48 @@ the same seeds. The ends of the interval are the sizes that are enough when each
 end of its own 95 % interval: three searches that share their runs.
 """
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, Self
+from statistics import fmean
+from typing import Any, Self, TypeAlias
 
+import numpy as np
 import polars as pl
 
+from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
+from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.backends import held
-from binwright.scenarios.build.cluster import ratios_of
-from binwright.scenarios.build.plan import named, plain, points
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.cluster import build_labels, ratios_of
+from binwright.scenarios.build.plan import named, plain, plan, points
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
-from binwright.scenarios.size.evaluate import (
-    BEST,
-    ENDS,
-    FAILED,
-    Looked,
-    Row,
-    Runs,
-    SizeFound,
-    enough,
-    measured,
-    next_size,
-    searched,
-    to_come,
-    told_apart,
-)
+from binwright.scenarios.size.search import SizeFound, next_size
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
 
 TABLE = "sizes.csv"
+LARGEST = 100_000_000
+TIMES = 100
+"""So many times the servers that there are is the most that is looked at, unless it is said."""
+ENDS = {"size": 0, "low": 1, "high": -1}
+"""Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
+BEST, TOLD, NOT_TOLD, FAILED = "best", "significant", "not significant", "failed"
+Row: TypeAlias = dict[str, Any]
+Pairs: TypeAlias = dict[int, set[str]]
+"""Sizes, and the agents that are looked at there."""
+Steps: TypeAlias = dict[str, dict[str, int | SizeFound]]
+"""Of each agent and end of its answer the size to look at next, or what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def size(
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
     there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
     which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
-    came to at a size, and about how many such looks are `left`; `finished` with the row of every run.
+    came to at a size; `finished` with the row of every run.
 
     Where the scenario has a sweep, every point has an answer in a folder of its own below `out`, and `on_progress` is
     called with rows that have the `point`, too: the values of the swept keys. A point at which no agent meets the
@@ -99,132 +102,234 @@ def size(
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
         runs = Runs(question, folder / named(point) if swept else folder, jobs, finished)
-        tell = partial(_at, on_progress, point) if swept else on_progress
         with held("local", jobs):
-            searched(runs, partial(_steps, question), partial(_left, question), tell)
-        if not swept and not any(answer["size"] for answer in _answers(question, runs).values()):
-            raise _never(question, runs)
-        answers.append((point, _written(question, runs)))
+            steps = runs.search(lambda row, at=point: on_progress({"point": at, **row} if at else row))  # type: ignore[misc]
+        if not swept and not any(each["size"] for each in _sizes_in(steps).values()):
+            raise runs.never()
+        answers.append((point, runs.answer(_sizes_in(steps))))
         if swept:
-            frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
+            frames = [
+                sized.frame.select(*(pl.lit(plain(value)).alias(key) for key, value in where.items()), pl.all())
+                for where, sized in answers
+            ]
             write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
     return Sizes(folder, frame, answers) if swept else answers[0][1]
 
 
-def _columns(point: Mapping[str, Any]) -> list[pl.Expr]:
-    return [pl.lit(plain(value)).alias(key) for key, value in point.items()]
-
-
-def _at(on_progress: Callable[[Row], None], point: Row, row: Row) -> None:
-    on_progress({"point": point, **row})
-
-
-def _answers(question: "Question", runs: Runs) -> dict[str, Row]:
-    """Collect each agent's answer, of a search that has ended."""
+def _sizes_in(steps: Steps) -> dict[str, Row]:
+    """Return each agent's answer as far as it was found."""
     return {
-        agent: {end: step.size for end, step in _steps(question, looked).items() if isinstance(step, SizeFound)}
-        for agent, looked in runs.looked.items()
-        if agent not in runs.failed
+        agent: {end: step.size for end, step in each.items() if isinstance(step, SizeFound)}
+        for agent, each in steps.items()
     }
 
 
-def _written(question: "Question", runs: Runs) -> Sized:
-    results = runs.all()
-    frame = _frame(question, _answers(question, runs), runs, results)
-    write_text(runs.folder / TABLE, frame.write_csv())
-    return Sized(question, frame, results)
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What an agent came to at a size: of the metric of each target the mean over the seeds, and half its interval.
+
+    The half width is 0 where nothing was drawn, and infinite of one seed. `lost` requests ran already at the start and
+    got no place. `spent` is the money per month and `energy` the kWh of a run, on average, where the scenario has
+    costs.
+    """
+
+    means: tuple[tuple[float, float], ...]
+    lost: int
+    spent: float | None
+    energy: float | None
+
+    def enough(self, targets: Sequence[Target], halves: int) -> bool:
+        """Tell whether it meets all targets with means moved so many half widths; nothing may be lost in any case."""
+        return not self.lost and all(
+            target.met(mean + target.sign * halves * half if halves else mean)
+            for target, (mean, half) in zip(targets, self.means, strict=True)
+        )
 
 
-def _steps(question: "Question", looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
-    """Say for each end of an agent's answer which size to look at next, or what it is."""
-    bounds = question.least, question.most, question.begin
-    if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
-        return {
-            "size": next_size(enough(question.target, looked, 0), *bounds),
-            "low": SizeFound(None),
-            "high": SizeFound(None),
-        }
-    return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
+class Runs:
+    """Runs agents at sizes. `looked` has what each came to at each size, `failed` the first error of those that fail.
+
+    An agent of which a run fails is looked at no further.
+    """
+
+    def __init__(self, question: "Question", folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
+        self.folder, self.failed = folder, dict[str, str]()
+        self._question, self._jobs, self._finished = question, jobs, finished
+        self._pairs: Pairs = {}
+        # Agents that are the same under two labels are run, and answered for, once.
+        labels = dict.fromkeys(run.agent.label for run in plan(question.at((question.begin,))))
+        self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
+
+    def search(self, on_progress: Callable[[Row], None]) -> Steps:
+        """Look at sizes until all searches have ended; returns what they found.
+
+        Where the agent that needs the fewest has enough, all of them are looked at, to be compared.
+        """
+        while True:
+            steps = {agent: self._steps(looked) for agent, looked in self.looked.items() if agent not in self.failed}
+            wanted: Pairs = {}
+            for agent, each in steps.items():
+                for step in each.values():
+                    if isinstance(step, int):
+                        wanted.setdefault(step, set()).add(agent)
+            sizes = [each["size"] for each in _sizes_in(steps).values() if each.get("size") is not None]
+            if not wanted and sizes:
+                missing = {agent for agent in steps if min(sizes) not in self.looked[agent]}
+                wanted = {min(sizes): missing} if missing else {}
+            if not wanted:
+                return steps
+            for row in self.look(wanted):
+                on_progress(row)
+
+    def _steps(self, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
+        """Say for each end of an agent's answer which size to look at next, or what it is; one seed has no interval."""
+        question, found = self._question, dict[str, int | SizeFound]()
+        single = any(not isfinite(half) for each in looked.values() for _, half in each.means)
+        for end, halves in ENDS.items():
+            known = {size: each.enough(question.targets, halves) for size, each in looked.items()}
+            bounds = question.least, question.most, question.begin
+            found[end] = SizeFound(None) if single and halves else next_size(known, *bounds)
+        return found
+
+    def look(self, pairs: Pairs) -> list[Row]:
+        """Run these pairs on all seeds; returns what each came to."""
+        for size, agents in pairs.items():
+            self._pairs.setdefault(size, set()).update(agents)
+        rows: dict[tuple[str, int], list[Row]] = {}
+
+        def note(row: Row) -> None:
+            rows.setdefault((row["agent"], int(row[self._question.key])), []).append(row)
+            self._finished(row)
+
+        self._batch(pairs).run(jobs=self._jobs, finished=note)
+        return [
+            self._note(agent, size, rows[agent, size])
+            for size in sorted(pairs)
+            for agent in self.looked
+            if agent in pairs[size]
+        ]
+
+    def _batch(self, pairs: Pairs) -> Batch:
+        batch = Batch(self._question.at(tuple(sorted(pairs))), self.folder, alone=True)
+        batch.runs = [run for run in batch.runs if run.agent.label in pairs[int(run.point[self._question.key])]]
+        return batch
+
+    def _note(self, agent: str, size: int, rows: Sequence[Row]) -> Row:
+        """Average the rows of an agent at a size."""
+        targets = self._question.targets
+        noted: Row = {"agent": agent, "size": size, "metric": targets[0].metric.name}
+        if failed := next((row for row in rows if row["status"] != "done"), None):
+            self.failed.setdefault(agent, failed["error"])
+            return noted | {"failed": failed["error"]}
+        random, means = any(row.get("random", True) for row in rows), []
+        for target in targets:
+            name = target.metric.name
+            values = [row.get(name) for row in rows]
+            if any(value is None or isnan(value) for value in values):
+                problem = f"{agent} has runs without {name} at {servers(size)}"
+                remedy = "Take a metric that every run of this scenario has, such as acceptance."
+                raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
+            mean, half = mean_interval(np.array(values, float))
+            means.append((float(mean), float(half) if random else 0.0))
+        lost = sum(row["running_lost"] for row in rows)
+        looked = Looked(tuple(means), lost, _average(rows, "cost_month"), _average(rows, "energy"))
+        self.looked[agent][size] = looked
+        mean, half = means[0]
+        return noted | {"mean": mean, "half": half, "lost": lost, "enough": looked.enough(targets, 0)}
+
+    def answer(self, answers: Mapping[str, Row]) -> Sized:
+        """Lay the answers out, a row per agent, and write them beside the table of all that was run."""
+        question, results = self._question, self._batch(self._pairs).run(jobs=self._jobs)
+        sizes = {agent: each["size"] for agent, each in answers.items() if each["size"] is not None}
+        best = min(sizes.values(), default=None)
+        verdicts: dict[str, str | None] = {}
+        if best is not None:
+            verdicts = _told_apart(question, results, best, list(answers), min(sizes, key=lambda one: sizes[one]))
+            verdicts |= {agent: BEST for agent, found in sizes.items() if found == best}
+        rows = []
+        for agent, looked in self.looked.items():
+            each = answers.get(agent, dict.fromkeys(ENDS))
+            found = question.most if each["size"] is None else each["size"]
+            at = looked.get(found)
+            rows.append(
+                {
+                    "agent": agent,
+                    **each,
+                    **_measured(question, at),
+                    **_binding(question, results, agent, found),
+                    "more": None if each["size"] is None or best is None else found - best,
+                    "verdict": FAILED if agent in self.failed else verdicts.get(agent),
+                    "until": question.until,
+                    "key": question.key,
+                    "metric": question.target.metric.name,
+                    "relation": question.target.relation,
+                    "target": question.target.value,
+                    "least": question.least,
+                    "most": question.most,
+                    "seeds": question.scenario.replications,
+                }
+            )
+        schema: dict[str, Any] = dict.fromkeys(("size", "low", "high", "more"), pl.Int64)
+        schema |= dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "full", "target"), pl.Float64)
+        frame = pl.DataFrame(rows, schema_overrides={**schema, "binds": pl.String, "verdict": pl.String})
+        write_text(self.folder / TABLE, frame.write_csv())
+        return Sized(question, frame, results)
+
+    def never(self) -> UserError:
+        """Say that no agent has enough with as many servers as there may be."""
+        if len(self.failed) == len(self.looked):
+            agent, error = next(iter(self.failed.items()))
+            return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
+        most, targets = self._question.most, self._question.targets
+        there = {agent: looked[most].means for agent, looked in self.looked.items() if most in looked}
+        missed = (n for n, one in enumerate(targets) if not any(one.met(means[n][0]) for means in there.values()))
+        number = next(missed, 0)
+        target, means = targets[number], {agent: means[number][0] for agent, means in there.items()}
+        agent = max(means, key=lambda one: target.sign * means[one])
+        fewest = min(self.looked[agent])
+        before = self.looked[agent][fewest].means[number][0]
+        remedy = "Lower the target, or look further with `size: {most: N}`."
+        if target.sign * (before - means[agent]) > 0:
+            fewer = f"with {servers(fewest)} it is {_value(target, before)}"
+            remedy = f"More servers lead away from it: {fewer}. Turn the sign round."
+        nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * (len(targets) > 1)}"
+        problem = f"no agent meets this with {servers(most)}; {nearest}{_value(target, means[agent])}"
+        return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 
 
-def _left(question: "Question", looked: Mapping[int, Looked]) -> int:
-    """Guess at how many sizes an agent is still looked at."""
-    bounds = question.least, question.most, question.begin
-    several = all(isfinite(one.half) for one in looked.values())
-    ends = [halves for end, halves in ENDS.items() if several or end == "size"]
-    return len(set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends)))
-
-
-def _never(question: "Question", runs: Runs) -> UserError:
-    """Say that no agent has enough with as many servers as there may be."""
-    if len(runs.failed) == len(runs.looked):
-        agent, error = next(iter(runs.failed.items()))
-        return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
-    most, targets = question.most, (question.target, *question.target.others)
-    there = {agent: looked[most] for agent, looked in runs.looked.items() if most in looked}
-    missed = (n for n, one in enumerate(targets) if not any(one.met(_means(looked)[n]) for looked in there.values()))
-    number = next(missed, 0)
-    target, means = targets[number], {agent: _means(looked)[number] for agent, looked in there.items()}
-    agent = max(means, key=lambda one: target.sign * means[one])
-    fewest = min(runs.looked[agent])
-    before = _means(runs.looked[agent][fewest])[number]
-    remedy = "Lower the target, or look further with `size: {most: N}`."
-    if target.sign * (before - means[agent]) > 0:
-        fewer = f"with {question.said(fewest)} it is {_value(target, before)}"
-        remedy = f"More servers lead away from it: {fewer}. Turn the sign round."
-    nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * bool(target.others or number)}"
-    problem = f"no agent meets this with {question.said(most)}; {nearest}{_value(target, means[agent])}"
-    return UserError(problem, key="until", value=question.until, remedy=remedy)
-
-
-def _means(looked: Looked) -> list[float]:
-    """List the means of a target's metric and of its others'."""
-    return [looked.mean, *(mean for mean, _ in looked.others)]
+def _average(rows: Sequence[Row], name: str) -> float | None:
+    """Average a metric that only some scenarios have."""
+    values = [float(row[name]) for row in rows if row.get(name) is not None]
+    return fmean(values) if len(values) == len(rows) else None
 
 
 def _value(target: Target, mean: float) -> str:
     return f"{target.metric.exactly(mean)}{' %' if target.metric.unit == '%' else ''}"
 
 
-def _frame(question: "Question", answers: Mapping[str, Row], runs: Runs, results: Results) -> pl.DataFrame:
-    """Lay the answers out, a row per agent."""
-    sizes = [answer["size"] for answer in answers.values() if answer["size"] is not None]
-    told: dict[str, str | None] = {}
-    if (best := min(sizes, default=None)) is not None:
-        first = next(agent for agent, answer in answers.items() if answer["size"] == best)
-        told = told_apart(question, results, best, list(answers), first)
-    rows = []
-    for agent, looked in runs.looked.items():
-        answer = answers.get(agent, dict.fromkeys(ENDS))
-        found = answer["size"]
-        at = looked.get(question.most if found is None else found)
-        rows.append(
-            {
-                "agent": agent,
-                **answer,
-                **measured(question.target.metric, at),
-                **_binding(question, results, agent, question.most if found is None else found),
-                "more": None if found is None or best is None else found - best,
-                "verdict": FAILED
-                if agent in runs.failed
-                else None
-                if best is None
-                else BEST
-                if found == best
-                else told.get(agent),
-                "until": question.until,
-                "key": question.key,
-                "metric": question.target.metric.name,
-                "relation": question.target.relation,
-                "target": question.target.value,
-                "least": question.least,
-                "most": question.most,
-                "seeds": question.scenario.replications,
-            }
-        )
-    schema = {"size": pl.Int64, "low": pl.Int64, "high": pl.Int64, "more": pl.Int64}
-    floats = dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "full", "target"), pl.Float64)
-    return pl.DataFrame(rows, schema_overrides={**schema, **floats, "binds": pl.String, "verdict": pl.String})
+def servers(size: int) -> str:
+    """Say a size in words."""
+    return "1 server" if size == 1 else f"{size} servers"
+
+
+def _measured(question: "Question", at: Looked | None) -> Row:
+    """Write what an agent came to as columns of a table; None where it was not looked at."""
+    if at is None:
+        return dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy"))
+    mean, half = at.means[0]
+    low, high = question.target.metric.ends(mean, half) if isfinite(half) else (None, None)
+    return {"mean": mean, "mean_low": low, "mean_high": high, "spent": at.spent, "energy": at.energy}
+
+
+def _told_apart(
+    question: "Question", results: Results, size: int, agents: Sequence[str], best: str
+) -> dict[str, str | None]:
+    """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
+    there = copy(results)
+    there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
+    frame = Comparison(there, best, [question.target.metric.name], all_pairs=True).frame
+    words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
+    return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 
 
 def _binding(question: "Question", results: Results, agent: str, size: int) -> Row:
@@ -239,11 +344,6 @@ def _binding(question: "Question", results: Results, agent: str, size: int) -> R
     }
     binds = max(shares, key=lambda name: shares[name], default=None)
     return {"binds": binds, "full": None if binds is None else shares[binds]}
-
-
-LARGEST = 100_000_000
-TIMES = 100
-"""So many times the servers that there are is the most that is looked at, unless it is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +370,10 @@ class Question:
         key, there = place_of(scenario.cluster, kind)
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
         _refuse(scenario, target)
-        least = _least(scenario, there)
+        least = _least(scenario, key, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
-            why = f"; failures are scheduled of servers up to number {least - 1}" if least > 1 else ""
+            why = "; failures are scheduled of what fewer servers do not have" if least > 1 else ""
             remedy = f"Give {least} to {LARGEST:,}{why}."
             raise UserError("is no number of servers to look for", key="most", value=most, remedy=remedy)
         asked = Size(until=until, kind=kind, most=most)
@@ -281,31 +381,43 @@ class Question:
         return cls(changed, until, target, key, least, min(there, most), most)
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """All targets, of which `target` is the first."""
+        return self.target, *self.target.others
+
+    @property
     def several(self) -> tuple[int, ...]:
         """Two sizes to check before anything runs, where there are two: an agent may be for the first one only."""
         near = (self.begin, self.begin + 1, self.begin - 1)
         return tuple(size for size in near if self.least <= size <= self.most)[:2]
 
-    def size_at(self, point: Mapping[str, Any]) -> int:
-        """Read the number of servers at a point, or in a run's row."""
-        return int(point[self.key])
-
-    def said(self, size: int) -> str:
-        """Say a size in words."""
-        return "1 server" if size == 1 else f"{size} servers"
-
     def at(self, sizes: tuple[int, ...]) -> Scenario:
         """Return the scenario as a sweep over these sizes."""
-        update: dict[str, Any] = {"sweep": Sweep(product={self.key: sizes})}
-        return self.scenario.model_copy(update=update)
+        return _at(self.scenario, self.key, sizes)
 
 
-def _least(scenario: Scenario, there: int) -> int:
-    """Find the least number of servers that the scenario allows: those that are to fail must be there."""
+def _at(scenario: Scenario, key: str, sizes: tuple[int, ...]) -> Scenario:
+    update: dict[str, Any] = {"sweep": Sweep(product={key: sizes})}
+    return scenario.model_copy(update=update)
+
+
+def _least(scenario: Scenario, key: str, there: int) -> int:
+    """Find the least number of servers that the scenario allows: servers and domains that are to fail must be there."""
     cluster = scenario.cluster
     failing = max((failure.server + 1 for failure in cluster.failures.scheduled), default=0)
     others = (cluster.size or 0) - there
-    return 1 if cluster.expansion else max(1, failing - others)
+    least = 1 if cluster.expansion else max(1, failing - others)
+    failing_domains = [
+        (label, one.domain) for label, each in cluster.failures.domains.items() for one in each.scheduled
+    ]
+
+    def has_domains(size: int) -> bool:
+        ((_, scenario_there),) = points(_at(scenario, key, (size,)))
+        labels = build_labels(scenario_there).labels
+        return all(domain in labels.get(label, ()) for label, domain in failing_domains)
+
+    # Of domains that are not there now either, the check of the scenario says so.
+    return bisect_left(range(there), True, least, key=has_domains) if failing_domains and there > least else least
 
 
 def _refuse(scenario: Scenario, target: Target) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from binwright.scenarios.size.evaluate import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
+from binwright.scenarios.size.search import AHEAD, SizeFound, ahead, next_size
+from binwright.scenarios.size.sizing import ENDS, Runs
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -325,6 +326,14 @@ def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
         UserError, match=r"(?s)most: is no number of servers to look for \(got 4\).*Give 5 to .*; failures"
     ):
         quick(tiny, most=4)
+
+
+def test_domains_that_are_to_fail_must_be_there(tiny: Path) -> None:
+    scheduled = [{"domain": 2, "at": 100, "repair_after": 10}]
+    cluster: dict[str, Any] = {"servers": 8, "node": {"cpu": 8}, "domains": {"rack": 2}}
+    cluster["failures"] = {"domains": {"rack": {"scheduled": scheduled}}}
+    tiny.write_text(yaml.safe_dump({**TINY, "cluster": cluster, "agents": ["first-fit"], "replications": 2}))
+    assert quick(tiny, until="acceptance >= 1 %").frame["size"].to_list() == [5]
 
 
 def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
