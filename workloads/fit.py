@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,7 +37,8 @@ def fit(
 
     A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
     estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
-    set so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+    lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+    It is not raised: nobody saw what stays longer than the trace.
 
     The first requests may run already when the trace begins: `age` float64 [m] says of the first m for how long. They
     say how long requests stay, as far as they were seen, and nothing of how many come. `watched` float64 [n] says for
@@ -88,11 +91,9 @@ def _arrivals(arrival: Floats) -> Poisson:
     days = _profile(times // DAY % 7, 7) if weeks > 1 else None
     growth = _round(_growth(times // WEEK, weeks) ** (MONTH / WEEK), 3) if weeks > 1 else 1.0
     found = Poisson(every=1.0, hours=hours, days=days, growth=growth)
-    low, high = 0.0, -MONTH / np.log(growth) * (1 - 1e-12) if growth < 1 else 1e3 * last
-    for _ in range(100):  # the steady time that has passed at the end
-        middle = (low + high) / 2
-        low, high = (middle, high) if found.at_rate(np.array([0.0, middle]))[1] < last else (low, middle)
-    return found.model_copy(update={"every": _round(high / (len(arrival) - 1), 3)})
+    most = -MONTH / np.log(growth) * (1 - 1e-12) if growth < 1 else 1e3 * last
+    steady = _bisected(lambda time: found.at_rate(np.array([0.0, time]))[1] < last, 0.0, most)
+    return found.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
 
 
 def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
@@ -109,12 +110,21 @@ def _growth(of: Floats, weeks: int) -> float:
     excess = float(of.mean()) - (weeks - 1) / 2
     if abs(excess) < CHANCE * ((weeks**2 - 1) / 12 / len(of)) ** 0.5:
         return 1.0
-    numbers, low, high = np.arange(weeks), -20.0, 20.0
-    for _ in range(60):  # the mean week of an exponential rate is that of the arrivals
+    numbers = np.arange(weeks)
+
+    def is_early(growth: float) -> bool:
+        rates = np.exp(growth * (numbers - (weeks - 1) * (growth > 0)))
+        return bool(dot(rates, numbers) / rates.sum() < of.mean())
+
+    return float(np.exp(_bisected(is_early, -20.0, 20.0, 60)))  # the mean week of that rate is that of the arrivals
+
+
+def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps: int = 100) -> float:
+    """Find where `is_below` turns from true to false."""
+    for _ in range(steps):
         middle = (low + high) / 2
-        rates = np.exp(middle * (numbers - (weeks - 1) * (middle > 0)))
-        low, high = (middle, high) if dot(rates, numbers) / rates.sum() < of.mean() else (low, middle)
-    return float(np.exp(high))
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return high
 
 
 def _quantiles(
@@ -131,7 +141,7 @@ def _quantiles(
 
 
 def _last(quantiles: list[float], mean: float) -> float:
-    """Find the last quantile for which straight lines between log(1 + lifetime) have this mean, if there is one."""
+    """Lower the last quantile so that straight lines between log(1 + lifetime) have this mean, if they can."""
 
     def excess(last: float) -> float:
         logs = np.log1p([*quantiles[:-1], last])
@@ -140,13 +150,8 @@ def _last(quantiles: list[float], mean: float) -> float:
         growth = np.where(step > 1e-12, np.expm1(step) / np.maximum(step, 1e-12), 1.0)
         return float(np.mean(np.exp(low) * growth)) - 1 - mean
 
-    low, high = quantiles[-2], 1e3 * max(quantiles[-1], 1.0)
-    if excess(low) >= 0 or excess(high) <= 0:
-        return quantiles[-1]
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    return high
+    low, high = quantiles[-2:]
+    return high if excess(low) >= 0 or excess(high) <= 0 else _bisected(lambda last: excess(last) < 0, low, high)
 
 
 def _round(value: float, digits: int) -> float:

@@ -340,6 +340,13 @@ def test_fit_of_a_flavour_that_never_ends() -> None:
         fit(frame.head(1))
 
 
+def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
+    """Two requests in five stay for a day, the others for a minute: a line to a day has less than their mean."""
+    stays = pl.when(pl.int_range(3000) % 5 < 2).then(86400.0).otherwise(60.0)
+    (flavour,) = fit(trace(3000).with_columns(cpu=1.0, mem=1.0, lifetime=stays), flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(60.0, 60.0, 86_400.0))
+
+
 def test_poisson_rate_follows_hours_days_and_growth() -> None:
     hours, days = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
     rates = Poisson(every=60.0, hours=hours, days=days, growth=2.0)
