@@ -79,10 +79,6 @@ servers and those of networks share colours."""
 
 DPI = 200
 FORMATS = ("png", "svg", "pdf")
-_COORDINATES = re.compile(r' (?:d|x|y|width|height)="[^"]*"')
-_DECIMALS = re.compile(r"-?\d+\.\d+")
-_NO_TURN = re.compile(r' transform="rotate\(-0 [^"]*"')
-_LINES = re.compile(r'\s*\n\s*(<g id="axes)?')
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
@@ -252,11 +248,4 @@ def rendered(figure: Figure, kind: str) -> bytes:
             problem = f"{wide:.2g} x {high:.2g} inches have no room for this figure"
             remedy = "Give it a larger --size, smaller --text, or fewer agents and metrics."
             raise ResultsError(problem, remedy=remedy) from warning
-    content = drawn.getvalue()
-    return _shorter(content.decode()).encode() if kind == "svg" else content
-
-
-def _shorter(svg: str) -> str:
-    """Shorten an SVG of matplotlib: coordinates in hundredths of a point, a line per panel, no turns by nothing."""
-    svg = _COORDINATES.sub(lambda one: _DECIMALS.sub(lambda number: f"{round(float(number[0]), 2):g}", one[0]), svg)
-    return _LINES.sub(lambda found: f"\n{found[1]}" if found[1] else "", _NO_TURN.sub("", svg)) + "\n"
+    return drawn.getvalue()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor
@@ -14,11 +12,9 @@ import numpy as np
 
 from binwright.analysis.measure.contention_kernel import Items, account
 from binwright.analysis.measure.costs.server_intervals import USED, Stretches, added_at
-from binwright.simcore.cores import usable_threads
 from binwright.simcore.extras import pl
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import QUANTUM, Floats, Ints
-from binwright.simcore.use import Use
 
 Run: TypeAlias = Any
 """An `binwright.analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
@@ -66,8 +62,8 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     levels = np.zeros((last - first, 3, resources))
     power = run.costs.resource if run.costs is not None and run.costs.has_power else -1
     drawn = [np.zeros((0, 4))]
-    steps = zip(pairwise(time.tolist()), _shares(use, items, first, time), strict=True)
-    for k, ((begin, end), (active, shares)) in enumerate(steps):
+    for k, ((begin, end), active) in enumerate(zip(pairwise(time.tolist()), _active(items, time), strict=True)):
+        shares = np.ascontiguousarray(use.at(active, first + k))
         found = np.empty((3 * len(active) if power >= 0 else 0, 4))
         totals = wanted, missing, contended, levels[k]
         drawn.append(found[: account(begin, end, active, shares, items, capacity, *totals, power, found)].copy())
@@ -82,35 +78,15 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     )
 
 
-def _shares(use: Use, items: Items, first: int, time: Floats) -> Iterator[tuple[Ints, Floats]]:
-    """Yield the items that are held in each step, int64 [n], and what these use, float64 [n, resources].
-
-    Where there are threads, the next step is generated while the caller works on this one.
-    """
+def _active(items: Items, time: Floats) -> Iterator[Ints]:
+    """Yield for each step the items that are held in it, int64 [n], in their order."""
     by_start = np.argsort(items.start, kind="stable")
     begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
-
-    def held() -> Iterator[tuple[Ints, int]]:
-        active = np.zeros(0, np.int64)
-        for k, begin in enumerate(time[:-1].tolist()):
-            active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
-            active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
-            yield active, first + k
-
-    def generated(step: tuple[Ints, int]) -> tuple[Ints, Floats]:
-        return step[0], np.ascontiguousarray(use.at(*step))
-
-    if usable_threads() == 1:
-        yield from map(generated, held())
-        return
-    with ThreadPoolExecutor(1) as pool:
-        ahead: deque[Future[tuple[Ints, Floats]]] = deque()
-        for step in held():
-            ahead.append(pool.submit(generated, step))
-            if len(ahead) > 2:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    active = np.zeros(0, np.int64)
+    for k, begin in enumerate(time[:-1].tolist()):
+        active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
+        active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
+        yield active
 
 
 def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:

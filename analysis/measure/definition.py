@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -32,9 +33,10 @@ class NoData(Exception):
 
 
 class Definition:
-    """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
+    """Computes one metric of a run and describes its columns: one, or one for each resource, tier or class.
 
-    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier. `key` is what scenarios ask for.
+    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier. `key` is what scenarios ask for, and
+    `classes` are labels with a value.
     """
 
     def __init__(
@@ -44,12 +46,11 @@ class Definition:
         per: Per | None,
         in_parts: bool = False,
         needs: Callable[[FinishedRun], Any] | None = None,
-        key: str = "",
     ) -> None:
         update_wrapper(self, function)  # so that it counts as code of the function's module
         self._function, self._described, self._per, self._needs = function, described, per, needs
-        self.in_parts, self.key = in_parts, key or described.name
-        self._names: dict[tuple[str, ...], list[str]] = {}
+        self.in_parts, self.key = in_parts, described.name
+        self.classes: Sequence[tuple[str, str]] = ()
 
     @property
     def name(self) -> str:
@@ -68,84 +69,56 @@ class Definition:
 
     def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
         """List the names of its columns, for a cluster with these resources and tiers."""
+        if self.classes:
+            return [f"{self.name}_{label}_{value}" for label, value in self.classes]
         if self._per is None:
             return [self.name]
         return [self.name.replace("{}", part) for part in (resources if self._per == "resource" else tiers)]
 
     def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
         """Describe its columns, for a cluster with these resources and tiers."""
+        one = self._described
+        if self.classes:
+            names = self.names(resources, tiers)
+            return [
+                _narrowed(one, name, value, f"of those whose {label} is {value}")
+                for name, (label, value) in zip(names, self.classes, strict=True)
+            ]
         if self._per is None:
-            return [self._described]
+            return [one]
         parts = resources if self._per == "resource" else tiers
-        return [self._described.of(part, is_first=number == 0) for number, part in enumerate(parts)]
+        return [one.of(part, is_first=number == 0) for number, part in enumerate(parts)]
 
     def of_the_last(self, share: float) -> Definition:
         """Make the metric of the last part of a run: a share of the requests that were offered."""
         percent = f"{100 * share:.10g}"
-        window = f"last {percent} %"
-
-        def over_the_last(run: FinishedRun) -> Any:
-            return self(run.last_part(share))
-
-        described = replace(
-            self._described,
-            name=f"{self.name}_last_{percent}",
-            heading=f"{self._described.heading}, {window}",
-            meaning=f"{self._described.meaning}; over the {window} of the requests",
-            table="always",
-        )
-        found = Definition(over_the_last, described, self._per)
-        found.__module__ = self.__module__
+        window, found = f"last {percent} %", copy(self)
+        found._function, found._needs = lambda run: self(run.last_part(share)), None
+        name = f"{self.name}_last_{percent}"
+        found._described = _narrowed(self._described, name, window, f"over the {window} of the requests")
         return found
 
-    def of_classes(self, by: Sequence[tuple[str, Sequence[str]]]) -> ByClass:
+    def of_classes(self, by: Sequence[tuple[str, Sequence[str]]]) -> Definition:
         """Make the metric of the requests with each of these values of labels."""
-        found = ByClass(self._function, self._described, None, needs=self._needs)
-        found.__module__, found.classes = self.__module__, [(label, value) for label, some in by for value in some]
+        found = copy(self)
+        found.classes = [(label, value) for label, some in by for value in some]
         return found
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
-        if self._per is None:
-            value = self(run)
-            return {} if value is None else {self._described.name: value}
-        parts = run.resources if self._per == "resource" else run.tiers
-        if not parts:
-            return {}
-        value = self(run)
-        if parts not in self._names:
-            self._names[parts] = self.names(run.resources, run.tiers)
-        return {} if value is None else dict(zip(self._names[parts], value, strict=True))
+        names, values = self.names(run.resources, run.tiers), []
+        if self.classes:
+            parts = [run.among(*each) for each in self.classes]
+            values = [self(some) if len(some.placed) else None for some in parts]
+        elif names and (value := self(run)) is not None:
+            values = [value] if self._per is None else value
+        return {name: value for name, value in zip(names, values, strict=len(values) > 0) if value is not None}
 
 
-class ByClass(Definition):
-    """Computes a metric of a run for the requests of each of several classes, which are values of labels."""
-
-    classes: Sequence[tuple[str, str]] = ()
-
-    def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
-        return [f"{self.name}_{label}_{value}" for label, value in self.classes]
-
-    def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
-        one, names = self._described, self.names(resources, tiers)
-        return [
-            replace(
-                one,
-                name=name,
-                heading=f"{one.heading}, {value}",
-                meaning=f"{one.meaning}; of those whose {label} is {value}",
-                table="always",
-            )
-            for name, (label, value) in zip(names, self.classes, strict=True)
-        ]
-
-    def measured(self, run: FinishedRun) -> dict[str, Any]:
-        found = {}
-        for name, (label, value) in zip(self.names(run.resources, run.tiers), self.classes, strict=True):
-            some = run.among(label, value)
-            if len(some.placed):
-                found[name] = self(some)
-        return found
+def _narrowed(metric: Metric, name: str, what: str, meaning: str) -> Metric:
+    """Describe a metric of some of the requests, which tables always show."""
+    heading, meaning = f"{metric.heading}, {what}", f"{metric.meaning}; {meaning}"
+    return replace(metric, name=name, heading=heading, meaning=meaning, table="always")
 
 
 def metric(

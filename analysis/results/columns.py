@@ -9,7 +9,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,8 @@ def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
 
 
 FILE, RUNS = "columns.json", "runs.parquet"
+LISTS = ("resources", "tiers", "swept", "added")
+"""Lists of names in columns.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +123,22 @@ def digest_of(content: bytes) -> str:
 def read_columns(file: Path) -> tuple[Columns, str]:
     """Read columns.json, and the digest of its runs.parquet; raises ValueError for anything else than is written."""
     try:
-        data = json.loads(file.read_text("utf-8"))
-        metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
-        resources, tiers, swept = (_names(data, key) for key in ("resources", "tiers", "swept"))
-        added = _names(data, "added") if "added" in data else ()
-        found = Columns(resources, tiers, swept, metrics, _headings(data), added)
-        if len({metric.name for metric in metrics}) < len(metrics):
-            raise ValueError("a metric is described twice")
-        return found, str(data["runs"])
+        data = {"added": [], "headings": {}} | json.loads(file.read_text("utf-8"))
+        metrics, names = [Metric(**one) for one in data["metrics"]], [data[key] for key in LISTS]
+        headings = dict(data["headings"])
+        texts = [text for one in metrics for text in (one.name, one.heading, one.unit, one.meaning)]
+        texts += [*headings, *headings.values(), *(name for some in names for name in some)]
+        is_right = all(isinstance(text, str) for text in texts) and all(isinstance(some, list) for some in names)
+        is_right &= all(
+            one.better in get_args(Better) and one.table in get_args(Table) and isinstance(one.timed, bool)
+            for one in metrics
+        )
+        if not is_right or any(len(set(some)) < len(some) for some in (*names, [one.name for one in metrics])):
+            raise ValueError("a name is no text, or is there twice, or a metric is not described")
+        known = tuple(one.escaped(plain) for one in metrics)
+        return Columns(**dict(zip(LISTS, map(tuple, names), strict=True)), metrics=known, headings=headings), str(
+            data["runs"]
+        )
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
@@ -141,42 +151,7 @@ def merged(several: Iterable[Columns]) -> Columns:
         for metric in one.metrics:
             metrics.setdefault(metric.name, metric)
     resources, tiers, swept, added = (
-        tuple(dict.fromkeys(name for one in several for name in getattr(one, key)))
-        for key in ("resources", "tiers", "swept", "added")
+        tuple(dict.fromkeys(name for one in several for name in getattr(one, key))) for key in LISTS
     )
     headings = {name: text for one in reversed(several) for name, text in one.headings.items()}
     return Columns(resources, tiers, swept, tuple(metrics.values()), headings, added)
-
-
-def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
-    """Return a list of data whose items are all of one kind."""
-    found = data[key]
-    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
-        raise ValueError(f"{key} is not a list of {kind.__name__}")
-    return found
-
-
-def _names(data: Any, key: str) -> tuple[str, ...]:
-    """Return a list of different names."""
-    found = tuple(_listed(data, key, str))
-    if len(set(found)) < len(found):
-        raise ValueError(f"{key} has a name twice")
-    return found
-
-
-def _headings(data: Any) -> dict[str, str]:
-    """Return what is read in place of names."""
-    found = data.get("headings", {})
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
-        raise ValueError("headings are no texts by name")
-    return found
-
-
-def _metric(data: dict[str, Any]) -> Metric:
-    """Turn what is written of a metric into its description."""
-    found = Metric(**data)
-    texts = (found.name, found.heading, found.unit, found.meaning)
-    known = found.better in get_args(Better) and found.table in get_args(Table) and isinstance(found.timed, bool)
-    if not known or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"a metric is described by {data}")
-    return found.escaped(plain)

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from shlex import quote
@@ -250,30 +251,23 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, str]:
     """Read the table of runs, and digest its file."""
     path = folder / "runs.parquet"
     if not path.is_file():
-        finished = _finished(folder)
         if path.is_dir():
             remedy = f"Move it away. {_again(folder)}"
             raise ResultsError("is a folder, and a file belongs here", file=path, remedy=remedy)
-        if folder.is_file():
-            raise ResultsError("this is a file, and results are a folder", file=folder, remedy=_instead(folder))
-        if finished is None:
-            raise ResultsError("there are no results here", file=folder, remedy=_instead(folder))
-        raise ResultsError(
-            f"this batch is unfinished: {_runs(finished)} in journal.jsonl, and no runs.parquet yet",
-            file=folder,
-            remedy=f"Run the scenario again, it goes on from there{_command(folder)}.",
-        )
+        if (finished := _finished(folder)) is None:
+            is_file = "this is a file, and results are a folder"
+            problem = is_file if folder.is_file() else "there are no results here"
+            raise ResultsError(problem, file=folder, remedy=_instead(folder))
+        problem = f"this batch is unfinished: {finished} in journal.jsonl, and no runs.parquet yet"
+        remedy = f"Run the scenario again, it goes on from there{_command(folder)}."
+        raise ResultsError(problem, file=folder, remedy=remedy)
     content, runs = path.read_bytes(), _read(path, lambda: _again(folder))
     wrong = [name for name in NEEDED if name not in runs.columns]
     wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
-    if wrong:
-        raise ResultsError(
-            f"another version or another program wrote this: column {', '.join(wrong)} is missing, or of another kind",
-            file=path,
-            remedy=_again(folder),
-        )
-    if not len(runs):
-        raise ResultsError("there are no runs in it", file=path, remedy=_again(folder))
+    if wrong or not len(runs):
+        problem = "another version or another program wrote this: column {} is missing, or of another kind"
+        problem = problem.format(", ".join(wrong)) if wrong else "there are no runs in it"
+        raise ResultsError(problem, file=path, remedy=_again(folder))
     return runs, digest_of(content)
 
 
@@ -282,11 +276,9 @@ def _read_columns(folder: Path, runs: pl.DataFrame) -> tuple[Columns, str]:
     path = folder / FILE
     try:
         columns, digest = read_columns(path)
-    except FileNotFoundError as error:
-        problem = "this file is missing, which says what the columns of runs.parquet are"
-        raise ResultsError(problem, file=path, remedy=_again(folder)) from error
     except (OSError, ValueError) as error:
-        problem = "this file is damaged, which says what the columns of runs.parquet are"
+        state = "missing" if isinstance(error, FileNotFoundError) else "damaged"
+        problem = f"this file is {state}, which says what the columns of runs.parquet are"
         raise ResultsError(problem, file=path, remedy=_again(folder)) from error
     if wrong := [key for key in columns.swept if key in NEEDED or key not in runs.columns]:
         problem = f"runs.parquet is of other runs: it has no column for the swept {', '.join(wrong)}"
@@ -306,9 +298,8 @@ def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
 
 def _again(folder: Path) -> str:
     """Say what to do about spoilt tables: nothing is lost where the journal is whole."""
-    finished = _finished(folder)
-    if finished:
-        taken = f"it takes {_runs(finished)} from journal.jsonl and writes this file anew"
+    if finished := _finished(folder):
+        taken = f"it takes {finished} from journal.jsonl and writes this file anew"
         return f"Run the scenario again, {taken}{_command(folder)}."
     return f"Run the scenario again with this version of Binwright{_command(folder)}."
 
@@ -319,24 +310,18 @@ def _command(folder: Path) -> str:
     return f": binwright run {quote(str(scenario))} --out {quote(str(folder))}" if scenario.is_file() else ""
 
 
-def _finished(folder: Path) -> int | None:
-    """Count the finished runs that the folder's journal has whole lines of; None without a journal."""
+def _finished(folder: Path) -> str | None:
+    """Count the finished runs that the folder's journal has whole lines of, in words; None without a journal."""
     journal = folder / "journal.jsonl"
     if not journal.is_file():
         return None
     found = set()
     for line in journal.read_text("utf-8", "replace").splitlines():
-        try:
+        with suppress(json.JSONDecodeError):
             row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(row, dict) and row.get("status") == "done":
-            found.add(row.get("run"))
-    return len(found)
-
-
-def _runs(count: int) -> str:
-    return "1 finished run" if count == 1 else f"{count} finished runs"
+            if isinstance(row, dict) and row.get("status") == "done":
+                found.add(str(row.get("run")))
+    return f"{len(found)} finished run{'s' * (len(found) != 1)}"
 
 
 def _instead(named: Path) -> str:

@@ -141,25 +141,26 @@ def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any,
     A request has a bar for every run of rows that it takes.
     """
     top, paint = 0.0, np.array(colours)
-    unit = (
-        max(1.0, float(amounts.max(initial=1)) / MOST_ROWS) if (amounts % 1 == 0).all() else amounts.max() / MOST_ROWS
-    )
+    unit = float(amounts.max(initial=1)) / MOST_ROWS
+    unit = max(1.0, unit) if (amounts % 1 == 0).all() else unit
     for (server,), place in frame.with_row_index("bar").group_by("server", maintain_order=True):
-        mine, at = place, place["bar"].to_numpy()
-        begin, until = mine["decided"].to_numpy(), np.minimum(mine["end"].to_numpy(), end)
+        at, begin, until = (
+            place["bar"].to_numpy(),
+            place["decided"].to_numpy(),
+            np.minimum(place["end"].to_numpy(), end),
+        )
         taken = rows(begin.tolist(), until.tolist(), np.ceil(amounts[at] / unit).astype(int).tolist())
         height = unit if alone else 0.8 / (1 + max(row for each in taken for row in each))
-        foot = 0.0 if alone else int(str(server)) - 0.4
         split = [np.split(each, np.flatnonzero(np.diff(each) > 1) + 1) for each in taken]
         runs = [(i, run[0], len(run)) for i, each in enumerate(split) for run in each if len(run)]
         if not runs:
             continue
         which, first, count = np.array(runs).T
-        y = foot + height * (first + count / 2)
+        y = (0.0 if alone else int(str(server)) - 0.4) + height * (first + count / 2)
         start, length = scale * begin[which], scale * (until - begin)[which]
         ax.barh(y, length, height * count, start, color=paint[at][which], linewidth=0, rasterized=True)
         top = max(top, float((y + height * count / 2).max()))
-        cut = (mine["outcome"].cast(pl.String) == "interrupted").to_numpy()[which] & (np.diff(which, prepend=-1) > 0)
+        cut = (place["outcome"].cast(pl.String) == "interrupted").to_numpy()[which] & (np.diff(which, prepend=-1) > 0)
         ax.plot(scale * until[which][cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
     return top
 

@@ -78,23 +78,19 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     found: dict[tuple[str, str], list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
         path = folder / LOG
-        if not path.is_file():
-            raise ResultsError("there is no training log here", file=path, remedy="Name the folder of a training.")
         try:
             log = pl.read_parquet(path, glob=False)
+        except FileNotFoundError as error:
+            remedy = "Name the folder of a training."
+            raise ResultsError("there is no training log here", file=path, remedy=remedy) from error
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise ResultsError(
-                f"this is not a readable Parquet file: {error}", file=path, remedy="Train again."
-            ) from error
+            problem = f"this is not a readable Parquet file: {error}"
+            raise ResultsError(problem, file=path, remedy="Train again.") from error
         missing = [name for name in COLUMNS if name not in log.columns]
-        if missing:
-            raise ResultsError(
-                f"this is not a training log: it has no {', '.join(missing)}",
-                file=path,
-                remedy=f"A log has the columns {', '.join(COLUMNS)} and a float column per metric.",
-            )
-        if not len(log):
-            raise ResultsError("this log has no rows", file=path, remedy="Train for longer.")
+        if missing or not len(log):
+            problem = f"this is not a training log: it has no {', '.join(missing) or 'rows'}"
+            remedy = f"A log has the columns {', '.join(COLUMNS)} and a float column per metric, and a row per report."
+            raise ResultsError(problem, file=path, remedy=remedy)
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
         found.setdefault(_training(folder.resolve()), []).append(log.with_columns(mine))
     alone = len({name for name, _ in found}) == 1

@@ -16,13 +16,10 @@ from binwright.analysis.figures.figure_data import CLOCK, MOST, FigureData, Opti
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.style import COLOURS, GREY, heading, legend, new, tidy
 from binwright.simcore.errors import ResultsError, suggest
-from binwright.simcore.types import Floats
 
 MOMENTS = 200
 """The moments at which seeds are averaged."""
 OF_SITES = {"energy": "kWh in an hour", "carbon": "kg in an hour", "electricity": "cost in an hour"}
-Steps = tuple[Floats, Floats]
-"""Times and the value from each on, float64 [k] each."""
 
 
 @dataclass(frozen=True)
@@ -125,22 +122,20 @@ def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Row]:
     used = _named(use, "wanted_")
     lacking = [name for name in used if any(frame[f"missing_{name}"].sum() > 0 for frame in use)] or used[:1]
     for name in used:
-        looks = (("used", "", "-"), ("allocated", GREY, ":"), ("wanted", GREY, "-"))
-        curves = [
-            Curve("use", _share(f"{kind}_{name}", f"capacity_{name}"), colour, dashes, most=100)
-            for kind, colour, dashes in looks
-        ]
-        missing = Curve("use", _share(f"missing_{name}", f"wanted_{name}"), most=100)
         if name in lacking or name not in known:
+            looks = (("used", "", "-"), ("allocated", GREY, ":"), ("wanted", GREY, "-"))
+            curves = [
+                Curve("use", _share(f"{kind}_{name}", f"capacity_{name}"), colour, dashes, most=100)
+                for kind, colour, dashes in looks
+            ]
+            missing = Curve("use", _share(f"missing_{name}", f"wanted_{name}"), most=100)
             known[name] = [Row(name, f"{name} used %", curves), Row(name, f"{name} missing %", [missing])]
         quiet |= {name} if name not in lacking and not samples else set()
     sites = _sites(recorded)
     for name, label in OF_SITES.items() if sites else ():
         if any(frame[name].is_not_null().any() for frames in recorded for frame in frames["sites"]):
-            curves = [
-                Curve("sites", pl.col(name), COLOURS[at % len(COLOURS)], where=pl.col("site") == site)
-                for at, site in enumerate(sites)
-            ]
+            paint = [(site, COLOURS[at % len(COLOURS)]) for at, site in enumerate(sites)]
+            curves = [Curve("sites", pl.col(name), colour, where=pl.col("site") == site) for site, colour in paint]
             known[name] = [Row(name, label, curves)]
     for name in chosen.options.metrics:
         if name not in known:

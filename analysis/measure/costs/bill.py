@@ -144,34 +144,32 @@ def bill_of(
     """
     added, rates = added_at(simulation), costs.energy
     here = drawn_by(costs, simulation, held, begin, finish, in_use)
-    spent, woken = here.spent, here.woken
+    spent = here.spent
     is_on = (spent.state != FAILED) & (spent.state != OFF)
-    there = float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR
-    on, used = (float(spent.seconds[which].sum()) / HOUR for which in (is_on, spent.state == USED))
-    found = Bill(there, on, used, len(woken))
-    kind, paid = here.kind, spent.take(is_on)
+    paid = spent.take(is_on)
+    kind = here.kind[paid.server]
+    found = Bill(
+        there=float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR,
+        on=float(paid.seconds.sum()) / HOUR,
+        used=float(spent.seconds[spent.state == USED].sum()) / HOUR,
+        woken=len(here.woken),
+    )
     if costs.has_prices:
-        servers = sum(
-            _rent(paid.take(kind[paid.server] == number), tariff, finish - begin)
-            for number, tariff in enumerate(costs.tariffs)
-        )
-        found = replace(found, servers=float(servers))
+        rents = (_rent(paid.take(kind == n), tariff, finish - begin) for n, tariff in enumerate(costs.tariffs))
+        found = replace(found, servers=float(sum(rents)))
     if not costs.has_power:
         return found
     parts = [here.at(costs.at(spent.server) == site, costs.at(here.waker) == site) for site in range(len(rates))]
     energies = [part.over(None, finish) for part in parts]
-    energy = sum(energies)
+    carbon = [part.over(rate.carbon, finish) / 1000 for part, rate in zip(parts, rates, strict=True) if rate.carbon]
+    money = [part.over(rate.price, finish) for part, rate in zip(parts, rates, strict=True) if rate.price]
+    energy, none = sum(energies), [None] * len(rates)
     found = replace(
         found,
         energy=energy,
         power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
         peak=_most(spent, here.watts, len(added)) / 1000,
-    )
-    emitted = [part.over(rate.carbon, finish) / 1000 for part, rate in zip(parts, rates, strict=True) if rate.carbon]
-    money = [part.over(rate.price, finish) for part, rate in zip(parts, rates, strict=True) if rate.price]
-    found = replace(
-        found,
-        carbon=sum(emitted) if len(emitted) == len(rates) else None,
+        carbon=sum(carbon) if len(carbon) == len(rates) else None,
         electricity=sum(money) if len(money) == len(rates) else None,
     )
     if not costs.sites:
@@ -179,11 +177,10 @@ def bill_of(
     prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
     rent: list[float] = []
     if len(prices) == len(costs.tariffs):
-        hourly = np.array(prices, np.float64)[kind[paid.server]] * paid.seconds / HOUR
+        hourly = np.array(prices, np.float64)[kind] * paid.seconds / HOUR
         rent = np.bincount(costs.at(paid.server), hourly, len(rates)).tolist()
-    none: list[float | None] = [None] * len(rates)
-    each = zip(energies, *(part if len(part) == len(rates) else none for part in (emitted, rent, money)), strict=True)
-    return replace(found, sites=tuple(SiteBill(*one) for one in each))
+    columns = (some if len(some) == len(rates) else none for some in (carbon, rent, money))
+    return replace(found, sites=tuple(SiteBill(*one) for one in zip(energies, *columns, strict=True)))
 
 
 def drawn_by(

@@ -80,26 +80,6 @@ def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list
                 assert wanted[(), agent, best][1] == (mark == "")
 
 
-def test_points_are_families_of_their_own_and_the_figure_says_the_same(tmp_path: Path) -> None:
-    """Six agents at four loads: 15 comparisons at each, not 60."""
-    rng = np.random.default_rng(3)
-    rows = [
-        row(f"a{n}", seed, point={"key": key}, acceptance=0.5 + 0.01 * n + rng.normal(0, 0.01))
-        for key in range(4)
-        for n in range(6)
-        for seed in range(9)  # too few for ranks, which take the reference long
-    ]
-    runs = results(tmp_path, rows)
-    values = values_of(rows, "acceptance", ["key"])
-    wanted = slow_verdicts(values)
-    at_once = slow_verdicts({(): {f"{a}@{k}": v for (k,), agents in values.items() for a, v in agents.items()}})
-    assert sum(told for _, told in wanted.values()) > sum(
-        at_once[(), f"{one}@{key}", f"{other}@{key}"][1] for (key,), one, other in wanted
-    )
-    family = runs.table().legend
-    assert "Holm over 15 pairs at each point" in family
-
-
 def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     sides = {}

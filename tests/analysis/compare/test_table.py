@@ -78,19 +78,6 @@ def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> Non
     assert "not tested" not in alone.legend
 
 
-def test_less_is_better_where_it_is(tmp_path: Path) -> None:
-    rows = [
-        row(agent, seed, wait_mean=wait + seed, fragmentation_cpu=share, decision_us=us + seed / 8, servers_used=used)
-        for agent, wait, share, us, used in (("a", 10.0, 0.5, 1.0, 9.0), ("b", 20.0, 0.25, 3.0, 8.0))
-        for seed in range(6)
-    ]
-    found = table(tmp_path, rows)
-    assert marks(found, "wait_mean") == [BEST, ""]
-    assert marks(found, "fragmentation_cpu") == ["", BEST]
-    assert marks(found, "decision_us") == [BEST, ""]
-    assert marks(found, "servers_used") == ["", BEST]
-
-
 # -- beside a slow one -------------------------------------------------------------------------------------------------
 
 
@@ -344,23 +331,6 @@ def test_failed_runs_are_counted_and_not_averaged(tmp_path: Path) -> None:
 
 
 # -- sweeps ------------------------------------------------------------------------------------------------------------
-
-
-def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> None:
-    rows = []
-    for servers, start, better in ((10, "3 d", "a"), (50, "3 d", "b"), (10, "4 d", "a")):
-        for agent in ("a", "b"):
-            point = {"cluster.servers": servers, "workload.start": start}
-            rows += [row(agent, seed, point=point, acceptance=0.5 + (agent == better) / 4) for seed in range(7)]
-    found = table(tmp_path, rows)
-    assert found.headings[:4] == ["cluster.servers", "workload.start", "agent", "runs"]
-    assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
-        (10, "3 d", "a", 7), (10, "3 d", "b", 7), (50, "3 d", "a", 7), (50, "3 d", "b", 7),
-        (10, "4 d", "a", 7), (10, "4 d", "b", 7),
-    ]  # fmt: skip
-    assert marks(found, "acceptance") == [BEST, "", "", BEST, BEST, ""]
-    assert found.texts()[0][:4] == ["10", "3 d", "a", "7"]
-    rendered(found, 80)
 
 
 # -- reading results ---------------------------------------------------------------------------------------------------

@@ -64,16 +64,6 @@ def test_a_server_with_a_known_load() -> None:
     assert (found.carbon, found.electricity) == (None, None)
 
 
-@pytest.mark.parametrize(("share", "watts"), [(0, 50.0), (1, 80.0), (2, 90.0), (3, 195.0), (4, 300.0)])
-def test_a_curve_is_linear_between_its_points(share: int, watts: float) -> None:
-    """At 0, 50 and 100 % it has 50, 90 and 300 W, but 80 at 25 %, where a fourth point lies."""
-    curve = tariff((50.0, 80.0, 90.0, 195.0, 300.0))
-    case = Case([(4, 4)], [(0.0, inf, (share, 1)), (HOUR, 1.0, (0, 1))])
-    assert bill(case, costs(curve)).energy == pytest.approx(watts / 1000)
-    coarse = bill(case, costs(tariff((50.0, 90.0, 300.0)))).energy
-    assert coarse == pytest.approx({1: 70.0}.get(share, watts) / 1000)
-
-
 def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):

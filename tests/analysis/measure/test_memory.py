@@ -33,16 +33,6 @@ def measured(of: Run) -> Any:
         return str(error)
 
 
-@given(cases())
-@scaled(3)
-def test_metrics_are_the_same_when_nothing_is_kept(case: Case) -> None:
-    ran = run(case)
-    kept = measured(ran)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
-        assert repr(measured(ran)) == repr(kept)
-
-
 @given(cases(), st.integers(1, 5))
 @scaled(3)
 def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:

@@ -86,23 +86,6 @@ def test_every_command_warns(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("changes", "warned"), [([], True), (APART, False)])
-def test_runs_warn_before_and_after(
-    changes: list[str],
-    warned: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("t.csv").write_text(TRACE)
-    Path("s.yaml").write_text(SCENARIO)
-    for more in (["--dry-run"], []):
-        assert main(["run", "s.yaml", *(f"--set={change}" for change in changes), *more]) == 0
-        assert ("overlap" in capsys.readouterr().out) == warned
-
-
-@pytest.mark.long
 def test_windows_to_the_end_of_the_trace_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TRACE)

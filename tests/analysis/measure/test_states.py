@@ -63,23 +63,6 @@ def test_servers_hold_what_requests_were_placed_on_them(tmp_path: Path) -> None:
     assert "links" not in states.columns
 
 
-def test_servers_out_of_service_are_null_and_new_ones_are_added(tmp_path: Path) -> None:
-    failures = {"scheduled": [{"server": 1, "at": "1000 s", "repair_after": "1000 s"}]}
-    expansion = [{"at": "3000 s", "by": 2}]
-    _, states = states_of(tmp_path, cluster=BASE["cluster"] | {"failures": failures, "expansion": expansion})
-    for time, used in states.select("time", "used_cpu").rows():
-        assert len(used) == (4 if time < 3000 else 6)
-        assert [server for server, share in enumerate(used) if share is None] == ([1] if 1000 <= time < 2000 else [])
-
-
-def test_requests_of_the_warm_start_are_not_counted(tmp_path: Path) -> None:
-    warm = {"resource": "cpu", "until": "50 %", "with": "best-fit"}
-    requests, states = states_of(tmp_path, warm_start=warm)
-    assert states["offered"][0] == (requests["arrival"] <= states["time"][0]).sum() - requests["warm"].sum()
-    assert sum(states["used_cpu"][0]) / 4 >= 0.5
-    assert states["offered"][-1] == len(requests.filter(~pl.col("warm")))
-
-
 def test_a_resource_that_a_server_lacks_is_not_used(tmp_path: Path) -> None:
     groups = [{"count": 1, "node": {"cpu": 8, "gpu": 2}}, {"count": 1, "node": {"cpu": 8, "gpu": 0}}]
     workload = BASE["workload"] | {"flavours": [{"cpu": 1, "gpu": 1}]}
@@ -200,12 +183,6 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         reserved /= routing.topology.link_capacity
         np.testing.assert_allclose([share or 0 for share in links], reserved, atol=1e-6)
         np.testing.assert_allclose([share or 0 for share in used], taken / (10 * QUANTUM), atol=1e-6)
-
-
-def test_states_are_kept_only_when_recorded(tmp_path: Path) -> None:
-    results = bw.run(bw.scenario(BASE | {"record": []}), out=tmp_path / "results" / "x")
-    with pytest.raises(bw.UserError, match=r"record: \[states\]"):
-        results.states(results.runs["run"][0])
 
 
 def test_recording_states_changes_no_metric(tmp_path: Path) -> None:
