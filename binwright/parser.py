@@ -239,7 +239,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("validate", "running.validate", "check scenario files", (FILES, SETS)),
         Command("reproduce", "reproducing.reproduce", "every published number beside ours, with a verdict", (
             _option("publications", nargs="+", metavar="PUBLICATION",
-                    help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, or all"),
+                    help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, adrs, or all"),
             _flag("--quick", "fewer seeds and less time: what will probably come out, in minutes"),
             _out("folder of results and values (default: results/reproduce)", metavar="DIR"),
             _option("--pages", metavar="DIR", help="folder of the pages with the tables (default: that of --out)"),

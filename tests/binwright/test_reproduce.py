@@ -43,6 +43,7 @@ def test_all_published_values_are_read() -> None:
         "spane": 4,
         "rlscheduler": 40,
         "funsearch": 21,
+        "adrs": 6,
     }
     values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in everything()}
     assert len(values) == len(everything()), "what is printed in two tables is compared once"

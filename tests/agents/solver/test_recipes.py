@@ -12,8 +12,9 @@ import pytest
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, missed
+from binwright.reproduction.publications import adrs
 
-PAGE = (Path(__file__).parents[3] / "docs/guides/recipes.md").read_text(encoding="utf-8")
+PAGE, _, PRISM = (Path(__file__).parents[3] / "docs/guides/recipes.md").read_text("utf-8").partition("\n## A ratio")
 BASE, *RECIPES = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
 NAMES = re.findall(r"^\*\*(\w[\w ]*)\*\*:", PAGE, re.MULTILINE)
 NEEDS, APP, HAS, ZONE, HOME = [4, 3, 2, 2, 1], [0, 0, 1, 1, 2], [6, 6, 8, 8], [0, 0, 1, 1], [0, 1, 1, 2, -1]
@@ -134,3 +135,13 @@ def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
                 value = found.objective.goals[0].number(raw)
                 assert abs(value - goal(alloc)) < 1e-5, alloc
         assert rule is None or 0 < kept < fitting
+
+
+def test_the_recipe_of_a_ratio_proves_what_reproduction_counts() -> None:
+    """Of two cases: a placement's pressure, and a millionth below it that there is none."""
+    texts = re.findall(r"```\n(.*?)```", PRISM, re.DOTALL)
+    assert texts == [(adrs.MODELS + part).strip() + "\n" for part in (adrs.BEST, adrs.BETTER)]
+    for gpus, models in islice(adrs.cases(9), 7, 9):
+        least, bound = adrs.solved(gpus, models)
+        assert bound < least <= adrs.pressure(models, adrs.greedy(gpus, models))
+        assert least - bound < 2 * adrs.CLOSE * least

@@ -1,0 +1,117 @@
+"""ADRS (Cheng and others 2025): programs that language models evolve; of its case studies Prism, models on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from time import monotonic
+
+import numpy as np
+
+from binwright.reproduction.claims import Value, published
+from binwright.reproduction.experiment import Key, Size
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import need
+from binwright.simcore.types import Ints
+
+MEMORY = 80
+"""Of a GPU."""
+CASES = {"full": 50, "quick": 50, "smallest": 2}
+SECONDS = 0.3, 60.0
+"""For a first placement of a case, and for the proof that none is better: half a second, twice 3 s on two cores."""
+CLOSE = 1e-6
+"""The share by which a better placement would have to be better."""
+
+MODELS = """
+PARAM GPUS = 2
+TABLE SIZE = [10, 20, 12]
+TABLE RATE = [1, 2, 3]
+TABLE SLO = [5, 5, 6]
+BALLS len(SIZE)
+BINS GPUS
+"""
+BEST = """
+RESOURCES MEMORY[g in BINS] => 79, LOAD[g in BINS] => 1e6
+MINIMISE max(g in BINS: UTIL.LOAD[g] / (80 - UTIL.MEMORY[g]))
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.MEMORY[BIN] += SIZE[BALL]
+    UTIL.LOAD[BIN] += 1000 * RATE[BALL] / SLO[BALL]
+end
+"""
+BETTER = """
+PARAM PRESSURE = 50
+TABLE RANK = [1, 0, 2]
+RESOURCES NEED[g in BINS] => 80 * PRESSURE
+procedure UTILFN(BALL, BIN, ALLOC)
+    if BIN > RANK[BALL] REJECT end
+    UTIL.NEED[BIN] += 1000 * RATE[BALL] / SLO[BALL] + PRESSURE * SIZE[BALL]
+end
+"""
+"""A GPU keeps a pressure if its load + pressure * size is at most pressure * 80. GPUs are alike, so they have the order
+of their models: the one that needs most is on GPU 0, the next one on GPU 0 or 1."""
+
+
+def prism(size: Size) -> Mapping[Key, Value | str]:
+    """Score the evaluator's baseline and our solver: 1 + 1 / the mean of the largest pressure, and for ours a bound."""
+    try:
+        need("ortools", "solver", what="The proof that no placement is better")
+    except UserError as error:
+        return {(one.condition, one.agent, one.metric): f"{error.problem}. {error.remedy}" for one in published("adrs")}
+    found: list[tuple[float, float, float]] = []
+    for gpus, models in cases(CASES[size]):
+        least, bound = solved(gpus, models)
+        found.append((pressure(models, greedy(gpus, models)), least, bound))
+    human, ours, bound = (round(1 + 1 / mean, 2) for mean in np.mean(found, axis=0).tolist())
+    values = {("human", "score"): human, ("solver", "score"): ours, ("solver", "proven bound"): bound}
+    return {
+        (one.condition, one.agent, one.metric): Value(value, None, None, 1)
+        if (value := values.get((one.agent, one.metric)))
+        else "Programs that language models wrote are not run here."
+        for one in published("adrs")
+    }
+
+
+def cases(number: int) -> Iterator[tuple[int, Ints]]:
+    """Draw the evaluator's cases: the GPUs, and [models, 3] what each model has of size, requests and latency bound."""
+    draw = np.random.RandomState(42)
+    for _ in range(number):
+        gpus = int(draw.randint(5, 10))
+        yield gpus, np.array([[draw.randint(*ends) for ends in ((10, 30), (1, 10), (5, 10))] for _ in range(2 * gpus)])
+
+
+def pressure(models: Ints, places: Sequence[int]) -> float:
+    """Find the largest pressure of a GPU: the load of its models over the memory that they leave."""
+    load, size = (np.bincount(places, weights) for weights in (models[:, 1] / models[:, 2], models[:, 0]))
+    return float((load / (MEMORY - size)).max())
+
+
+def greedy(gpus: int, models: Ints) -> list[int]:
+    """Put models, by descending load, where the pressure is least."""
+    load, left, places = np.zeros(gpus), np.full(gpus, MEMORY), np.zeros(len(models), np.int64)
+    for model in np.argsort(-models[:, 1] / models[:, 2], kind="stable"):
+        gpu = places[model] = np.where(left >= models[model, 0], load / left, np.inf).argmin()
+        load[gpu] += models[model, 1] / models[model, 2]
+        left[gpu] -= models[model, 0]
+    return [int(place) for place in places]
+
+
+def solved(gpus: int, models: Ints) -> tuple[float, float]:
+    """Find a placement's pressure, and one that no placement is below."""
+    from binwright.agents.solver import problem
+    from binwright.agents.solver.solving.exact import Proof, prove
+    from binwright.agents.solver.solving.solve import solve
+
+    size, rate, slo = models.T
+    tables, load = {"SIZE": size, "RATE": rate, "SLO": slo}, rate / slo
+    found = Proof(solve(problem(MODELS + BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0]).alloc, False, ())
+    while found.alloc is not None:
+        least = pressure(models, found.alloc)
+        asked = least * (1 - CLOSE)
+        tables["RANK"] = np.argsort(np.argsort(-load - asked * size, kind="stable"))
+        better = problem(MODELS + BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * asked:.6f}"}, tables=tables)
+        found = prove(better, partial(_later, monotonic() + SECONDS[1]))
+    return least, asked if found.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
+
+
+def _later(end: float) -> bool:
+    return monotonic() > end
