@@ -30,7 +30,7 @@ class Floor:
     demand: Ints
     """[units, d], millionths: what a unit (see `Problem.units`) takes of its bin at least"""
     capacity: Ints
-    """[bins, d], millionths, as far as SOFT allows"""
+    """[bins, d], millionths, as far as SOFT allows; none of bins that are to be empty"""
     names: tuple[str, ...]
     """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
     foes: tuple[tuple[int, int], ...]
@@ -58,7 +58,8 @@ def floor(problem: Problem) -> Floor | None:
     names = (
         family.name_of(dim, axis) for (family, axis), one in zip(families, of_families, strict=True) for dim in one[0]
     )
-    return Floor(of_units, problem.ceiling[dims], tuple(names), tuple(pairs(problem)))
+    capacity = np.where(problem.drained[:, None], 0, problem.ceiling[dims])
+    return Floor(of_units, capacity, tuple(names), tuple(pairs(problem)))
 
 
 def pairs(problem: Problem) -> Iterator[tuple[int, int]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from binwright.agents.solver.model.bounds import lower_bound
 from binwright.agents.solver.model.cliques import clique
-from binwright.agents.solver.model.dense import Matrix, by_bin
+from binwright.agents.solver.model.dense import by_bin
 from binwright.agents.solver.model.evaluate import evaluator
-from binwright.agents.solver.model.floor import floor, pairs
+from binwright.agents.solver.model.floor import Floor, floor
 from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
 from binwright.agents.solver.model.problem import Problem, leaving
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -19,101 +19,49 @@ from binwright.simcore.types import Ints
 CALLS = 300_000
 """Nodes of UTILFN that may be evaluated here: some tenths of a second."""
 
-Amounts = dict[int, int]
-"""By dimension, in millionths."""
-Sum = tuple[int, tuple[int | None, ...]]
-"""Dimensions of a family, by its number, which have these indices, where None stands for all of them."""
 
+def _by_calls(problem: Problem) -> Iterator[str]:
+    """Call UTILFN for all units in all bins: one fits nowhere, pinned ones need too much, or all do of a resource.
 
-class Calls:
-    """Calls UTILFN for balls, with their friends, in bins, until they have taken too long."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem, self._ceiling = problem, problem.ceiling.tolist()
-        self._evaluate = evaluator(problem.program)
-        self._left = CALLS // max(1, problem.program.steps)
-        self._every = problem.balls * problem.bins <= self._left // 2
-        self._parts_of: dict[int, tuple[Sum, ...]] = {}
-        """Of a dimension: those that it is part of."""
-        self._taken: dict[Sum, int] = {}
-        """What all units take of dimensions together, whichever bins they go into."""
-
-    def reasons(self) -> Iterator[str]:
-        """Find pinned balls that take too much, balls that no bin takes, and what all balls take too much of."""
-        yield from self._pinned()
-        yield from self._nowhere()
-        for (number, index), taken in self._taken.items():
-            family = self._problem.families[number]
-            capacity = self._problem.ceiling[family.offset : family.offset + family.count].reshape(family.sizes)
-            some = tuple(slice(None) if one is None else one for one in index)
-            most = int(capacity[some].sum(dtype=object))  # it may be beyond 64 bits
-            if taken > most:
-                name = family.name_at(index)
-                yield f"all balls take at least {amount_of(taken)} of {name}, and there are {amount_of(most)}"
-
-    def _added(self, members: Iterable[int], place: int) -> Amounts | None:
-        """Return what balls add together in a bin; None if one of them is rejected."""
-        sums: Amounts = {}
-        for ball in members:
-            self._left -= 1
-            added = self._evaluate(ball, place, ())
-            if added is None:
-                return None
-            for dim, amount in added:
+    What is added to a resource counts in sum over its dimensions.
+    """
+    if problem.balls * problem.bins * max(1, problem.program.steps) > CALLS:
+        return
+    evaluate, ceiling = evaluator(problem.program), problem.ceiling.tolist()
+    family_of = np.repeat(np.arange(len(problem.families)), [family.count for family in problem.families]).tolist()
+    pinned: dict[int, int] = {}
+    total = np.zeros(len(problem.families), object)  # it may be beyond 64 bits
+    for members, _ in problem.units:
+        pins = sorted({int(pin) for pin in problem.pins[members]} - {NULL})
+        rejected, least = True, None
+        for place in pins[:1] or range(problem.bins):
+            added = [evaluate(ball, place, ()) for ball in members]
+            if None in added:
+                continue
+            rejected, sums = False, dict[int, int]()
+            for dim, amount in (each for every in added for each in every or ()):
                 sums[dim] = sums.get(dim, 0) + amount
-        return sums
-
-    def _pinned(self) -> Iterator[str]:
-        used: Amounts = {}
-        for ball in np.flatnonzero(self._problem.pins != NULL).tolist():
-            if self._left <= 0:
-                return
-            for dim, amount in (self._added([ball], int(self._problem.pins[ball])) or {}).items():
-                used[dim] = used.get(dim, 0) + amount
-                if used[dim] > self._ceiling[dim]:
-                    took, has = amount_of(used[dim]), amount_of(self._ceiling[dim])
-                    yield f"the pinned balls take {took} of {self._problem.name(dim)}, and it has {has}"
-                    return
-
-    def _nowhere(self) -> Iterator[str]:
-        problem = self._problem
-        for members, _ in problem.units:
-            pins = sorted({int(pin) for pin in problem.pins[members]} - {NULL})
-            rejected, least = True, None
-            for place in pins[:1] or range(problem.bins):
-                if self._left <= 0:
-                    self._taken.clear()
-                    return
-                added = self._added(members, place)
-                rejected = rejected and added is None
-                if added is None or any(amount > self._ceiling[dim] for dim, amount in added.items()):
-                    continue
-                sums = self._sums(added) if self._every else {}
-                least = sums if least is None else {one: min(least[one], sums[one]) for one in least.keys() & sums}
-                if not self._every:
-                    break
-            if least is None:
-                where = f"bin {problem.bin(pins[0])}, to which it is pinned" if pins else "every bin"
-                yield f"{balls_of(problem, members)} {_how(len(members), rejected)} {where}"
-                return
-            for one, amount in least.items():
-                self._taken[one] = self._taken.get(one, 0) + amount
-
-    def _sums(self, added: Amounts) -> dict[Sum, int]:
-        """Sum up over every index of a family, and over all of them."""
-        sums: dict[Sum, int] = {}
-        for dim, amount in added.items():
-            if dim not in self._parts_of:
-                self._parts_of[dim] = self._sums_with(dim)
-            for each in self._parts_of[dim]:
-                sums[each] = sums.get(each, 0) + amount
-        return sums
-
-    def _sums_with(self, dim: int) -> tuple[Sum, ...]:
-        number, family = next(pair for pair in enumerate(self._problem.families) if dim in pair[1])
-        index = family.index_of(dim)
-        some = (tuple(None if at == axis else one for at, one in enumerate(index)) for axis in range(len(index)))
-        return tuple((number, each) for each in dict.fromkeys((index, *some, (None,) * len(index))))
+            if any(amount > ceiling[dim] for dim, amount in sums.items()):
+                continue
+            taken = np.zeros(len(total), object)
+            for dim, amount in sums.items():
+                taken[family_of[dim]] += amount
+                if pins:
+                    pinned[dim] = pinned.get(dim, 0) + amount
+            least = taken if least is None else np.minimum(least, taken)
+        if least is None:
+            where = f"bin {problem.bin(pins[0])}, to which it is pinned" if pins else "every bin"
+            yield f"{balls_of(problem, members)} {_how(len(members), rejected)} {where}"
+            return
+        total = total + least
+    for dim, amount in pinned.items():
+        if amount > ceiling[dim]:
+            took, has = amount_of(amount), amount_of(ceiling[dim])
+            yield f"the pinned balls take {took} of {problem.name(dim)}, and it has {has}"
+    for family, amount in zip(problem.families, total.tolist(), strict=True):
+        most = sum(ceiling[family.offset : family.offset + family.count])
+        if amount > most:
+            yield f"all balls take at least {amount_of(amount)} of {family.name}, and there are {amount_of(most)}"
 
 
 def _how(members: int, rejected: bool) -> str:
@@ -179,11 +127,8 @@ def hopeless(problem: Problem) -> list[int]:
         foes = {unit_of[ball] for ball in members}
         if chance == MICRO:
             apart.setdefault(min(foes), []).append(foes)
-    matrix = None if problem.searched and problem.bins_differ else problem.matrix
-    demand = capacity = None
-    if matrix is not None and not (matrix.demand < 0).any():
-        demand = _demand(problem, matrix)
-        capacity = np.unique(matrix.capacity, axis=0)
+    low = None if problem.searched and problem.bins_differ else floor(problem)
+    capacity = None if low is None else np.unique(low.capacity, axis=0)
 
     def never(kind: str, members: tuple[int, ...]) -> bool:
         units = {unit_of[ball] for ball in members}
@@ -192,16 +137,11 @@ def hopeless(problem: Problem) -> list[int]:
             return most == 1 or len(units) == 1 or (len(pins) == 1 and NULL not in pins)
         if len(pins - {NULL}) > 1 or any(foes <= units for unit in units for foes in apart.get(unit, ())):
             return True
-        if demand is None or capacity is None:
+        if low is None or capacity is None:
             return False
-        return not (demand[list(units)].sum(axis=0) <= capacity).all(axis=1).any()
+        return not (low.demand[list(units)].sum(axis=0) <= capacity).all(axis=1).any()
 
     return [sum(never(wish.kind, members) for members in wish.sets) for wish in problem.wishes]
-
-
-def _demand(problem: Problem, matrix: Matrix) -> Ints:
-    """Sum what the balls of each unit take, int64 [units, d]."""
-    return np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
 
 
 def _pin_of(problem: Problem) -> Ints:
@@ -220,25 +160,17 @@ def _reasons(problem: Problem) -> Iterator[str]:
         yield "all bins are to be empty"
     yield from _sets(problem)
     yield from _too_little(problem)
-    widest = problem.widest if problem.bins_differ else problem
-    matrix = widest.matrix if widest is not None else None
-    if widest is not None and matrix is not None and not (matrix.demand < 0).any():
-        demand = _demand(problem, matrix)
-        yield from _too_large(widest, demand, matrix.capacity, matrix.names)
-        pinned = np.zeros_like(matrix.capacity)
-        at = _pin_of(problem)
-        np.add.at(pinned, at[at != NULL], demand[at != NULL])
-        yield from _overfull(widest, pinned, matrix)
-        if not problem.searched:
-            yield from _too_many(problem, demand, matrix.capacity, matrix.names, pairs(problem))
-    elif problem.program.alloc_free:
+    if problem.matrix is None and problem.program.alloc_free:
         widest = problem.widest  # what a bin takes may depend on which it is
         if widest is not None and widest.program.non_negative:
-            yield from Calls(widest).reasons()
-    if matrix is None and not problem.searched:
-        low = floor(problem)
-        if low is not None and (low.demand <= low.capacity.max(axis=0)).all():
-            yield from _too_many(problem, low.demand, low.capacity, low.names, low.foes)
+            yield from _by_calls(widest)
+    widest = problem.widest if problem.bins_differ or not problem.without_alloc.bin_blind else problem
+    low = None if widest is None else floor(widest)
+    if widest is not None and low is not None and low.names:
+        yield from _too_large(widest, low)
+        yield from _overfull(widest, low)
+        if not problem.searched:
+            yield from _too_many(problem, low)
 
 
 def _sets(problem: Problem) -> Iterator[str]:
@@ -287,43 +219,49 @@ def _too_little(problem: Problem) -> Iterator[str]:
         yield f"all bins are to be used {more} of {matrix.names[d]} AT LEAST, and all balls take {less}"
 
 
-def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
-    """Find units [units, d] that no bin [bins, d] holds even alone."""
-    kinds = np.unique(capacity, axis=0)
-    fits = np.zeros(len(demand), bool)
-    for kind in kinds if kinds.size * len(demand) < COMPARED else ():
-        fits |= (demand <= kind).all(axis=1)
-        if fits.all():
-            return
-    for unit in np.flatnonzero(~fits)[:1].tolist() if len(kinds) else ():
+def _too_large(problem: Problem, low: Floor) -> Iterator[str]:
+    """Find a unit that no bin holds even alone."""
+    demand, kinds, names = low.demand, np.unique(low.capacity, axis=0), low.names
+    fits = (demand <= kinds.max(axis=0)).all(axis=1)
+    if fits.all() and kinds.size * len(demand) < COMPARED:
+        fits = np.zeros(len(demand), bool)
+        for kind in kinds:
+            fits |= (demand <= kind).all(axis=1)
+            if fits.all():
+                return
+    for unit in np.flatnonzero(~fits)[:1].tolist():
         members = problem.units.members[problem.units.offsets[unit] : problem.units.offsets[unit + 1]].tolist()
         beyond = demand[unit] > kinds.max(axis=0)
         together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
+        least = "" if problem.matrix is not None else "at least "
         if beyond.any():
             d = int(beyond.argmax())
             has = f"no bin has more than {amount_of(int(kinds[:, d].max()))}"
-            yield f"{balls_of(problem, members)} {together} {amount_of(int(demand[unit, d]))} of {names[d]}, and {has}"
+            took = f"{least}{amount_of(int(demand[unit, d]))} of {names[d]}"
+            yield f"{balls_of(problem, members)} {together} {took}, and {has}"
         else:
             parts = ", ".join(f"{amount_of(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
-            yield f"{balls_of(problem, members)} {together} {parts}, and no bin has so much of all"
+            yield f"{balls_of(problem, members)} {together} {least}{parts}, and no bin has so much of all"
 
 
-def _overfull(problem: Problem, used: Ints, matrix: Matrix) -> Iterator[str]:
+def _overfull(problem: Problem, low: Floor) -> Iterator[str]:
     """Find pinned balls that need more of a bin than it has."""
-    for place, d in np.argwhere(used > matrix.capacity)[:1].tolist():
-        took, has = amount_of(int(used[place, d])), amount_of(int(matrix.capacity[place, d]))
-        yield f"the balls pinned to bin {problem.bin(place)} take {took} of {matrix.names[d]}, and it has {has}"
+    used, pins = np.zeros_like(low.capacity), _pin_of(problem)
+    np.add.at(used, pins[pins != NULL], low.demand[pins != NULL])
+    for place, d in np.argwhere(used > low.capacity)[:1].tolist():
+        took, has = amount_of(int(used[place, d])), amount_of(int(low.capacity[place, d]))
+        yield f"the balls pinned to bin {problem.bin(place)} take {took} of {low.names[d]}, and it has {has}"
 
 
-def _too_many(
-    problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...], foes: Iterable[tuple[int, int]]
-) -> Iterator[str]:
+def _too_many(problem: Problem, low: Floor) -> Iterator[str]:
     """Find out whether all units need more than all bins have, or more bins than there are."""
+    demand, capacity = low.demand, low.capacity
     total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits
     for d in np.flatnonzero(total > most)[:1].tolist():
-        yield f"all balls take {amount_of(int(total[d]))} of {names[d]}, and all bins have {amount_of(int(most[d]))}"
+        took, has = amount_of(int(total[d])), amount_of(int(most[d]))
+        yield f"all balls take {took} of {low.names[d]}, and all bins have {has}"
     best, bins = capacity.max(axis=0), len(capacity)
-    if apart := clique(demand, best, foes, bins):
+    if apart := clique(demand, best, low.foes, bins):
         each = [int(problem.units.members[problem.units.offsets[unit]]) for unit in apart]
         yield f"no two of {balls_of(problem, each)} fit one bin, and there are {bins} bins for these {len(each)}"
     if (least := packing_bound(demand, best)) > bins:

@@ -58,11 +58,9 @@ PLAIN = {
     "4 balls need at least 4 bins, and TO allows 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
     "ball 3 is rejected in every bin": made(body="if BALL == 3 REJECT end UTIL.S[BIN] += 1"),
     "ball 1 alone is too much for every bin": made(body="UTIL.S[BIN] += if BALL == 1 then 5 + BIN else 1"),
-    "the pinned balls take 6 of S[2], and it has 4": made("PIN 0 TO 2", "UTIL.S[BIN] += 3 * BIN"),
+    "the pinned balls take 6 of S[2], and it has 4": made("PIN 0 TO 2 PIN 3 TO 2", "UTIL.S[BIN] += 3 * BIN / 2"),
     "ball 0 is rejected in bin 2, to which it is pinned": made("PIN 0 TO 2", "if BIN == 2 REJECT end UTIL.S[BIN] += 1"),
-    "all balls take at least 4 of Z[0, *], and there are 2": made(
-        body="UTIL.Z[0, BIN % 2] += 1", top="Z[a in 2, z in 2] => 1"
-    ),
+    "all balls take at least 4 of Z, and there are 2": made(body="UTIL.Z[BIN % 2] += 1", top="Z[z in 2] => 1"),
     "balls 0, 2 are FRIENDS, and together too much for every bin": made(
         "FRIENDS 0, 2", "UTIL.S[BIN] += D[BALL] UTIL.Z[BIN % 2] += D[BALL]", top="S[b in BINS] => 9, Z[z in 2] => 3"
     ),
@@ -97,6 +95,12 @@ def test_capacities_may_add_up_to_more_than_64_bits() -> None:
     assert impossible(made(bins="9500", top="S[b in BINS] => 1e9", body=by_bin)) == ""
     kept = made("DRAIN 0", bins="? TO 19000", top="S[b in BINS] => 1e9 - b")
     assert impossible(kept) == ""
+
+
+def test_many_bins_that_all_differ_are_not_called_too_small() -> None:
+    many = "BALLS 20000 BINS 6000 RESOURCES A[b in BINS] => 9 + b / 1000, B[b in BINS] => 20 - b / 1000 "
+    body = "UTIL.A[BIN] += 1 UTIL.B[BIN] += 1"
+    assert impossible(problem(f"{many} procedure UTILFN(BALL, BIN, ALLOC) {body} end")) == ""
 
 
 def test_bins_that_are_to_be_empty_are_all_that_there_are_only_if_there_cannot_be_more() -> None:
