@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from binwright.agents.solver.backends.reference import Partial
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below, stream
+from tests.reference.attempts import Partial
 from tests.reference.interpreter import call
 
 Rows = Sequence[Sequence[int]]

@@ -365,12 +365,21 @@ def members(room: Room, count: int) -> int:
 
 
 @lean
+def leave_all(room: Room) -> None:
+    """Leave all balls nowhere."""
+    for ball in range(len(room.alloc)):
+        room.alloc[ball] = NULL
+
+
+@lean
 def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> None:
     """Begin an attempt: place what is pinned, and impose sets. Writes `room.progress`, too."""
     start = stream_kernel(seed, way, number)
-    room.used[:] = 0
-    room.alloc[:] = NULL
-    room.over[:] = 0
+    for dim in range(len(room.used)):
+        room.used[dim] = 0
+    for at in range(len(room.over)):
+        room.over[at] = 0
+    leave_all(room)
     for index in range(sets):
         room.imposed[index] = 1 if flat.chance[index] == MICRO else 0
     count = 0
@@ -393,7 +402,7 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
     lost += out - count
     group = flat.ways[way]
     if out < 0:
-        room.alloc[:] = NULL
+        leave_all(room)
         count = 0
         lost = len(room.left)
         group = flat.ways[way + 1]
@@ -506,7 +515,7 @@ def go_on(
             return -1
         out = trim(call, flat, room, placed, still)
         if out < 0:
-            room.alloc[:] = NULL
+            leave_all(room)
             count = 0
             lost = len(room.left)
             break

@@ -136,9 +136,6 @@ class _Function:
                 return
             case ast.Expr(value=call):
                 yield f"{value(call)};"
-            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr=name) as array, slice=ast.Slice())]):
-                yield f"for (long k_ = 0; k_ < {self.printer.lengths[name]}; k_++)"
-                yield f"{value(array)}[k_] = {value(node.value)};"
             case ast.Assign(targets=[target]):
                 yield f"{value(target)} = {value(node.value)};"
             case ast.AugAssign():

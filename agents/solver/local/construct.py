@@ -8,11 +8,13 @@ and put back where it was, without a call of UTILFN: then some tenants and those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
-from binwright.agents.solver.backends.reference import Partial
-from binwright.agents.solver.model.evaluate import Added, evaluator
+import numpy as np
+
+from binwright.agents.solver.backends.plain import Plain
+from binwright.agents.solver.model.evaluate import Added
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below, stream, word
@@ -27,10 +29,10 @@ OUT = 8
 
 
 class Placed(NamedTuple):
-    """A tenant that is placed."""
+    """A unit that is placed."""
 
-    balls: list[int]
-    places: list[int]
+    unit: int
+    place: int
     added: Added
 
 
@@ -40,17 +42,17 @@ class Construction:
     def __init__(self, problem: Problem, tenants: Tenants, seed: int) -> None:
         """Begin with nothing placed."""
         self.problem = problem
-        units = [members for members, _ in problem.units]
         unit_of = problem.unit_of
-        self.tenants = [[units[unit] for unit in dict.fromkeys(unit_of[balls].tolist())] for balls, _ in tenants.sets]
-        """[tenants]: their units, each a list of balls"""
-        self.placed: dict[int, Placed] = {}
+        self.tenants = [list(dict.fromkeys(unit_of[balls].tolist())) for balls, _ in tenants.sets]
+        """[tenants]: their units"""
+        self.placed: dict[int, list[Placed]] = {}
         """By number of the tenant."""
-        self._evaluate, self._rejected = evaluator(problem.program), False
-        self._partial = Partial(problem, self._added, trims=True)
-        self._ceiling, self._elastic = problem.ceiling.tolist(), problem.elastic.tolist()
+        self._plain, self._rejected = Plain(problem, trims=True, early=False), False
+        self._utilfn, self._plain.call = self._plain.call, self._call
+        self._ceiling, self._elastic = self._plain.flat.ceiling, self._plain.flat.elastic
         self._owned = (problem.owner != NULL).tolist()
-        self._pin = [int(max(problem.pins[unit].max() for unit in some)) for some in self.tenants]
+        self._pin = [int(problem.pins[balls].max()) for balls, _ in tenants.sets]
+        self._balls = [len(balls) for balls, _ in tenants.sets]
         apart = {ball for foes, _ in problem.foes for ball in foes}
         self._alone = [
             not apart.isdisjoint(balls) or pin != NULL for (balls, _), pin in zip(tenants.sets, self._pin, strict=True)
@@ -62,20 +64,21 @@ class Construction:
         self._last = 0
         """Where the last tenant ended."""
 
-    def _added(self, ball: int, place: int, alloc: Sequence[int]) -> Added | None:
-        """Evaluate UTILFN, and note whether it rejects the ball."""
-        added = self._evaluate(ball, place, alloc)
-        self._rejected |= added is None
-        return added
+    def _call(self, *given: Any) -> int:
+        """Call UTILFN, and note whether it rejects the ball."""
+        end = self._utilfn(*given)
+        self._rejected |= end < 0
+        return end
 
     @property
     def alloc(self) -> list[int]:
         """Return the allocation [balls] of whole tenants: an interrupt may come while half of one is in."""
-        found = [NULL] * self.problem.balls
+        found = np.full(len(self.problem.units), NULL)
         for whole in self.placed.values():
-            for ball, place in zip(whole.balls, whole.places, strict=True):
-                found[ball] = place
-        return found
+            for one in whole:
+                found[one.unit] = one.place
+        alloc: list[int] = found[self.problem.unit_of].tolist()
+        return alloc
 
     @property
     def left(self) -> list[int]:
@@ -85,9 +88,9 @@ class Construction:
 
     def construct(self, over: Callable[[], bool]) -> None:
         """Place the tenants that fit, until time is `over`; those that can stay where they are now come first."""
-        bins, now, failed = self.problem.bins, self.problem.now.tolist(), set[tuple[int, float, int]]()
+        now, failed = self.problem.unit_now.tolist(), set[tuple[int, float, int]]()
         for tenant in self.left if max(now) != NULL else ():
-            here = ((unit, now[unit[0]]) for unit in self.tenants[tenant] if NULL < now[unit[0]] < bins)
+            here = ((unit, now[unit]) for unit in self.tenants[tenant] if now[unit] != NULL)
             self._keep(tenant, [one for unit, place in here if (one := self._put_unit(unit, place)) is not None])
         for tenant in self.left:
             kind = len(self.tenants[tenant]), round(self._size[tenant], 9), tenant if self._alone[tenant] else NULL
@@ -106,7 +109,7 @@ class Construction:
             if number == 0 and self._pin[tenant] != NULL:
                 first = self._pin[tenant]
             if self._put(tenant, [(first + offset) % bins for offset in range(most)]):
-                self._last = self.placed[tenant].places[-1]
+                self._last = self.placed[tenant][-1].place
                 return True
             if over():
                 return False
@@ -124,8 +127,8 @@ class Construction:
                 put.append(one)
                 waiting.pop()
             while len(put) > first and self._over(put[first:], True):
-                waiting.append(put[-1].balls)
-                self._take_back(put.pop())
+                waiting.append(put[-1].unit)
+                self._take_back([put.pop()])
             if not waiting:
                 break
         return self._keep(tenant, put)
@@ -133,47 +136,37 @@ class Construction:
     def _keep(self, tenant: int, put: list[Placed]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
         if len(put) < len(self.tenants[tenant]) or self._over(put, False):
-            for one in reversed(put):
-                self._take_back(one)
+            self._take_back(put)
             return False
-        self.placed[tenant] = whole = Placed([], [], [])
-        for one in put:
-            whole.balls.extend(one.balls)
-            whole.places.extend(one.places)
-            whole.added.extend(one.added)
+        self.placed[tenant] = put
         return True
 
     def _over(self, put: list[Placed], own: bool) -> bool:
         """Tell whether something that units take is over, or something that is the bin's `own`."""
-        used, ceiling = self._partial.used, self._ceiling
+        used, ceiling = self._plain.room.used, self._ceiling
         return any(
             self._elastic[dim] and used[dim] > ceiling[dim] and (not own or self._owned[dim])
             for one in put
             for dim, _ in one.added
         )
 
-    def _take_back(self, one: Placed) -> None:
-        self._partial.take_back(one.balls, one.added)
+    def _take_back(self, put: list[Placed]) -> None:
+        for one in put:
+            self._plain.take_back(one.unit, one.added)
 
-    def _put_unit(self, unit: list[int], place: int) -> Placed | None:
+    def _put_unit(self, unit: int, place: int) -> Placed | None:
         """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
-        more: Added = []
-        for number, ball in enumerate(unit):
-            if not self._partial.put_ball(ball, place, more):
-                self._partial.take_back(unit[:number], more)
-                return None
-        return Placed(unit, [place] * len(unit), more)
+        added = self._plain.put(unit, place)
+        return None if added is None else Placed(unit, place, added)
 
-    def _take_out(self, tenant: int) -> Placed:
+    def _take_out(self, tenant: int) -> list[Placed]:
         out = self.placed.pop(tenant)
-        self._partial.take_back(out.balls, out.added)
+        self._take_back(out)
         return out
 
-    def _put_back(self, tenant: int, whole: Placed) -> None:
-        for ball, place in zip(whole.balls, whole.places, strict=True):
-            self._partial.alloc[ball] = place
-        for dim, amount in whole.added:
-            self._partial.used[dim] += amount
+    def _put_back(self, tenant: int, whole: list[Placed]) -> None:
+        for one in whole:
+            self._plain.place(*one)
         self.placed[tenant] = whole
 
     def ruin_and_recreate(self, over: Callable[[], bool]) -> None:
@@ -182,7 +175,7 @@ class Construction:
         Those that lie around a bin go out.
         """
         middle, left = self._drawn(self.problem.bins), self.left
-        near = sorted(self.placed, key=lambda one: abs(self.placed[one].places[0] - middle))
+        near = sorted(self.placed, key=lambda one: abs(self.placed[one][0].place - middle))
         out = {tenant: self._take_out(tenant) for tenant in near[: 1 + self._drawn(OUT)]}
         offered = {left[self._drawn(len(left))] for _ in range(OUT)}
         noisy = {tenant: self._size[tenant] * (1024 + self._drawn(2048)) for tenant in (*sorted(offered), *out)}
@@ -196,7 +189,7 @@ class Construction:
 
     def count(self, some: Iterable[int]) -> int:
         """Count the balls of some tenants."""
-        return sum(len(unit) for tenant in some for unit in self.tenants[tenant])
+        return sum(self._balls[tenant] for tenant in some)
 
     def _drawn(self, n: int) -> int:
         """Draw the next number below n."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from binwright.agents.solver.model import emit
@@ -26,7 +26,7 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
     `TypeError`.
     """
     source, numbers = utilfn(program, spelt=True, early=False)
-    run = _made(source, "utilfn", functions)
+    run = function_of(source, "utilfn", **functions)
     one_by_one = program.data.data  # numpy would return numbers of 64 bits, five times as slowly
 
     def evaluate(ball: Any, place: int, alloc: Sequence[int]) -> Added | None:
@@ -42,7 +42,7 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
 def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> Reject | None:
     """Return the statement that rejects a ball in a bin, None if nothing does."""
     source, numbers = utilfn(program, spelt=True, early=False)
-    end = _made(source, "utilfn", {})(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
+    end = function_of(source, "utilfn")(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
     return None if end >= 0 else list(_rejects(program.body))[-1 - end]
 
 
@@ -60,7 +60,7 @@ def _rejects(block: Block) -> Iterator[Reject]:
 def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
     """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
     source, numbers = goals(objective, whole=True)
-    run, data = _made(source, "goals", {}), objective.data.data
+    run, data = function_of(source, "goals"), objective.data.data
 
     def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
         values = [0] * len(objective.goals)
@@ -74,7 +74,7 @@ def reads(objective: Objective) -> Iterator[list[tuple[int, int]]]:
     """List what each term of all reductions reads: the number of a dimension or of a ball, and which of the two."""
     data = objective.data.data
     for one in objective.parts[0]:
-        run = _made(emit.reads(one), "reads", {})
+        run = function_of(emit.reads(one), "reads")
         for at in one.rounds:
             numbers: dict[int, int] = {}
             kinds: dict[int, int] = {}
@@ -82,7 +82,8 @@ def reads(objective: Objective) -> Iterator[list[tuple[int, int]]]:
             yield list(zip(numbers.values(), kinds.values(), strict=True))
 
 
-def _made(source: str, name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., int]:
+def function_of(source: str, name: str, **functions: Callable[..., Any]) -> Callable[..., int]:
+    """Make a function of its source; `functions` take the place of built-in ones."""
     names: dict[str, Any] = {"Ints": Ints, "placed": placed, "qmul": qmul, "qdiv": qdiv, **functions}
     exec(compile(source, f"<{name}>", "exec"), names)
     made: Callable[..., int] = names[name]

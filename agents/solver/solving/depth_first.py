@@ -1,6 +1,6 @@
 """Try all allocations of a small problem, ball after ball, in plain Python: what `ours` begins with without CP-SAT.
 
-A ball goes into the first bin that takes it; where none does, the ball before it goes into its next one. Where UTILFN
+A unit goes into the first bin that takes it; where none does, the one before it goes into its next one. Where UTILFN
 looks at other balls, they come by index, as the verifier puts them in; else those with few bins, and large ones, come
 first, and of all, those that may stay where they are. Nothing is compiled for it, and it is through most small problems
 before anything were.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binwright.agents.solver.backends.reference import Partial
+from binwright.agents.solver.backends.plain import Plain
 from binwright.agents.solver.model.evaluate import Added, Evaluate, goal_values
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -43,12 +43,12 @@ class DepthFirst:
         self.proves = program.non_negative or not len(problem.soft_allowed)
         """That nothing is found proves that there is nothing. A SOFT group may be over what it falls below again."""
         self._evaluate = evaluate
-        self._partial = Partial(problem, evaluate, trims=True)
-        self._bins = [self._in_turn(ball, seed) for ball in range(problem.balls)]
-        self._order = list(range(problem.balls))
+        self._plain = Plain(problem, trims=True)
+        self._bins = [self._in_turn(unit, seed) for unit in range(len(problem.units))]
+        self._order = list(range(len(problem.units)))
         if program.alloc_free and problem.balls * problem.bins * program.steps <= SORTED:
             self._order.sort(key=self._ease)
-        self._next = [0] * problem.balls
+        self._next = [0] * len(problem.units)
         self._added: list[Added] = []
 
     @staticmethod
@@ -57,16 +57,17 @@ class DepthFirst:
         here = (problem.now != NULL).any()
         return problem.balls * problem.bins <= TRIED and (problem.program.alloc_free or not here)
 
-    def _in_turn(self, ball: int, seed: int) -> list[int]:
-        """List the bins for a ball: the one where it is now, then all from a random one on and around."""
-        bins, now = self.problem.bins, int(self.problem.now[ball])
-        first = below(stream(word(seed), GROUP, ball), 0, bins)
+    def _in_turn(self, unit: int, seed: int) -> list[int]:
+        """List the bins for a unit: the one where it is now, then all from a random one on and around."""
+        bins, now = self.problem.bins, int(self.problem.unit_now[unit])
+        first = below(stream(word(seed), GROUP, unit), 0, bins)
         around = [(first + n) % bins for n in range(bins)]
         return sorted(around, key=lambda place: place != now)
 
-    def _ease(self, ball: int) -> tuple[bool, int, float]:
-        """Say how easy a ball is to place: it stays; in how many bins; how little it takes of them."""
-        ceiling, now = self.problem.ceiling, int(self.problem.now[ball])
+    def _ease(self, unit: int) -> tuple[bool, int, float]:
+        """Say how easy a unit is to place: it stays; in how many bins its first ball fits; how little it takes."""
+        ball, ceiling = self._plain.flat.unit_balls[self._plain.flat.units[unit]], self.problem.ceiling
+        now = int(self.problem.unit_now[unit])
         bins, share = 0, 0.0
         for place in range(self.problem.bins):
             added = self._evaluate(ball, place, ())
@@ -78,28 +79,26 @@ class DepthFirst:
 
     def work(self, over: Callable[[], bool]) -> None:
         """Go on until something is found, all has been tried, or time is `over`."""
-        partial, balls = self._partial, self.problem.balls
+        plain, units = self._plain, len(self.problem.units)
         while not over():
             depth = len(self._added)
-            if depth == balls:
+            if depth == units:
                 self.checked += 1
-                if not partial.over():
-                    values = () if self._goals is None else self._goals(partial.alloc, partial.used)
+                if not plain.over:
+                    values = () if self._goals is None else self._goals(plain.room.alloc, plain.room.used)
                     if self.found is None or values < self.values:
-                        self.found, self.values = partial.alloc.copy(), values
+                        self.found, self.values = plain.room.alloc[:], values
                     if self._goals is None:
                         return
                 self._take_back()
                 continue
-            ball = self._order[depth]
+            unit = self._order[depth]
             if self._next[depth] < self.problem.bins:
-                place = self._bins[ball][self._next[depth]]
+                place = self._bins[unit][self._next[depth]]
                 self._next[depth] += 1
-                added: Added = []
-                if partial.put_ball(ball, place, added):
+                added = plain.put(unit, place)
+                if added is not None:
                     self._added.append(added)
-                else:
-                    partial.take_back((), added)
             elif depth == 0:
                 self.over = True
                 return
@@ -109,4 +108,4 @@ class DepthFirst:
 
     def _take_back(self) -> None:
         added = self._added.pop()
-        self._partial.take_back([self._order[len(self._added)]], added)
+        self._plain.take_back(self._order[len(self._added)], added)

@@ -11,7 +11,7 @@ from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends import cpu, reference
+from binwright.agents.solver.backends import cpu, plain
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
@@ -65,7 +65,7 @@ class Compiling:
 
 Attempts = Callable[..., Iterator[Found]]
 """(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
-`reference.attempts`."""
+`plain.attempts`."""
 SEARCHES = ("ours", "published")
 
 
@@ -73,7 +73,7 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
     """Return the attempts of a device, a function to call before them, which compiles, and one that finds it only."""
     name, colon, number = str(device).partition(":")
     if name == "reference" and not number:
-        return reference.attempts, lambda: None, lambda: None
+        return plain.attempts, lambda: None, lambda: None
     if name == "cpu" and not number:
         return cpu.attempts, lambda: cpu.prepare(problem), lambda: None
     if name == "opencl":
@@ -237,5 +237,5 @@ class Searches:
 
     def one_attempt(self, problem: Problem, until: float) -> Iterator[Found]:
         """Make a published attempt, in plain Python if nothing is compiled."""
-        device = reference.attempts if self.late else self._device
+        device = plain.attempts if self.late else self._device
         return device(problem, self.seed, 0, 1, until=until)

@@ -11,7 +11,7 @@ from operator import index
 
 import numpy as np
 
-from binwright.agents.solver.backends import reference
+from binwright.agents.solver.backends import plain
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
@@ -269,7 +269,7 @@ class _Search:
     def attempt_in_python(self, problem: Problem, over: Callable[[], bool]) -> None:
         """Make some published attempts until one places all balls, or time is `over`."""
         before = self.known.checked
-        for found in reference.attempts_until(problem, self.seed, range(FIRST_ROUND), False, over):
+        for found in plain.attempts_until(problem, self.seed, range(FIRST_ROUND), False, over):
             self.known.checked = before + found.checked
             self.known.keep(Allocated(found.left, problem, found.alloc, "published"))
             self.look_at_clock()

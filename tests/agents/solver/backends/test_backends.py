@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import cpu, reference
+from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
@@ -36,6 +36,7 @@ from binwright.agents.solver.specification.spec import Spec
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.workloads.offline import machines
+from tests.reference import attempts as reference
 from tests.reference import interpreter
 from tests.reference.columns import from_text
 from tests.reference.utilisation import evaluate

@@ -11,12 +11,13 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import opencl, opencl_devices, probe, reference
+from binwright.agents.solver.backends import opencl, opencl_devices, probe
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
+from tests.reference import attempts as reference
 from tests.support.opencl import opencl_device
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.impossible import hopeless
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
+from tests.reference import attempts as reference
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import scaled
 

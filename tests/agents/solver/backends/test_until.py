@@ -6,7 +6,8 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import opencl, reference
+from binwright.agents.solver.backends import opencl
+from binwright.agents.solver.backends.plain import Plain
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.specification.load import load_problem
@@ -15,8 +16,6 @@ from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
-
-NAMED = {"reference": reference.attempts} | BACKENDS
 
 
 def crowd(balls: int, far: int) -> Problem:
@@ -44,21 +43,18 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     assert monotonic() - began < 5.5  # of 1; other work on the machine may take its share
 
 
-def test_reference_attempt_ends_when_time_is_over() -> None:
-    """The definition, too, ends when time is over, however many balls and bins there are."""
-    looks = iter(range(50))
-    slow = crowd(600, 600)
-    alloc, left = reference.attempt(slow, 0, 0, 0, over=lambda: next(looks) >= 0)
-    assert (set(alloc), left) == ({-1}, 600)
+def test_attempt_in_python_ends_when_time_is_over() -> None:
+    plain = Plain(crowd(600, 600), over=lambda: True)
+    assert (plain.attempt(0, 0, 0), set(plain.room.alloc)) == (600, {-1})
 
 
-@pytest.mark.parametrize("name", first(3, NAMED))
+@pytest.mark.parametrize("name", first(3, BACKENDS))
 @pytest.mark.parametrize("trims", [False, True])
 def test_attempts_that_are_cut_short_count_what_they_placed(name: str, trims: bool) -> None:
     """Nothing, if time was over before it began."""
     for spec in ("vm-placement", "oktopus"):
         given = load_problem(spec)
-        found = list(NAMED[name](given, 3, 0, 2, trims=trims, until=monotonic()))
+        found = list(BACKENDS[name](given, 3, 0, 2, trims=trims, until=monotonic()))
         assert len(found) == (2 if name.endswith("two devices") else 1)
         assert not faults(given, found[0].alloc)
         assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock

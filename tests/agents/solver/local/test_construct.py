@@ -91,7 +91,7 @@ def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) 
         alloc = construction.alloc
         assert not faults(made, alloc)
         assert sum(place != NULL for place in alloc) == jobs.whole(alloc) >= before
-        assert construction._partial.used == utilisation(made, alloc)[0]
+        assert construction._plain.room.used[: made.dims] == utilisation(made, alloc)[0]
         before = jobs.whole(alloc)
 
 
@@ -201,7 +201,7 @@ def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> No
     jobs = Jobs.drawn(239, 0)
     put, calls = Construction._put_unit, list[int]()
 
-    def interrupted(self: Construction, unit: list[int], place: int) -> Any:
+    def interrupted(self: Construction, unit: int, place: int) -> Any:
         calls.append(place)
         if len(calls) == 150:
             raise KeyboardInterrupt

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver import examples, load_problem, problem
-from binwright.agents.solver.backends.reference import attempt
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.bounds import lower_bound
@@ -20,6 +19,7 @@ from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.answer import Answer, Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.simcore.errors import UserError
+from tests.reference.attempts import attempt
 from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.costs import FirstFit
-from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.random import below, stream
 from binwright.agents.solver.model.verify import faults
@@ -22,6 +21,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Placement, Refusal, Request, part
+from tests.reference import attempts as reference
 from tests.reference.agents import Demand, Room, feasible
 from tests.reference.utilisation import evaluate
 from tests.support.networks import NETWORKS, ledger_of, request

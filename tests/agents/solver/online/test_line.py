@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver.backends import reference
 from binwright.agents.solver.online import network_problem
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.template import Setup
@@ -20,6 +19,7 @@ from binwright.simcore.engine import Simulation
 from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
+from tests.reference import attempts as reference
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import binwright.agents.solver.online.virtual as virtual
 from binwright.agents import AGENTS
-from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.online.nearby import Nearby
@@ -30,6 +29,7 @@ from binwright.simcore import rng
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Kind
 from binwright.simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
+from tests.reference import attempts as reference
 from tests.reference.nearby import Slow
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import first, scaled

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver.backends import reference
 from binwright.agents.solver.backends.attempt import TURNS
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
 from binwright.agents.solver.model import random
@@ -24,6 +23,7 @@ from binwright.agents.solver.specification.load import problem
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
+from tests.reference import attempts as reference
 from tests.support.packings import packings
 from tests.support.properties import scaled
 

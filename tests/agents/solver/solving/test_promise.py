@@ -14,7 +14,7 @@ from hypothesis import given
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import reference
+from binwright.agents.solver.backends.plain import Plain
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -227,9 +227,10 @@ def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
 def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     given = problem(LONG.format("sum(i in 199990: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     looks, began = iter([False] * 9), monotonic()
-    alloc, left = reference.attempt(given, 0, 0, 0, over=lambda: next(looks, True))
+    plain = Plain(given, over=lambda: next(looks, True))
+    left = plain.attempt(0, 0, 0)
     assert left > 20
-    assert alloc.count(NULL) == left
+    assert plain.room.alloc.count(NULL) == left
     assert monotonic() - began < 2
 
 

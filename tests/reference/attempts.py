@@ -1,15 +1,10 @@
-"""Run the published search in plain Python, one attempt after another.
-
-The rules are those of `binwright.agents.solver.backends.attempt`.
-"""
+"""Define the attempts of the published search, in plain Python: tests hold `agents.solver.backends.attempt` to it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf
-from time import monotonic
 
 import numpy as np
 
@@ -176,24 +171,23 @@ def attempt(
     group: int,
     number: int,
     trims: bool = False,
-    over: Callable[[], bool] = lambda: False,
     turning: bool = True,
     evaluate: Evaluate | None = None,
 ) -> tuple[list[int], int]:
     """Make an attempt; returns the allocation [balls] that it ends with, and how many units are left.
 
-    The allocation is NULL for balls that are left. Units that would be tried when time is `over` are left. Without
-    `turning` all begin at the first bin. What balls add says `evaluate`, by default the program's source.
+    The allocation is NULL for balls that are left. Without `turning` all begin at the first bin. What balls add says
+    `evaluate`, by default the program's source.
     """
     evaluate = evaluate or evaluator(problem.program)
     try:
-        return _attempt(problem, Partial(problem, evaluate, trims=trims), seed, group, number, over, turning)
+        return _attempt(problem, Partial(problem, evaluate, trims=trims), seed, group, number, turning)
     except Rejected:
         return [NULL] * problem.balls, len(problem.units)
 
 
 def _attempt(
-    problem: Problem, partial: Partial, seed: int, group: int, number: int, over: Callable[[], bool], turning: bool
+    problem: Problem, partial: Partial, seed: int, group: int, number: int, turning: bool
 ) -> tuple[list[int], int]:
     start = stream(seed, group, number)
     pins = problem.pins.tolist()
@@ -218,15 +212,12 @@ def _attempt(
         for at, (bins, _) in enumerate(problem.groupings[group]):
             still: list[Unit] = []
             for i in range(len(left)):
-                if over():
-                    still += left[i:]
-                    break
                 chosen = i + below(start, draws, len(left) - i)
                 turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
                 draws += 1
                 one, left[chosen] = left[chosen], left[i]
                 around = (bins[turn - n] for n in range(len(bins), 0, -1))
-                if any(partial.put(one, place) for place in itertools.takewhile(lambda _: not over(), around)):
+                if any(partial.put(one, place) for place in around):
                     placed.append(one)
                 else:
                     still.append(one)
@@ -236,8 +227,6 @@ def _attempt(
                 else:
                     still.append(one)
             left = still
-            if over():
-                break
     return partial.alloc, sum(map(len, left)) + lost
 
 
@@ -254,31 +243,14 @@ def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
     return out
 
 
-def attempts(
-    problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
-) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
-
-    Yields the best after each. When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
-    """
-    yield from attempts_until(problem, seed, range(first, first + count), trims, lambda: monotonic() >= until)
-
-
-def attempts_until(
-    problem: Problem,
-    seed: int,
-    numbers: range,
-    trims: bool,
-    over: Callable[[], bool],
-    evaluate: Evaluate | None = None,
-) -> Iterator[Found]:
-    """Do as `attempts` until time is `over`; what balls add says `evaluate`, by default the program's source."""
+def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best."""
     best: Found | None = None
-    evaluate = evaluate or evaluator(problem.program)
-    for checked, (number, group) in enumerate(itertools.product(numbers, range(len(problem.groupings))), 1):
-        alloc, left = attempt(problem, seed, group, number, trims, over, evaluate=evaluate)
+    numbers = itertools.product(range(first, first + count), range(len(problem.groupings)))
+    for checked, (number, group) in enumerate(numbers, 1):
+        alloc, left = attempt(problem, seed, group, number, trims)
         if best is None or left < best.left:
             best = Found(alloc, left, number, group, checked)
         yield replace(best, checked=checked)
-        if left == 0 or over():
+        if left == 0:
             return
