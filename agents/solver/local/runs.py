@@ -16,7 +16,7 @@ from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local import goals, search
 from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
-from binwright.agents.solver.local.polish import load, polish
+from binwright.agents.solver.local.search import load, polish
 from binwright.agents.solver.local.state import State, state
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -59,7 +59,7 @@ class LocalSearch:
         self._problem, self._seed = problem, word(seed)
         self._source, numbers = utilfn(problem.program)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
-        self._friends, self._sets = len(problem.friends), len(problem.friends) + len(problem.foes)
+        self._sets = len(problem.friends) + len(problem.foes)
         self._free: list[State] = []
         self._scored: list[tuple[State, GoalState]] = []
         """Room of runs that are over: of those that place balls, and of those for goals."""
@@ -124,7 +124,7 @@ class LocalSearch:
         problem, (call, scan), place = self._problem, self._compiled, self._state()
         staying = number % 2 == 0 and bool((problem.unit_now != NULL).any())
         now = problem.unit_now if staying else np.full(len(problem.units), NULL)
-        left = search.begin(call, scan, place, self._friends, self._sets, now, self._seed, number)
+        left = search.begin(call, scan, place, self._sets, now, self._seed, number)
         each = BRIEF if problem.searched else STEPS
         most = max(1, int(luby(number) * each * len(problem.units) * self.length))
         made, relented = 0, self._sets == 0
@@ -133,8 +133,7 @@ class LocalSearch:
                 search.relent(place)
                 relented = True
             steps = min(SLICE, most - made, most if relented else max(1, most // 2 - made))
-            gentle = staying and made < GENTLE
-            left = search.improve(call, scan, place, self._friends, self._seed, number, steps, left, gentle)
+            left = search.improve(call, scan, place, steps, left, staying and made < GENTLE)
             made += steps
         run = Run(left, place.best.copy(), number, made + 1)
         self._free.append(place)
@@ -177,7 +176,7 @@ class LocalSearch:
         """Return the room for a run, with what it begins with."""
         place, score = self._room()
         place.imposed[:] = self._imposed
-        assert load(self._compiled[0], place, self._friends, self._where), "an allocation that is not allowed"
+        assert load(self._compiled[0], place, self._where), "an allocation that is not allowed"
         goals.begin(self._goals, place, score)
         return place, score
 
@@ -198,12 +197,11 @@ class LocalSearch:
 
     def polish(self, place: State, score: GoalState, number: int, steps: int) -> None:
         """Make so many more moves of a run for goals."""
-        polish(*self._compiled, self._goals, place, score, self._friends, self._seed, number, steps, *self._homes())
+        polish(*self._compiled, self._goals, place, score, self._seed, number, steps, *self._homes())
 
-    def _homes(self) -> tuple[Ints, Ints, Ints]:
-        """Return where units are now, and room for lists of bins and of units."""
-        units = self._problem.unit_now
-        return units, np.zeros(self._problem.bins, np.int64), np.zeros((len(units), 2), np.int64)
+    def _homes(self) -> tuple[Ints, Ints]:
+        """Return where units are now, and room for a list of bins."""
+        return self._problem.unit_now, np.zeros(self._problem.bins, np.int64)
 
     def _members(self, kind: int) -> list[tuple[list[int], int]]:
         return list((self._problem.friends, self._problem.foes)[kind])
@@ -217,9 +215,9 @@ class LocalSearch:
         """Compile what runs for goals need, or read it from disk."""
         place, score = self._room()
         call, scan = self._compiled
-        prepared(load, call, place, 0, place.best)
+        prepared(load, call, place, place.best)
         prepared(goals.begin, self._goals, place, score)
-        prepared(polish, call, scan, self._goals, place, score, 0, 0, 0, 0, *self._homes())
+        prepared(polish, call, scan, self._goals, place, score, 0, 0, 0, *self._homes())
 
 
 def prepare(problem: Problem) -> None:
@@ -228,6 +226,6 @@ def prepare(problem: Problem) -> None:
         return
     source, numbers = utilfn(problem.program)
     given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(search.begin, *given, 0, 0, problem.unit_now, 0, 0)
-    prepared(search.improve, *given, 0, 0, 0, 0, 0, False)
+    prepared(search.begin, *given, 0, problem.unit_now, 0, 0)
+    prepared(search.improve, *given, 0, 0, False)
     prepared(search.relent, given[-1])

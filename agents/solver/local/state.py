@@ -15,7 +15,7 @@ from binwright.agents.solver.backends.attempt import Utilfn, joins
 from binwright.agents.solver.backends.flat import Flat, Sizes
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below_kernel
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
@@ -23,9 +23,12 @@ RING = 4
 """How many units are remembered for each dimension: those that touched it last."""
 LOFTY = 1 << 61
 """A ceiling that nothing reaches."""
-COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, OVER, TALLY = range(8)
+COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, OVER, FRIENDS, STREAM, SPREAD, TALLY = range(11)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
-and units it has changed, how many elastic dimensions are over their ceiling; its length."""
+and units it has changed, how many elastic dimensions are over their ceiling; how many sets are FRIENDS, where random
+numbers of the run start, and by how many 1024ths chance may raise a weight; its length."""
+SPREADS = (2048, 4096, 512, 8192)
+"""SPREAD, run by run."""
 CEILING, CAPACITY, ELASTIC, GROUP, SEEN, LIST, OLD, DIM = range(8)
 """Columns of `dim`: its limits, whether it is elastic, its soft group, and the last move that changed it. Entry n of
 LIST is the dimension that a move changed as number n, and of OLD what was used of it before. Then, their number."""
@@ -98,10 +101,12 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     over = np.zeros((sizes.soft, 2), np.int64)
     over[:, 1] = flat.soft_allowed
     balls = np.full((2, problem.balls), NULL)
+    tally = np.zeros(TALLY, np.int64)
+    tally[FRIENDS] = len(problem.friends)
     return State(
         balls[0], np.zeros(sizes.dims, np.int64), flat.ceiling, np.full(sizes.dims, LOFTY),
         np.zeros(sizes.adds, np.int64), np.zeros(sizes.adds, np.int64), flat.data, flat.numbers,
-        np.zeros(TALLY, np.int64), dim, unit, np.full((problem.bins, 2), NULL),
+        tally, dim, unit, np.full((problem.bins, 2), NULL),
         np.full((sizes.dims, RING + 1), NULL), over, np.arange(problem.bins),
         flat.unit_balls, flat.unit_of, flat.pins, flat.sets, flat.set_balls, flat.chance, flat.of, flat.of_sets,
         np.zeros(sizes.sets, np.int64), balls[1], stop,
@@ -109,17 +114,24 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
 
 
 @lean
-def drawn(tally: Ints, start: np.uint64, n: int) -> int:
+def begin_run(tally: Ints, seed: int, group: int, number: int) -> None:
+    """Let random numbers be those of run `number` of a seed."""
+    tally[STREAM] = np.int64(stream_kernel(seed, group, number))
+    tally[SPREAD] = SPREADS[number % len(SPREADS)]
+
+
+@lean
+def drawn(tally: Ints, n: int) -> int:
     """Draw the next number below n."""
     tally[DRAWS] += 1
-    return below_kernel(start, tally[DRAWS] - 1, n)
+    return below_kernel(np.uint64(tally[STREAM]), tally[DRAWS] - 1, n)
 
 
 @lean
 def clear(state: State) -> None:
     """Take everything out, and forget."""
     tally, unit = state.tally, state.unit
-    tally[:] = 0
+    tally[: OVER + 1] = 0
     state.used[:] = 0
     state.alloc[:] = NULL
     state.over[:, 0] = 0
@@ -250,13 +262,13 @@ def sound(state: State) -> bool:
 
 
 @lean
-def allowed(state: State, friends: int, ball: int, place: int) -> bool:
+def allowed(state: State, ball: int, place: int) -> bool:
     """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
     pin = state.pins[ball]
     if pin != NULL and pin != place:
         return False
     sets = state.sets, state.set_balls, state.of, state.of_sets
-    return joins(ball, place, friends, state.alloc, state.imposed, *sets)
+    return joins(ball, place, state.tally[FRIENDS], state.alloc, state.imposed, *sets)
 
 
 @lean
@@ -273,7 +285,7 @@ def within(dim: Ints, over: Ints, used: Ints, dims: Ints, first: int, last: int)
 
 
 @lean
-def insert(call: Utilfn, state: State, friends: int, one: int, place: int, forced: bool) -> bool:
+def insert(call: Utilfn, state: State, one: int, place: int, forced: bool) -> bool:
     """Put an unplaced unit into a bin, or none of its balls; returns whether that could be done.
 
     If `forced`, only REJECT, pins and sets of friends and foes can prevent it: dimensions may be over then.
@@ -287,7 +299,7 @@ def insert(call: Utilfn, state: State, friends: int, one: int, place: int, force
     n = 0
     for at in range(first, end):
         ball = unit_balls[at]
-        fits = not careful or allowed(state, friends, ball, place)
+        fits = not careful or allowed(state, ball, place)
         if fits:
             last = call(ball, place, alloc, data, numbers, used, ceiling, dims, amounts, n)
             fits = last >= 0

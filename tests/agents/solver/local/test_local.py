@@ -31,10 +31,10 @@ from tests.support.solver_forms import FORMS
 pytestmark = pytest.mark.long
 
 
-def opened(given: Problem) -> tuple[Any, s.State, int, int]:
+def opened(given: Problem) -> tuple[Any, s.State, int]:
     source, numbers = utilfn(given.program)
     state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
-    return compiled(source), state, len(given.friends), len(given.friends) + len(given.foes)
+    return compiled(source), state, len(given.friends) + len(given.foes)
 
 
 def is_consistent(given: Problem, state: s.State) -> None:
@@ -62,13 +62,13 @@ def is_consistent(given: Problem, state: s.State) -> None:
 @scaled(0.6)
 @given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9), gentle=st.booleans())
 def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int, gentle: bool) -> None:
-    (call, scan), state, friends, sets = opened(given)
+    (call, scan), state, sets = opened(given)
     now = np.random.default_rng(seed).integers(NULL, given.bins, len(given.units))
-    left = begin(call, scan, state, friends, sets, now, seed, number)
+    left = begin(call, scan, state, sets, now, seed, number)
     is_consistent(given, state)
     for _ in range(25):
         before = int(state.tally[s.TOTAL])
-        left = improve(call, scan, state, friends, seed, number, 1, left, gentle)
+        left = improve(call, scan, state, 1, left, gentle)
         assert state.tally[s.TOTAL] <= before
         is_consistent(given, state)
         assert left == sum(state.best[members[0]] == NULL for members, _ in given.units)
@@ -87,14 +87,14 @@ def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number
 )
 def test_all_that_are_taken_out_are_offered(given: Problem, seed: int, number: int) -> None:
     """A unit whose friends are wanted beside it takes them along: each of them gets a place again, or none does."""
-    (call, scan), state, friends, sets = opened(given)
-    begin(call, scan, state, friends, sets, np.full(len(given.units), NULL), seed, number)
+    (call, scan), state, sets = opened(given)
+    begin(call, scan, state, sets, np.full(len(given.units), NULL), seed, number)
     unit = state.unit
     for one in np.flatnonzero(unit[:, s.WHERE] != NULL).tolist():
         if unit[one, s.WHERE] == NULL:  # it went along with another
             continue
         before = set(np.flatnonzero(unit[:, s.WHERE] != NULL).tolist())
-        many = offer_out(call, state, friends, one, 0)
+        many = offer_out(call, state, one, 0)
         if many < 0:  # UTILFN rejects it where it is
             return
         out = before - set(np.flatnonzero(unit[:, s.WHERE] != NULL).tolist())
