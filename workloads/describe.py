@@ -150,40 +150,38 @@ def _summary(requests: int, last: float) -> list[pl.Expr]:
 
 def loads(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
     """Find the peak, and the 99th percentile over the time of arrivals, of the running amounts float64 [n] of each."""
-    times, order = _events(arrival, lifetime)
-    lasts, ends = np.diff(times, append=times[-1]), np.isfinite(lifetime)
+    times, running = _running(arrival, lifetime, amounts)
+    lasts = np.diff(times, append=times[-1])
     lasts[times > arrival[-1]] = 0
     found = {}
-    for name, amount in amounts.items():
-        running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
-        rising = np.argsort(running)
+    for name, amount in running.items():
+        rising = np.argsort(amount)
         share = np.cumsum(lasts[rising])
-        found[name] = float(running.max()), float(running[rising[np.searchsorted(share, 0.99 * share[-1])]])
+        found[name] = float(amount.max()), float(amount[rising[np.searchsorted(share, 0.99 * share[-1])]])
     return found
 
 
-def _events(arrival: Floats, lifetime: Floats) -> tuple[Floats, Ints]:
-    """Return the times of all ends and arrivals, ascending, and their order: finite ends first, then arrivals."""
-    times = np.concatenate([(arrival + lifetime)[np.isfinite(lifetime)], arrival])
-    order = np.argsort(times, kind="stable")
-    return times[order], order
-
-
-def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
-    """Compute the running demand at `POINTS` times evenly spaced over the arrivals, and its peaks.
+def _running(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> tuple[Floats, dict[str, Floats]]:
+    """Return the times of all ends and arrivals, ascending, and of each of the amounts what runs from then on.
 
     At one instant, releases come before arrivals, as in the engine.
     """
-    arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
     ends = np.isfinite(lifetime)
-    times, order = _events(arrival, lifetime)
+    times = np.concatenate([(arrival + lifetime)[ends], arrival])
+    order = np.argsort(times, kind="stable")
+    # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
+    running = {
+        name: np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6) for name, amount in amounts.items()
+    }
+    return times[order], running
+
+
+def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
+    """Compute the running demand at `POINTS` times evenly spaced over the arrivals, and its peaks."""
+    arrival = frame["arrival"].to_numpy()
+    amounts = {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}
+    times, running = _running(arrival, frame["lifetime"].to_numpy(), amounts)
     points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
     last_event = np.searchsorted(times, points, side="right") - 1
-    load: dict[str, Floats] = {"time": points}
-    peak: dict[str, float] = {}
-    for name, amount in {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}.items():
-        # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
-        running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
-        load[name] = running[last_event]
-        peak[name] = float(running.max())
-    return pl.DataFrame(load), peak
+    load = pl.DataFrame({"time": points, **{name: amount[last_event] for name, amount in running.items()}})
+    return load, {name: float(amount.max()) for name, amount in running.items()}

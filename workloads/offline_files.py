@@ -5,6 +5,8 @@
   balls and the fewest bins known, and the sizes.
 - VPSolver (`.vbp`): the number of dimensions, what a bin holds of each, the number of kinds; then for each kind its
   sizes and how many balls there are of it.
+
+Machines of one's own come from a CSV file.
 """
 
 from __future__ import annotations
@@ -15,13 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from binwright.simcore.errors import WorkloadError, suggest, unread
+from binwright.simcore.errors import UserError, WorkloadError, suggest, unread
 from binwright.simcore.types import QUANTUM
+from binwright.simcore.units import amount, quanta, say
 from binwright.workloads.offline import Machines
+from binwright.workloads.traces.text import read_text
 
 SUFFIXES = (".txt", ".bpp", ".vbp")
 MOST = 1_000_000
 """Balls, and the largest number of a file."""
+NAME = "name"
+"""The column of a CSV file that says what machines are called."""
 
 
 def read_instance(file: Path, name: str | None = None) -> Machines:
@@ -62,6 +68,46 @@ def read_instance(file: Path, name: str | None = None) -> Machines:
         return found[name]
     count, capacity = reader.whole("balls", 1), [reader.amount()]
     return reader.machines(file.name, [[reader.amount()] for _ in range(count)], capacity)
+
+
+def read_csv(file: Path, server: str) -> Machines:
+    """Read a column per resource, a row per machine; `server` says what a server has of each: `cpu=8,mem=16 GB`.
+
+    Other columns are not read, but for `name`. Numbers are in the resource's unit, or name their own.
+    """
+    room: dict[str, int] = {}
+    for entry in server.split(","):
+        name, equals, text = entry.partition("=")
+        if not equals or name.strip() in room:
+            raise WorkloadError("is not a capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
+        room[name.strip()] = _quanta(name.strip(), text, None, None, "server")
+    table, resources = read_text(file), tuple(room)
+    columns = [name for name in table.columns if name != "line"]
+    for name in resources:
+        if name not in columns:
+            remedy = f"Its columns: {', '.join(columns)}."
+            raise WorkloadError(f"has no column {name}, which --server names", file=file, line=1, remedy=remedy)
+    if table.is_empty():
+        raise WorkloadError("has no machines", file=file, remedy="Give a row per machine, below the header.")
+    demand = []
+    for row in table.iter_rows(named=True):
+        demand.append([_quanta(name, row[name], file, row["line"], name) for name in resources])
+        for name, units in zip(resources, demand[-1], strict=True):
+            if units > room[name]:
+                machine = f"machine {row[NAME]}" if row.get(NAME) else "this machine"
+                remedy = f"Give servers of {say([units], (name,))} or more (--server), or take the machine out."
+                problem = f"{machine} asks for more than a server has"
+                raise WorkloadError(problem, file=file, line=row["line"], key=name, value=row[name], remedy=remedy)
+    named = NAME in columns and NAME not in resources
+    names = tuple(table[NAME].fill_null("").to_list()) if named else None
+    return Machines(file.name, resources, np.array(demand, np.int64), np.array([*room.values()], np.int64), names)
+
+
+def _quanta(resource: str, text: str | None, file: Path | None, line: int | None, key: str) -> int:
+    try:
+        return quanta(amount(resource, text or ""))
+    except UserError as error:
+        raise WorkloadError(error.problem, file=file, line=line, key=key, value=text, remedy=error.remedy) from None
 
 
 def _is_number(word: str) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
 from binwright.simcore.errors import WorkloadError, unread
+from binwright.simcore.extras import pl
 from binwright.simcore.fields import Index, Model, Text, wrong
+from binwright.workloads.traces.text import read_text
 
 KEY = "workload.start.path"
 
@@ -103,25 +105,20 @@ def _starts(file: Path) -> list[tuple[int, int | None]]:
 @lru_cache(maxsize=2)
 def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]]:
     """Read the starts of all seeds; they are kept while `version` stays, since the run of every agent asks for its."""
-    starts: list[tuple[int, int | None]] = []
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as text:
-            rows = csv.DictReader(text)
-            columns = rows.fieldnames or ()
-            if "start" not in columns:
-                raise WorkloadError("has no column 'start'", file=file, key=KEY, remedy="Its columns: start, requests.")
-            for row in rows:
-                start = _whole(row, "start", file, rows.line_num)
-                starts.append((start, _whole(row, "requests", file, rows.line_num) if "requests" in columns else None))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise WorkloadError(f"is not CSV: {error}", file=file, key=KEY) from None
-    return starts
+    table = read_text(file)
+    if "start" not in table.columns:
+        raise WorkloadError("has no column 'start'", file=file, key=KEY, remedy="Its columns: start, requests.")
+    starts, requests = _whole(table, "start", 0, file), None
+    if "requests" in table.columns:
+        requests = _whole(table, "requests", 1, file)
+    return list(zip(starts, requests or repeat(None), strict=requests is not None))
 
 
-def _whole(row: dict[str, str], name: str, file: Path, line: int) -> int:
-    text = (row[name] or "").strip()
-    least = 1 if name == "requests" else 0
-    if not (text.isdecimal() and int(text) >= least):
-        problem = f"the {name} is not a whole number from {least}"
-        raise WorkloadError(problem, file=file, line=line, key=KEY, value=text, remedy="Write it in digits.")
-    return int(text)
+def _whole(table: pl.DataFrame, name: str, least: int, file: Path) -> list[int]:
+    numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
+    if (numbers < least).any():
+        row = int((numbers < least).arg_max() or 0)
+        problem, line = f"the {name} is not a whole number from {least}", table["line"][row]
+        value = table[name][row] or ""
+        raise WorkloadError(problem, file=file, line=line, key=KEY, value=value, remedy="Write it in digits.")
+    return numbers.to_list()

@@ -21,8 +21,9 @@ from binwright.simcore.types import Floats
 from binwright.workloads import TRACES
 from binwright.workloads.demands import NARA, Law, equal
 from binwright.workloads.traces.azure_packing import read_types
+from binwright.workloads.traces.cells import number
 from binwright.workloads.traces.library import detect, locate, read, whence_of
-from binwright.workloads.traces.text import number, read_headless
+from binwright.workloads.traces.text import read_headless
 
 Split: TypeAlias = Literal["train", "test", "all"]
 TRAINING = 0.8

@@ -18,8 +18,7 @@ from binwright.simcore.types import Floats, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.changes import matching, words_of
 from binwright.workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
-from binwright.workloads.use_case import UseCase
-from binwright.workloads.use_series import LARGEST, RecordedCase
+from binwright.workloads.use_series import LARGEST, RecordedCase, UseCase
 
 DAY = 86_400.0
 

@@ -16,18 +16,17 @@ from pydantic import Field, model_validator
 
 from binwright.simcore.errors import ResultsError, WorkloadError, suggest
 from binwright.simcore.extras import pl
-from binwright.simcore.fields import Share, Text, wrong
+from binwright.simcore.fields import Model, Share, Text, Where, wrong
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.files import replacing
 from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.types import Ints, Workload
 from binwright.workloads import TRACES
-from binwright.workloads.traces.cells import moments
+from binwright.workloads.traces.cells import moments, number
 from binwright.workloads.traces.recorded import RECORDED
 from binwright.workloads.traces.table import is_parquet, read_parquet
-from binwright.workloads.traces.text import number, read_text
+from binwright.workloads.traces.text import read_text
 from binwright.workloads.use import RecordedUse, ResourceUse
-from binwright.workloads.use_case import UseCase
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
@@ -37,6 +36,17 @@ Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float
 """The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
 """The name of a request of superposed or resampled windows, or of a copy, and in it that of its trace."""
+
+
+class UseCase(Model):
+    """Says what some of the requests use: those that `of` names."""
+
+    of: Where = Field(
+        default_factory=dict,
+        description="Only requests with one of these values of every label, or of `group`. The first case of a "
+        "request counts; without one it uses all it asks for.",
+        examples=["{group: web}"],
+    )
 
 
 class RecordedCase(UseCase):

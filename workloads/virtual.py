@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from math import inf
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias, overload
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import (
     Amounts,
     Count,
@@ -252,11 +250,7 @@ class DrawnNetworks(Sequence[VirtualNetwork]):
     def __len__(self) -> int:
         return len(self._size)
 
-    @overload
-    def __getitem__(self, row: int) -> VirtualNetwork: ...
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[VirtualNetwork]: ...
-    def __getitem__(self, row: int | slice) -> VirtualNetwork | Sequence[VirtualNetwork]:
+    def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
             return [self[each] for each in range(*row.indices(len(self)))]
         machines = np.tile(self._machine, (int(self._size[row]), 1))
@@ -279,7 +273,7 @@ class TenantRequests:
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
         n, kind = self.requests, self.networks
-        machine = self._machine(resources)
+        machine = np.array([round(kind.machine.get(name, 0.0) * QUANTUM) for name in resources], np.int64)
         size = kind.machines.at(stream(seed, "workload", "sizes").random(n))
         low, high = (round(end * QUANTUM) for end in kind.bandwidth)
         bandwidth = low + (stream(seed, "workload", "bandwidth").random(n) * (high - low + 1)).astype(np.int64)
@@ -292,20 +286,3 @@ class TenantRequests:
             kind.total(size, bandwidth),
             DrawnNetworks(kind, machine, size, bandwidth, seed),
         )
-
-    def _machine(self, resources: tuple[str, ...]) -> Ints:
-        """Quanta of a machine, int64 [resources]."""
-        kind = self.networks
-        low, high = kind.bandwidth
-        if not 0 < low <= high < inf:
-            remedy = "Give 0 < low <= high."
-            raise WorkloadError("out of range", key="workload.networks.bandwidth", value=[low, high], remedy=remedy)
-        for name in kind.machine:
-            if name not in resources:
-                raise WorkloadError(
-                    f"the cluster has no {name}",
-                    key="workload.networks.machine",
-                    value=name,
-                    remedy=f"The cluster's resources: {', '.join(resources)}.",
-                )
-        return np.array([round(kind.machine.get(name, 0.0) * QUANTUM) for name in resources], np.int64)

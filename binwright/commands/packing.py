@@ -54,8 +54,7 @@ def pack(args: Namespace) -> int:
 def _given(args: Namespace) -> Machines:
     """Read what is to be packed: a file, or an input by its name."""
     from binwright.workloads.offline import NAMES, machines
-    from binwright.workloads.offline_files import SUFFIXES, read_instance
-    from binwright.workloads.offline_table import read_csv
+    from binwright.workloads.offline_files import SUFFIXES, read_csv, read_instance
 
     if args.input in NAMES:
         for key in ("server", "instance"):

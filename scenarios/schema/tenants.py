@@ -15,6 +15,7 @@ from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
+from binwright.workloads.virtual import Networks as NetworkKind
 
 AT = ("workload", "networks")
 
@@ -48,13 +49,12 @@ class Tenants(Roled):
     )
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        form, spec = self.networks.chosen
+        form, spec = self.networks.chosen[0], self.networks.build()
         if cluster.network is None:
             remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
             raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
-        if isinstance(spec, Pairs | Hose):
-            _check_machine(spec, cluster, (*AT, form))
-            _check_bandwidth(spec, cluster.network, (*AT, form, "bandwidth"))
+        _check_machine(spec, cluster, (*AT, form))
+        _check_bandwidth(spec, cluster.network, (*AT, form, "bandwidth"))
         if form == "hose":
             from binwright.fabric.virtual_tree import tree  # numba
 
@@ -71,7 +71,7 @@ class Tenants(Roled):
                 )
 
 
-def _check_machine(spec: Pairs | Hose, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
+def _check_machine(spec: NetworkKind, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
     known_resources(spec.machine, cluster.resources, (*at, "machine"))
     for name, units in spec.machine.items():
         if cluster.node is not None and units > cluster.node.get(name, 0.0):
@@ -79,7 +79,7 @@ def _check_machine(spec: Pairs | Hose, cluster: ClusterSpec, at: tuple[str, ...]
             raise wrong("is more than any server has", remedy, (*at, "machine", name), units)
 
 
-def _check_bandwidth(spec: Pairs | Hose, network: Network, at: tuple[str, ...]) -> None:
+def _check_bandwidth(spec: NetworkKind, network: Network, at: tuple[str, ...]) -> None:
     """At least one pair, or machine, of every network asks for the mean or more."""
     widest = int(network.topology.built.link_capacity.max()) / QUANTUM
     sizes = spec.machines

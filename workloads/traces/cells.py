@@ -39,6 +39,11 @@ def filled(frame: pl.DataFrame, column: str) -> pl.Series:
     return pl.select(pl.when(~cells.str.to_lowercase().is_in(NOTHING)).then(cells)).to_series().alias(column)
 
 
+def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
+    """Read a column of text as Float64; what is not a number is refused, an empty cell stays null."""
+    return _each(frame, frame[column].str.strip_chars(), path, None, "not a number", "Give a number.")
+
+
 def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: float) -> pl.Series:
     """Read amounts of a resource, Float64: numbers, or a number and its unit, `16 GiB`; an empty cell stays null.
 

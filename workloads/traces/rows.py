@@ -10,7 +10,7 @@ from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.text import number
+from binwright.workloads.traces.cells import number
 
 
 def huawei_events(text: pl.DataFrame, path: Path) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from binwright.workloads.traces.check import COMMON, LABELS, check, is_text
 from binwright.workloads.traces.faults import collected, collecting
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.mapped import begins_with
-from binwright.workloads.traces.text import identity, read_text
+from binwright.workloads.traces.text import read_text
 
 PARQUET = b"PAR1"
 HEADER = frozenset(COMMON)
@@ -189,9 +189,10 @@ class _Columns(Table):
 
 
 def _ids(column: pl.Series) -> pl.Series:
-    if column.dtype == pl.String:
-        return identity(column)
-    return column.cast(pl.Int64 if column.dtype.is_integer() else pl.String)
+    """Return ids as Int64 where all of them are integers, else as they are written."""
+    whole = column.dtype.is_integer()
+    numbers = column.cast(pl.Int64, strict=False) if whole or column.dtype == pl.String else column.cast(pl.String)
+    return column if numbers.null_count() > column.null_count() else numbers
 
 
 def _is_words(column: pl.Series, units: bool) -> bool:

@@ -126,12 +126,6 @@ def _refuse_twins(names: list[str], path: Path) -> None:
             raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
 
 
-def columns_of(text: pl.DataFrame, names: Mapping[str, str], path: Path) -> pl.DataFrame:
-    """Take columns of `read_text` under common names, `names` has theirs in the file: ids as they are, else numbers."""
-    found = {name: identity(text[own]) if name == "id" else number(text, own, path) for name, own in names.items()}
-    return text.select("line", *(column.alias(name) for name, column in found.items()))
-
-
 def header(data: bytes, path: Path) -> tuple[list[str], str]:
     """List the names of the columns, without the blanks around them, and find what separates cells."""
     first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
@@ -161,22 +155,3 @@ def _differing(ragged: Mapping[int, int], path: Path) -> WorkloadError:
     more = f", and so in {len(ragged) - 1:,} rows more" if len(ragged) > 1 else ""
     problem = f"not a CSV file: rows differ in their number of cells{more}"
     return WorkloadError(problem, file=path, line=line, value=cells, remedy=SOUND)
-
-
-def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
-    """Read a column of text as Float64; what is not a number is refused, an empty cell stays null."""
-    text = frame[column].str.strip_chars()
-    values = text.cast(pl.Float64, strict=False)
-    if values.null_count() > text.null_count():
-        row = (values.is_null() & text.is_not_null()).arg_max()
-        assert row is not None
-        raise WorkloadError(
-            "not a number", file=path, line=frame["line"][row], key=column, value=text[row], remedy="Give a number."
-        )
-    return values
-
-
-def identity(text: pl.Series) -> pl.Series:
-    """Id as Int64 where all of them are integers, else as they are written."""
-    numbers = text.cast(pl.Int64, strict=False)
-    return text if numbers.null_count() > text.null_count() else numbers
