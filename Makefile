@@ -1,4 +1,4 @@
-# make run       sets up .venv and runs the quickstart
+# make run       sets up .venv and asks how many servers three agents need
 # make test      sets up .venv with every extra, then all tests but the long ones, in 4 minutes on 2 cores
 # make check     ruff and mypy, in a minute and a half; seconds when repeated
 # make test-all  make check and make test, then the long tests and make versions, in 16 minutes more
@@ -31,7 +31,8 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --n
 .PHONY: run setup test check test-all rest versions FORCE lint types bench docs site clean
 
 run: .venv/light
-	$(BIN)/binwright run quickstart
+	@$(BIN)/binwright size first
+	@echo "Next: your own CSV: $(BIN)/binwright traces describe FILE"
 
 setup: .venv/full
 

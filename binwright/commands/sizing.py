@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 from argparse import Namespace
+from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, new_table, out, print_location
+from binwright.commands.console import many_of, new_table, out, print_line, print_location
 from binwright.commands.progress import SizingProgress
 from binwright.commands.running import list_failed, warn_of, warn_of_growth, warn_of_scenario
 from binwright.simcore.extras import pl
+from binwright.simcore.types import QUANTUM
 
+BAR = 14
+"""Columns of the longest bar."""
 BINDS = "binds: the resource that is fullest, and how full on average."
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
@@ -55,21 +60,55 @@ def size(args: Namespace) -> int:
         )
     warn_of_scenario(scenario, folder)
     warn_of(below_fitted(scenario))
-    if isinstance(found, Sizes):
-        for point, one in found.answers:
+    answers = found.answers if isinstance(found, Sizes) else [({}, found)]
+    for point, one in answers:
+        if point:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
-            out.print(_table(one))
-            warn_of_growth(_at_answer(one))
-            list_failed(one.results)
-        print_location(f"Answers: {folder}/sizes.csv")
-        return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
-    warn_of_growth(_at_answer(found))
-    out.print(_table(found))
-    list_failed(found.results)
+        out.print(_table(one))
+        warn_of_growth(_at_answer(one))
+        list_failed(one.results)
+        if not point:
+            _compare(one, folder)
     print_location(f"Answer:  {folder}/sizes.csv")
-    print_location(f"Results: {folder}/runs.parquet")
-    print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
-    return FAILED if len(found.results.failed) else 0
+    if not isinstance(found, Sizes):
+        print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
+    return FAILED if any(len(one.results.failed) for _, one in answers) else 0
+
+
+def _compare(found: Sized, folder: Path) -> None:
+    """Play the best agent and the one that needs most on as many servers as the best needs: say why, and draw both."""
+    from binwright.analysis.figures.style import save
+    from binwright.api import run_of
+    from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.run.why import refused, why
+    from binwright.scenarios.size.sizing import NOT_TOLD
+
+    question, rows = found.question, [row for row in found.frame.iter_rows(named=True) if row["verdict"] != "failed"]
+    best = next((row for row in rows if row["verdict"] == "best"), None)
+    most = max(rows, key=lambda row: row["size"] or inf, default=None)
+    if not best or not most or most["verdict"] in ("best", NOT_TOLD) or question.scenario.cluster.network:
+        return
+    agents = tuple(agent for agent in question.scenario.agents if agent.label in (best["agent"], most["agent"]))
+    few = {"agents": agents, "replications": 1, "record": ("states",)}
+    played = Batch(question.at((best["size"],)).model_copy(update=few), folder / "compared").run()
+    if len(played.failed):
+        return
+    more = f"over {question.most:,} servers" if most["more"] is None else f"{many_of(most['more'], 'server')} more"
+    print_line(f"{most['agent']} needs {more}. Why?")
+    run, _ = run_of(played.folder, most["agent"], None, {})
+    reasons = refused(run).reasons
+    if ids := next((ids for ids in reasons["ids"].to_list() if ids), None):
+        example = why(run, ids[0])
+        amounts = zip(question.scenario.resources, example.request.demand, strict=True)
+        free = ", ".join(
+            f"{amount / QUANTUM:g} {name} asked, at most {largest:g} free on any"
+            for name, amount in amounts
+            if (largest := example.largest.get(name)) is not None and largest * QUANTUM < amount
+        )
+        example_of = f"With {many_of(best['size'], 'server')} it refuses, for example, request {example.id}: "
+        print_line(f"{example_of}{free or example.answer.removeprefix('refused: ')} (`binwright why`).")
+    shown = [best["agent"], most["agent"]]
+    print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
 
 
 def _at_answer(found: Sized) -> pl.DataFrame:
@@ -97,9 +136,10 @@ def _table(found: Sized) -> rich.table.Table:
 
     question, metric = found.question, found.question.target.metric
     bills = _bills_of(found.frame, question.scenario)
-    headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", "binds"]
+    headings = ["agent", "servers", "95 % interval", "", f"{metric.heading} there", "binds"]
     headings += [each for each, _ in bills]
     runs, lines = found.results.runs, []
+    largest, bar = max(row or question.most for row in found.frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
     for row in found.frame.iter_rows(named=True):
         exact = row["agent"] not in drawn
@@ -115,7 +155,7 @@ def _table(found: Sized) -> rich.table.Table:
                 found.results.heading(row["agent"]),
                 "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
                 "exact" if exact else _interval(row, question.most),
-                "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
+                bar * round(BAR * (row["size"] or question.most) / largest),
                 there,
                 "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
                 *(write(row) for _, write in bills),
@@ -126,7 +166,7 @@ def _table(found: Sized) -> rich.table.Table:
     hidden = ", ".join(heading for column, heading in enumerate(headings) if column not in shown)
     wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={widest([sheet])}." if hidden else ""
     table = new_table(
-        *(f">{headings[column]}" if column else headings[column] for column in shown),
+        *(f">{headings[column]}" if column and headings[column] else headings[column] for column in shown),
         title=escape(f"{question.key} until {question.until}"),
         title_justify="left",
         caption=f"{_legend(found, exact=not drawn)}{escape(wider)}",

@@ -347,7 +347,7 @@ def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys:
     out = str(tiny.parent / "exact")
     assert main(["size", str(tiny), "--jobs", "1", "--until", "acceptance >= 100 %", "--out", out]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "first-fit 5 * exact 0 100" in said
+    assert "first-fit 5 * exact ██████████████ 100" in said
     assert "[5, 5]" not in said
     assert "Nothing was drawn" in said
 
@@ -454,8 +454,9 @@ def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_size_says_what_binds_and_that_overselling_is_not_free(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     node, file = {"cpu": 8, "mem": "16 GB"}, tmp_path / "oversold.yaml"
     flavours = [{"cpu": 1, "mem": "1.5 GB"}, {"cpu": 3, "mem": "4.5 GB"}]
     given = {**TINY, "workload": {**TINY["workload"], "flavours": flavours}, "agents": ["first-fit"]}

@@ -24,6 +24,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     runs = {agent: runs for _, agent, runs in chosen.seeded()}
     seed = chosen.shared_seed(runs.values())
     states = {agent: chosen.results.states(runs[agent][seed]) for agent in agents}
+    done = chosen.results.done
+    known = {run: rest for run, *rest in done.select("run", f"allocation_{resource}", "rejected").iter_rows()}
     longest = max(float(frame["time"][-1]) for frame in states.values())
     scale, unit = CLOCK.scale(longest)
     width = options.width or ("column" if len(agents) == 1 else "page")
@@ -39,7 +41,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         edges = np.arange(used.shape[1] + 1) - 0.5
         image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
-        ax.set_title(chosen.heading(agent), fontsize=points())
+        in_use, refused = known[runs[agent][seed]]
+        ax.set_title(f"{chosen.heading(agent)}: {in_use:.0%} in use, {refused:,} refused", fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
         if number + columns >= len(agents):
             ax.set_xlabel(f"time,{unit}")
@@ -51,5 +54,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)
     grey += ["not there yet"] * (len(set(map(len, shares))) > 1)
     notes = f"{chosen.title}: seed {seed}" + (f"; grey: {' or '.join(grey)}" if grey else "")
-    heading(figure, f"How much {resource} of each server was in use in one seed", notes)
+    full, empty = (pick(agents, key=lambda agent: known[runs[agent][seed]][0]) for pick in (max, min))
+    most, least = (known[runs[agent][seed]][0] for agent in (full, empty))
+    said = f"How full every server is: {resource} {most:.0%}"
+    if f"{most:.0%}" != f"{least:.0%}":
+        said += f" with {chosen.heading(full)}, {least:.0%} with {chosen.heading(empty)}"
+    heading(figure, said, notes)
     return figure
