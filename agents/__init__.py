@@ -55,8 +55,8 @@ MOVERS = Registry(
     "mover",
     "binwright.movers",
     {
-        "agent": "binwright.agents.heuristics.movers.by_agent:ByAgent",
-        "make-room": "binwright.agents.heuristics.movers.make_room:MakeRoom",
-        "empty": "binwright.agents.heuristics.movers.empty:Empty",
+        "agent": "binwright.agents.heuristics.movers:ByAgent",
+        "make-room": "binwright.agents.heuristics.movers:MakeRoom",
+        "empty": "binwright.agents.heuristics.movers:Empty",
     },
 )

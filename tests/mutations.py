@@ -50,7 +50,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("simcore/cluster_events.py", 1, f"tests/simcore/test_engine.py {FABRIC}network.py"),
     ("fabric/compiled/numa_loop.py", 2, "tests/fabric/compiled/test_numa_run.py tests/scenarios/test_engines.py"),
     ("scenarios/features/moves/run.py", 3, f"tests/simcore/test_moving.py tests/scenarios/test_moves.py {MEASURE}"),
-    ("agents/heuristics/movers/empty.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
+    ("agents/heuristics/movers.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
     ("agents/heuristics/servers/candidates.py", 2, "tests/agents/learned/test_cvd_rl.py"),
     ("agents/rules/cheapest_place.py", 2, f"tests/agents/rules/test_cheapest.py {HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/costs.py", 3, f"{HEURISTICS}test_servers.py"),

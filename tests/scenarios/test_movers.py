@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.heuristics.movers.by_agent import ByAgent
+from binwright.agents.heuristics.movers import ByAgent
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.moves import MovesSpec, Rescheduling

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from binwright.agents.heuristics.movers.by_agent import ByAgent
+from binwright.agents.heuristics.movers import ByAgent
 from binwright.scenarios.features.moves import MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event

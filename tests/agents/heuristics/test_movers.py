@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.movers.by_agent import ByAgent
-from binwright.agents.heuristics.movers.empty import Empty
-from binwright.agents.heuristics.movers.make_room import MakeRoom
+from binwright.agents.heuristics.movers import ByAgent, Empty, MakeRoom
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger

@@ -1,0 +1,387 @@
+"""Movers: rules that decide what is moved, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.nested_agent import inner
+from binwright.agents.rules.on_devices import choosing
+from binwright.fabric.devices import Devices, DeviceView, in_python
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
+
+Flags = npt.NDArray[np.bool_]
+
+
+class ByAgent(Mover):
+    """Takes requests off the servers, emptiest first, to where another agent would place them, if it is fuller there.
+
+    `agent` is its name, `options` are its own. A server is the fuller the larger the share of its resources that is
+    held, on average, the request that moves left out: so every plan ends, and nothing moves to and fro. What may not
+    lie where it is goes first, wherever the agent places it. To make room for a request, moves are planned until the
+    agent finds a place for it.
+    """
+
+    reference = "ours: any rule of placement, asked again about what runs"
+    keeps_rules = True
+    on_devices = True
+
+    def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
+        self.agent = inner(agent, options)
+        self.needs_lifetimes, self.only_devices = self.agent.needs_lifetimes, self.agent.on_devices
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        self.agent = choosing(self.agent, view)
+        self.agent.start(view, rng)
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
+        """Plan moves by what the agent answers, one after another."""
+        draft = Draft(view, running)
+        out = draft.out_of_place()
+        inside = (np.flatnonzero(running.server == server).tolist() for server in draft.emptiest_first())
+        found: list[Move] = []
+        for item in (*out, *(item for some in inside for item in some if item not in out)):
+            if len(found) == moves or (request is not None and self._fits(draft, request)):
+                break
+            if move := self._move(draft, item, anywhere=item in out):
+                found.append(move)
+        return found if request is None or self._fits(draft, request) else []
+
+    def _fits(self, draft: Draft, request: Request) -> bool:
+        may = draft.running.may
+        open_to = np.ones(len(draft.free), np.bool_) if may is None else may(request.index)
+        return isinstance(self.agent.decide(draft.showing(open_to), request), Placement)
+
+    def _move(self, draft: Draft, item: int, *, anywhere: bool) -> Move | None:
+        """Ask where a request would go, `item` of those that run; None where it stays."""
+        request = draft.request(item)
+        open_to = np.ones(len(draft.free), np.bool_) if anywhere else draft.fuller(item)
+        open_to[draft.running.server[item]] = False
+        if draft.running.may:
+            open_to &= draft.running.may(request.index)
+        answer = self.agent.decide(draft.showing(open_to), request) if open_to.any() else None
+        if not isinstance(answer, Placement):
+            return None
+        draft.hold(request, answer)
+        draft.hold(request, draft.at(item), -1)
+        return Move(request.index, answer)
+
+
+class Draft:
+    """Holds what would be free if the moves planned so far were made, devices included.
+
+    A request is called by its place in the list of those that run, its `item`, and moves once in a plan.
+    """
+
+    def __init__(self, view: View, running: Running) -> None:
+        self.running, self.free = running, view.free.copy()
+        self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
+        self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
+
+    def showing(self, open_to: Flags) -> View:
+        """Return a view for an agent that is to see only these servers, bool [servers], with what would be free."""
+        free = np.where(open_to[:, None, None], self.free, 0)
+        if isinstance(self._view, DeviceView) and self.devices is not None:
+            return replace(self._view, free=free, devices=self.devices)
+        return self._view.showing(free)
+
+    def request(self, item: int) -> Request:
+        """Return a request that runs."""
+        return self.running.request(int(self.running.row[item]))
+
+    def at(self, item: int) -> Placement:
+        """Tell where a request lay when the plan began."""
+        request, running = self.request(item), self.running
+        server, node = int(running.server[item]), int(running.node[item])
+        if running.devices is not None:
+            bits = int(running.devices[item])
+            named = tuple(device for device in range(bits.bit_length()) if bits >> device & 1)
+            return OnDevices(((server, 0, request.demand),), devices=named)
+        return request.across(server, self.free.shape[1]) if node < 0 else request.on(server, node)
+
+    def hold(self, request: Request, placement: Placement, sign: int = 1) -> None:
+        """Take what a placement holds, or with sign -1 give it back."""
+        for server, node, amounts in placement.shares:
+            self.free[server, node] -= np.array(amounts) * sign
+        if isinstance(self._view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
+            server, own = placement.shares[0][0], self.devices
+            assert own is not None
+            _, each = in_python(request.demand[self._view.resource])
+            own.free[server, list(placement.devices)] -= sign * each
+            own.held[server, len(placement.devices) if each == QUANTUM else 0] += sign
+
+    def _fullness(self) -> Floats:
+        """Return the share of each server's resources that is held, on average, float64 [servers]."""
+        found: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
+        return found
+
+    def emptiest_first(self) -> list[int]:
+        """List the servers with something that may be moved, the emptiest first."""
+        servers = np.unique(self.running.server)
+        return [int(server) for server in servers[np.argsort(self._fullness()[servers], kind="stable")]]
+
+    def fuller(self, item: int) -> Flags:
+        """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
+        server = int(self.running.server[item])
+        total = self.free[server].sum(axis=0) + np.array(self.request(item).demand)
+        found: Flags = self._fullness() > 1 - (total / self._total[server]).mean()
+        return found
+
+    def out_of_place(self) -> list[int]:
+        """List those that may not lie where they are."""
+        may, servers = self.running.may, self.running.server.tolist()
+        rows = self.running.row.tolist() if may else []
+        return [item for item, row in enumerate(rows) if may and not may(row)[servers[item]]]
+
+
+def moves_of(running: Running, plan: Ints, nodes: int) -> list[Move]:
+    """Turn a plan, int64 [moves, 3] of requests, servers and nodes, into moves."""
+    found = []
+    for item, server, node in plan.tolist():
+        request = running.request(int(running.row[item]))
+        found.append(Move(request.index, request.across(server, nodes) if node < 0 else request.on(server, node)))
+    return found
+
+
+@inlined
+def has_room(free: Ints, server: int, node: int, demand: Ints) -> bool:
+    """Tell whether a demand fits on a node, or spread over a server where the node is -1."""
+    nodes, fits = free.shape[1], True
+    for n in range(nodes if node < 0 else 1):
+        for r in range(len(demand)):
+            if node < 0:
+                fits &= free[server, n, r] >= demand[r] // nodes + (n < demand[r] % nodes)
+            else:
+                fits &= free[server, node, r] >= demand[r]
+    return fits
+
+
+@inlined
+def give_back(free: Ints, server: int, node: int, demand: Ints, sign: int) -> None:
+    """Give back what a demand holds (sign 1), or take it (sign -1); changes `free`."""
+    nodes = free.shape[1]
+    for n in range(nodes if node < 0 else 1):
+        for r in range(len(demand)):
+            if node < 0:
+                free[server, n, r] += sign * (demand[r] // nodes + (n < demand[r] % nodes))
+            else:
+                free[server, node, r] += sign * demand[r]
+
+
+class Empty(Mover):
+    """Empties whole servers, those with the fewest requests first: fewer servers are in use.
+
+    Its requests go, the largest first, where Best-Fit puts them on other servers in use. A server is emptied only if
+    all find a place within the moves that are left; one that has been looked at receives none, and one that has
+    received some is not emptied. Requests that may not lie where they are, as on a server that is being drained, come
+    first, and go to unused servers if need be.
+    """
+
+    reference = "ours"
+    makes_room = False
+    keeps_rules = True
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
+        """Return the moves, in order; none where a request is to be made room for."""
+        if request is not None or not len(running.row):
+            return []
+        allowed = np.zeros((0, 0), np.bool_)
+        if running.may is not None:
+            allowed = np.array([running.may(row) for row in running.row.tolist()], np.bool_)
+        order = np.argsort(-running.demand[:, 0], kind="stable").astype(np.int64)
+        at = np.column_stack([running.server, running.node]).astype(np.int64)
+        capacity, demand = np.ascontiguousarray(view.capacity), np.ascontiguousarray(running.demand, np.int64)
+        return moves_of(running, empty(view.free.copy(), capacity, at, demand, order, moves, allowed), len(capacity[0]))
+
+
+@kernel
+def empty(free: Ints, capacity: Ints, at: Ints, demand: Ints, order: Ints, moves: int, allowed: Flags) -> Ints:
+    """Return at most so many moves, int64 [any, 3] of requests, servers and nodes.
+
+    `free` and `capacity` int64 [servers, nodes, resources], and `at` int64 [n, 2], the server of each request and its
+    node, -1 where it is spread; `free` and `at` are changed by the moves. `order` int64 [n] sorts the requests;
+    `allowed` bool [n, servers] says where they may lie, [0, 0] for anywhere.
+    """
+    servers = len(free)
+    plan, old = np.empty((moves, 3), np.int64), np.empty((moves, 2), np.int64)
+    made, closed = 0, np.zeros(servers, np.bool_)
+    for item in order:
+        if len(allowed) and not allowed[item, at[item, 0]]:
+            closed[at[item, 0]] = True
+    for item in order:
+        if len(allowed) and made < moves and not allowed[item, at[item, 0]]:
+            server, node = _best_fit(free, capacity, at[item, 1], demand[item], item, closed, allowed, True)
+            if server >= 0:
+                plan[made] = item, server, node
+                _move(free, at, demand, item, server, node)
+                made += 1
+    count, held = np.zeros(servers, np.int64), np.zeros((servers, free.shape[2]), np.int64)
+    for item in range(len(at)):
+        count[at[item, 0]] += 1
+        held[at[item, 0]] += demand[item]
+    for server in range(servers):
+        if np.any(capacity[server].sum(axis=0) - free[server].sum(axis=0) != held[server]):
+            count[server] = 0  # something else is on it
+    took = np.zeros(servers, np.bool_)
+    for leaving in np.argsort(count, kind="mergesort"):
+        if not count[leaving] or closed[leaving] or took[leaving] or count[leaving] > moves - made:
+            continue
+        closed[leaving] = True
+        first, missed = made, False
+        for item in order:
+            if at[item, 0] != leaving:
+                continue
+            server, node = _best_fit(free, capacity, at[item, 1], demand[item], item, closed, allowed, False)
+            if server < 0:
+                missed = True
+                break
+            old[made], plan[made] = at[item], (item, server, node)
+            _move(free, at, demand, item, server, node)
+            made += 1
+        while missed and made > first:
+            made -= 1
+            _move(free, at, demand, plan[made, 0], old[made, 0], old[made, 1])
+        for step in range(first, made):
+            took[plan[step, 1]] = True
+    return plan[:made]
+
+
+@kernel
+def _move(free: Ints, at: Ints, demand: Ints, item: int, server: int, node: int) -> None:
+    """Move a request, in arrays that change."""
+    give_back(free, at[item, 0], at[item, 1], demand[item], 1)
+    give_back(free, server, node, demand[item], -1)
+    at[item, 0], at[item, 1] = server, node
+
+
+@kernel
+def _best_fit(
+    free: Ints, capacity: Ints, own: int, demand: Ints, item: int, closed: Flags, allowed: Flags, any_server: bool
+) -> tuple[int, int]:
+    """Return the server and node with the least free of the first resource, first on the server; -1 if there is none.
+
+    Servers in use come before the others, which take part with `any_server` only. `own` is the node of the request.
+    """
+    best, least = (-1, -1), (True, 0, 0)
+    for server in range(len(free)):
+        if closed[server] or (len(allowed) and not allowed[item, server]):
+            continue
+        unused = bool(np.all(free[server] == capacity[server]))
+        if unused and not any_server:
+            continue
+        for n in range(1 if own < 0 else free.shape[1]):
+            node = -1 if own < 0 else n
+            if has_room(free, server, node, demand):
+                key = (unused, free[server, :, 0].sum(), 0 if own < 0 else free[server, node, 0])
+                if best[0] < 0 or key < least:
+                    best, least = (server, node), key
+    return best
+
+
+MOST = 3
+"""More moves for one request are not looked for: the search would take too long."""
+UNKNOWN, LEAVES, STAYS = range(3)
+"""Whether a request has room on any other server than its own."""
+
+
+class MakeRoom(Mover):
+    """Moves the fewest requests off one place so that a request fits there, three at most.
+
+    All places and all sets of requests there are tried; each of these goes to a place with room, in the order of their
+    rows. Of equals the place with the lowest number wins, then the lowest rows, then the lowest places to go to. It
+    plans nothing where no request needs room.
+    """
+
+    reference = "ours: exhaustive search over the requests of one place"
+    reschedules = False
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
+        """Search with one move, then with two, then with three."""
+        if request is None:
+            return []
+        order = np.argsort(running.server, kind="stable")
+        server, node, demand = running.server[order], running.node[order], running.demand[order]
+        first = np.searchsorted(server, np.arange(len(view.free) + 1))
+        plan = fewest(view.free.copy(), first, node, demand, np.array(request.demand), request.spread, min(moves, MOST))
+        plan[:, 0] = order[plan[:, 0]]
+        return moves_of(running, plan, view.free.shape[1])
+
+
+@kernel
+def _can_leave(free: Ints, server: int, node: int, demand: Ints) -> int:
+    """Tell whether a request that is on a server has room on another one: `LEAVES` or `STAYS`."""
+    for other in range(len(free)):
+        for n in range(1 if node < 0 else free.shape[1]):
+            if other != server and has_room(free, other, -1 if node < 0 else n, demand):
+                return LEAVES
+    return STAYS
+
+
+@kernel
+def fewest(free: Ints, first: Ints, node: Ints, demand: Ints, wanted: Ints, spread: bool, most: int) -> Ints:
+    """Return which requests move, and their new servers and nodes, int64 [any, 3]; none where there is no way.
+
+    `free` int64 [servers, nodes, resources] is changed on the way. Requests `first[s]` to `first[s + 1]` lie on server
+    s, on `node` [n], -1 where spread, with `demand` [n, resources].
+    """
+    servers, nodes = free.shape[0], free.shape[1]
+    leaves = np.zeros(len(node), np.int64)
+    for count in range(1, most + 1):
+        plan = np.zeros((count, 3), np.int64)
+        for place in range(servers if spread else servers * nodes):
+            server, target = (place, -1) if spread else (place // nodes, place % nodes)
+            end = first[server + 1]
+            plan[:, 0] = first[server] + np.arange(count)
+            more = end - first[server] >= count
+            while more:
+                for sign in (1, -1):
+                    for k in range(count):
+                        give_back(free, server, node[plan[k, 0]], demand[plan[k, 0]], sign)
+                    if sign == 1:
+                        enough = has_room(free, server, target, wanted)
+                for k in range(count if enough else 0):
+                    if leaves[plan[k, 0]] == UNKNOWN:
+                        leaves[plan[k, 0]] = _can_leave(free, server, node[plan[k, 0]], demand[plan[k, 0]])
+                if enough and _settled(free, server, target, node, demand, wanted, leaves, plan, 0):
+                    return plan
+                k = count - 1  # the next set of requests
+                while k >= 0 and plan[k, 0] == end - count + k:
+                    k -= 1
+                more = k >= 0
+                if more:
+                    plan[k:, 0] = plan[k, 0] + 1 + np.arange(count - k)
+    return np.zeros((0, 3), np.int64)
+
+
+@kernel
+def _settled(
+    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, leaves: Ints, plan: Ints, level: int
+) -> bool:
+    """Find places for the requests of `plan` from `level` on, the first ones with which `wanted` fits; false for none.
+
+    Changes `free` and `plan`; without places `free` is as before.
+    """
+    if level == len(plan):
+        return has_room(free, server, target, wanted)
+    item = plan[level, 0]
+    own, amounts = node[item], demand[item]
+    width = 1 if own < 0 else free.shape[1]
+    start, end = (server * width, (server + 1) * width) if leaves[item] == STAYS else (0, len(free) * width)
+    for place in range(start, end):
+        to, on = place // width, -1 if own < 0 else place % width
+        if (to == server and on == own) or not has_room(free, to, on, amounts):
+            continue
+        plan[level, 1], plan[level, 2] = to, on
+        give_back(free, to, on, amounts, -1)
+        give_back(free, server, own, amounts, 1)
+        if _settled(free, server, target, node, demand, wanted, leaves, plan, level + 1):
+            return True
+        give_back(free, server, own, amounts, -1)
+        give_back(free, to, on, amounts, 1)
+    return False

@@ -1,1 +1,0 @@
-"""Movers: rules that decide what is moved, and where to."""
