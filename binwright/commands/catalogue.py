@@ -60,7 +60,7 @@ def _agents(scenario: str | None) -> None:
     groups: dict[str, list[str]] = {heading: [] for heading in AGENT_GROUPS}
     for name in AGENTS:
         home = AGENTS.home(name)
-        of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}." in home]
+        of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}" in home]
         if name not in unsuited:
             groups["Start with these" if name in START else of[0] if of else "Others"].append(name)
     for heading, names in groups.items():

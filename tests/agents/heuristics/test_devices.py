@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.devices.fgd import FGD
+from binwright.agents.heuristics.devices import FGD
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.rules.on_devices import WithDevices
 from binwright.fabric.device_ledger import DeviceLedger

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.lifetimes.lava import Lava
-from binwright.agents.heuristics.lifetimes.nilas import Nilas
+from binwright.agents.heuristics.lifetimes import Lava, Nilas
 from binwright.agents.rules.on_devices import WithDevices
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.devices import DeviceView

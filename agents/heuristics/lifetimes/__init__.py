@@ -1,1 +1,0 @@
-"""Agents that place by how long requests are expected to stay."""
