@@ -23,7 +23,7 @@ from binwright.agents.formulas.vocabulary import (
     feature_named,
 )
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.jit import lean_numeric, lean_numeric_inlined
+from binwright.simcore.jit import kernel, lean_numeric, lean_numeric_inlined
 from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
 
 BLOCK = 128
@@ -214,28 +214,21 @@ def _score(
             top += 1
             _feature(free, capacity, demand, spread, steps[step], moment, places, count, stack[top])
         elif op < ADD:
-            x = stack[top]
+            x = stack[top, :count]
             if op == NEGATIVE:
-                for i in range(count):
-                    x[i] = -x[i]
+                np.negative(x, x)
             elif op == ABS:
-                for i in range(count):
-                    x[i] = abs(x[i])
+                np.absolute(x, x)
             elif op == EXP:
-                for i in range(count):
-                    x[i] = np.exp(x[i])
+                np.exp(x, x)
             elif op == LOG:
-                for i in range(count):
-                    x[i] = np.log(x[i])
+                np.log(x, x)
             elif op == SQRT:
-                for i in range(count):
-                    x[i] = np.sqrt(x[i])
+                np.sqrt(x, x)
             elif op == FLOOR:
-                for i in range(count):
-                    x[i] = np.floor(x[i])
+                np.floor(x, x)
             elif op == CEIL:
-                for i in range(count):
-                    x[i] = np.ceil(x[i])
+                np.ceil(x, x)
             else:
                 for i in range(count):
                     x[i] = 1.0 if x[i] == 0 else 0.0
@@ -246,22 +239,17 @@ def _score(
                 x[i] = y[i] if x[i] != 0 else z[i]
         else:
             top -= 1
-            x, y = stack[top], stack[top + 1]
+            x, y = stack[top, :count], stack[top + 1, :count]
             if op == ADD:
-                for i in range(count):
-                    x[i] += y[i]
+                np.add(x, y, x)
             elif op == SUBTRACT:
-                for i in range(count):
-                    x[i] -= y[i]
+                np.subtract(x, y, x)
             elif op == MULTIPLY:
-                for i in range(count):
-                    x[i] *= y[i]
+                np.multiply(x, y, x)
             elif op == DIVIDE:
-                for i in range(count):
-                    x[i] /= y[i]
+                np.divide(x, y, x)
             elif op == POWER:
-                for i in range(count):
-                    x[i] = x[i] ** y[i]
+                np.power(x, y, x)
             elif op == MIN:  # of equals, and of what is no number, the first, as in Python
                 for i in range(count):
                     x[i] = y[i] if y[i] < x[i] else x[i]
@@ -316,3 +304,24 @@ def best_place(
     counts[UNDEFINED] += undefined
     counts[LOST] += undefined and best < 0
     return best
+
+
+@kernel
+def features_of(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, steps: Floats, moment: Floats
+) -> tuple[Ints, Floats]:
+    """Return the places on which a request fits, int64 [2, count], and their features, float64 [features, count].
+
+    `steps` float64 [features, 4] and `moment` are as in a `Program`.
+    """
+    servers, nodes = free.shape[0], free.shape[1]
+    places, count = np.empty((2, servers * nodes), np.int64), 0
+    for server in range(servers):
+        for node in range(1 if spread else nodes):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                places[0, count], places[1, count] = server, node
+                count += 1
+    found = np.empty((len(steps), count))
+    for k in range(len(steps)):
+        _feature(free, capacity, demand, spread, steps[k], moment, places, count, found[k])
+    return places[:, :count], found

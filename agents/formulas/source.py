@@ -9,28 +9,16 @@ from __future__ import annotations
 import ast
 import builtins
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from binwright.agents.formulas.parse import NUMBERS, mistake, parameters
-from binwright.agents.formulas.vocabulary import (
-    AFTER,
-    CAPACITY,
-    DEMAND,
-    LEAST,
-    NODES,
-    OTHER,
-    PLACE,
-    SHARE,
-    SPREAD,
-    TIME,
-    Feature,
-    feature_named,
-)
+from binwright.agents.formulas.program import FEATURE, features_of
+from binwright.agents.formulas.vocabulary import feature_named
 from binwright.simcore.errors import short
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Agent, Placement, Request, View
 
 NAMES = (
     *("abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "range"),
@@ -135,67 +123,27 @@ class ScoreFunction(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look up the features that the function asks for."""
-        self._features = [feature_named(name, view.resources) for name in self._names]
+        features = [feature_named(name, view.resources) for name in self._names]
+        self._steps = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4)
+        self._moment = np.zeros(1)
+        arguments = view.free, view.capacity, (1,) * len(view.resources), False, self._steps, self._moment
+        self._look = prepared(features_of, *arguments)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Ask the function for the score of every place."""
-        free, capacity = view.free.tolist(), view.capacity.tolist()
-        best, most, fits, undefined = None, -math.inf, False, False
-        for server in range(len(free)):
-            for node in range(1 if request.spread else len(free[server])):
-                taken = takes(request, node, len(free[server]))
-                if any(
-                    f < t for has, part in zip(free[server], taken, strict=True) for f, t in zip(has, part, strict=True)
-                ):
-                    continue
-                fits = True
-                asked = [
-                    _value(one, free[server], capacity[server], taken, request, node, view) for one in self._features
-                ]
-                found = self._score(*asked)
-                if not isinstance(found, int | float):
-                    raise mistake("the score is no number", value=short(repr(found)), remedy="Return one.")
-                undefined |= found != found
-                if found > most:
-                    best, most = (server, node), found
-        self.decisions += fits
-        self.lost += fits and best is None and undefined
-        if best is None:
+        self._moment[0] = view.now
+        places, seen = self._look(view.free, view.capacity, request.demand, request.spread, self._steps, self._moment)
+        best, most, undefined = -1, -math.inf, False
+        for place, values in enumerate(seen.T.tolist()):
+            found = self._score(*values)
+            if not isinstance(found, int | float):
+                raise mistake("the score is no number", value=short(repr(found)), remedy="Return one.")
+            undefined |= found != found
+            if found > most:
+                best, most = place, found
+        self.decisions += seen.shape[1] > 0
+        self.lost += best < 0 and undefined
+        if best < 0:
             return None
-        return request.across(best[0], view.free.shape[1]) if request.spread else request.on(*best)
-
-
-def takes(request: Request, node: int, nodes: int) -> list[Sequence[int]]:
-    """List what a request takes of each node of a server if it is placed on a node, or over all of them."""
-    if request.spread:
-        return [part for _, _, part in request.across(0, nodes).shares]
-    return [request.demand if n == node else (0,) * len(request.demand) for n in range(nodes)]
-
-
-def _value(
-    feature: Feature,
-    free: list[list[int]],
-    capacity: list[list[int]],
-    taken: list[Sequence[int]],
-    request: Request,
-    node: int,
-    view: View,
-) -> float:
-    """Say what a feature is at a place of a server that has so much free; a request is `taken` from its nodes."""
-    quantity, scope, r = feature
-    if quantity in (NODES, SPREAD, TIME):
-        return {NODES: float(len(free)), SPREAD: float(request.spread), TIME: view.now}[quantity]
-    if quantity == DEMAND:
-        return request.demand[r] / QUANTUM
-    everywhere = range(len(free))
-    own = everywhere if request.spread else [node]
-    which = {PLACE: own, OTHER: [n for n in everywhere if n not in own]}.get(scope, everywhere)
-    room = [capacity[n][r] for n in which]
-    has = [free[n][r] - taken[n][r] * (quantity in (AFTER, SHARE)) for n in which]
-    amounts = room if quantity == CAPACITY else has
-    if scope < LEAST:
-        if quantity == SHARE:
-            return sum(amounts) / sum(room) if sum(room) else 0.0
-        return sum(amounts) / QUANTUM
-    each = [one / (c if quantity == SHARE else QUANTUM) for one, c in zip(amounts, room, strict=True) if c > 0]
-    return (min if scope == LEAST else max)(each, default=0.0)
+        server, node = places[:, best].tolist()
+        return request.across(server, view.free.shape[1]) if request.spread else request.on(server, node)

@@ -115,6 +115,13 @@ def test_python_that_is_no_formula_is_played_as_it_is(name: str) -> None:
     assert played(ScoreFunction(tree), ([[[4]], [[5]]], [[[9]], [[9]]], (1,), False)) == (1, 0)
 
 
+@pytest.mark.parametrize("feature", ["free_share_a", "least_free_share_a", "share_a", "most_after_a"])
+def test_python_that_is_no_formula_sees_the_features_that_formulas_see(feature: str) -> None:
+    case = [[[4], [2]], [[5], [1]], [[9], [3]]], [[[9], [3]], [[9], [4]], [[18], [4]]], (1,), False
+    tree = checked(f"def score({feature}):\n    while True:\n        return {feature}")
+    assert played(ScoreFunction(tree), case) == played(Formula(feature), case)
+
+
 def test_source_is_followed_soon_however_long_a_loop_is() -> None:
     long = f"x = [{','.join(['x'] * 48_000)}]"
     text = f"for k in range(3):\n  for i in range(500):\n   for j in range(0):\n    {long}"
