@@ -104,6 +104,28 @@ def signed_rank(difference: Floats) -> Any:
     return np.where(total == 0, 1.0, 2 * ndtr(-z))
 
 
+def corrected_ends(difference: Floats, level: float, *, ranks: bool) -> tuple[float, float]:
+    """Compute the ends of the shifts of differences [n] that a test does not reject at this level.
+
+    They are those of the signed-rank test where `ranks`, found by bisection from the median of all pairs' means, and
+    else those of the t-test: 0 lies outside where the test of the differences is significant at the level.
+    """
+    if not ranks:
+        mean, n = float(np.mean(difference)), len(difference)
+        half = float(stdtrit(n - 1, 1 - level / 2) * _deviation(difference) / np.sqrt(n))
+        return mean - half, mean + half
+    middle = float(np.median((difference[:, None] + difference) / 2))
+    ends = []
+    for outer in (float(difference.min()), float(difference.max())):
+        inner = middle
+        for _ in range(50):
+            shift = (inner + outer) / 2
+            rejects = signed_rank(difference[None] - shift)[0] <= level
+            inner, outer = (inner, shift) if rejects else (shift, outer)
+        ends.append(outer)
+    return ends[0], ends[1]
+
+
 def _ranks(sizes: Floats) -> Any:
     """Rank each size [k, n] in its row: twice the rank, int64, 2 for the smallest, 0 for size zero; ties share."""
     twice = np.zeros(sizes.shape, np.int64)

@@ -6,10 +6,11 @@ KINDS = (
     *("differences", "sweep", "gains", "pareto", "refusals", "servers", "timeline", "gantt", "topology", "spread"),
     *("size", "learning"),
 )
+BARS = {name: f"bars:{name}" for name in ("refusals", "spread")}
 FIGURES = Registry(
     "figure",
     "binwright.figures",
-    {name: f"binwright.analysis.figures.kinds.{name}:draw" for name in KINDS},
+    {name: f"binwright.analysis.figures.kinds.{BARS.get(name, f'{name}:draw')}" for name in KINDS},
     "binwright list figures",
 )
 FIRST = ("learning", "size", "sweep", "gains", "differences", "refusals", "servers", "pareto")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -159,11 +158,10 @@ class FigureData:
         """What the requests ask for, by name, where it has one."""
         if (key := "workload.demand") in self.runs.columns:
             return [str(value) for value in self.runs[key].unique(maintain_order=True)]
-        files = dict.fromkeys(self.part(run).scenario_file for run in self.runs["run"])
-        texts = [file.read_text("utf-8", "replace") for file in files if file.is_file()]
+        workloads = [part.said("workload") for part in dict.fromkeys(map(self.part, self.runs["run"]))]
+        found = [one.get("demand") for one in workloads if isinstance(one, dict)]
         # Its name may stand alone, or be a key, whose options follow.
-        found = (name for text in texts for name in re.findall(r"^ *demand:\s+([\w.-]+)", text, re.MULTILINE))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(str(next(iter(one))) if isinstance(one, dict) and one else str(one) for one in found))
 
     @property
     def success(self) -> str:
@@ -294,23 +292,17 @@ class FigureData:
 
     def few_points(self, most: int = MOST) -> list[Point]:
         """Return the points, if there are few enough to draw a panel each."""
-        if len(self.points) > most:
-            raise ResultsError(
-                f"{'one point' if most == 1 else f'{most} points at most'} can be drawn, not {len(self.points)}",
-                file=self.results.folder,
-                remedy=f"Choose some with --where {self.swept[0]}=VALUE.",
-            )
-        return self.points
+        what = "one point" if most == 1 else f"{most} points at most"
+        return self._few(self.points, most, what, f"Choose some with --where {[*self.swept, ''][0]}=VALUE.")
 
     def few_agents(self, most: int = MOST) -> list[str]:
         """Return the agents, if there are few enough to draw a panel each."""
-        if len(self.agents) > most:
-            raise ResultsError(
-                f"{most} agents at most can be drawn, not {len(self.agents)}",
-                file=self.results.folder,
-                remedy="Choose some with --agents.",
-            )
-        return self.agents
+        return self._few(self.agents, most, f"{most} agents at most", "Choose some with --agents.")
+
+    def _few(self, some: list[Any], most: int, what: str, remedy: str) -> list[Any]:
+        if len(some) > most:
+            raise ResultsError(f"{what} can be drawn, not {len(some)}", file=self.results.folder, remedy=remedy)
+        return some
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
         """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""
@@ -328,25 +320,23 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     wanted: dict[str, list[str]] = {}
     for key, value in options.where:
         if key not in (known := [*results.swept, "seed"]):
-            remedy = suggest(key, known)
-            raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=remedy)
+            raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=suggest(key, known))
         values = [text for text in results.runs[key].unique(maintain_order=True).cast(pl.String) if text is not None]
         found = [text for text in values if text == value] or [text for text in values if _same_number(text, value)]
         if not found:
-            remedy = suggest(value, values)
-            raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
+            problem, remedy = "no run has this value", suggest(value, values)
+            raise ResultsError(problem, key=f"--where {key}", value=value, remedy=remedy)
         wanted.setdefault(key, []).extend(found)
     for key, texts in wanted.items():  # of one key any, of all keys one
         runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
     if not len(runs):
         said = " and ".join(f"{key}={' or '.join(texts)}" for key, texts in wanted.items())
-        remedy = "Leave one of them out."
-        raise ResultsError("no run has these values together", file=folder, key=f"--where {said}", remedy=remedy)
+        problem, remedy = "no run has these values together", "Leave one of them out."
+        raise ResultsError(problem, file=folder, key=f"--where {said}", remedy=remedy)
     known = results.runs["agent"].unique(maintain_order=True).to_list()
     for agent in options.agents:
         if agent not in known:
-            remedy = suggest(agent, known)
-            raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=remedy)
+            raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=suggest(agent, known))
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
 
 

@@ -57,10 +57,8 @@ class Kind:
             if isinstance(found, Figure):
                 finish(found)
         if not isinstance(found, Figure):
-            raise FigureFailed(
-                f"{self.name} returned {short(repr(found))}, which is not a figure",
-                remedy="Return a matplotlib Figure.",
-            )
+            problem = f"{self.name} returned {short(repr(found))}, which is not a figure"
+            raise FigureFailed(problem, remedy="Return a matplotlib Figure.")
         return found
 
     def _drawn(self, given: Any, asked: Options) -> object:
@@ -97,22 +95,21 @@ def kind_named(name: str) -> Kind:
 
     A plain function is one that any results are enough for; the first line of its docstring says what it shows.
     """
+    key = f"--kind {name}"
     if name not in FIGURES and ":" not in name:
         problem, remedy = FIGURES.unknown(name)
-        raise ResultsError(problem, key=f"--kind {name}", remedy=remedy)
+        raise ResultsError(problem, key=key, remedy=remedy)
     try:
         found = FIGURES.load(name)
     except UnknownName as error:
         remedy = "Write package.module:function, or file.py:function, a file of this folder."
-        if FIGURES.is_added(name):
-            remedy = error.remedy
-        raise FigureFailed(error.problem, key=f"--kind {name}", remedy=remedy) from error
+        raise FigureFailed(error.problem, key=key, remedy=error.remedy if FIGURES.is_added(name) else remedy) from error
     if isinstance(found, Kind):
         found.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return found
     if not callable(found):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
-        raise FigureFailed("is no figure", key=f"--kind {name}", remedy=remedy)
+        raise FigureFailed("is no figure", key=key, remedy=remedy)
     return Kind(found, (found.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
-from binwright.analysis.compare.statistics import FEWEST, differences
+from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, differences
 from binwright.analysis.figures.figure_data import Average, FigureData, Point
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.types import Floats
@@ -21,7 +21,8 @@ Row = tuple[Point, str]
 class Verdicts:
     """Holds of one metric the differences to `baseline`, and of several the rows that `is_same` (metric, row) has.
 
-    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages. `family` says what p-values
+    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages, with intervals that have 0
+    within where a difference is not significant. `family` says what p-values
     are corrected for; it is "" where nothing was tested.
     """
 
@@ -59,13 +60,27 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
             )
     if not found:
         return None
+    frame = comparison.frame.filter(comparison.frame["metric"] == first.name)
+    columns = frame.select(*chosen.swept, "agent", "test", "p", "p_alone").rows()
+    tests = {(tuple(point), agent): (test, p, alone) for *point, agent, test, p, alone in columns}
     same = comparison.frame.filter(comparison.frame["verdict"].is_in([SAME, UNTESTED, EQUAL]))
     rows = same.select("metric", "agent", *chosen.swept).rows()
     return Verdicts(
         baseline,
         found,
-        {row: Average.of(seeds) for row, seeds in found.items()},
+        {row: _average(seeds, tests.get(row), comparison.families[first.name]) for row, seeds in found.items()},
         frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows),
         comparison.family,
         bool(comparison.frame["test"].is_not_null().any()),
     )
+
+
+def _average(seeds: Floats, tested: tuple[str | None, float | None, float | None] | None, family: int) -> Average:
+    """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
+    found = Average.of(seeds)
+    test, p, alone = tested or (None, None, None)
+    if p is None or alone is None or not p:
+        return found
+    level = ALPHA / family if p == 1 else ALPHA * alone / p  # Holm multiplied by so much
+    low, high = corrected_ends(seeds, level, ranks=test == "wilcoxon")
+    return replace(found, low=min(low, found.mean), high=max(high, found.mean))

@@ -65,61 +65,43 @@ class Limit:
 
 def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
-    first, *others = [_target(each, metrics) for each in until.split(" and ")]
-    return replace(first, others=tuple(others))
-
-
-def _target(until: str, metrics: Sequence[Metric]) -> Target:
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
-    problem = "does not say when a cluster is large enough"
-    if loose := re.fullmatch(r"\s*(\w+)\s*(=|>|<|=>|=<)\s*([^<>=]+)", until):
-        better, number = "<=" if "<" in loose[2] else ">=", loose[3].strip()
-        if any(metric.name == loose[1] and metric.unit == "%" for metric in metrics) and _is_percent(number):
-            number += " %"
-        remedy = f'Did you mean "{loose[1]} {better} {number}"? {remedy}'
-    metric, sign, text = _parts(until, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
-    found = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
-    if metric.unit == "%" and not metric.beyond and not any(map(found.met, (0.0, 1.0))):
-        raise UserError(
-            f"no share is so: {metric.name} lies between 0 and 100 %", key="until", value=until, remedy=remedy
-        )
-    return found
+    problem, found = "does not say when a cluster is large enough", []
+    for each in until.split(" and "):
+        metric, sign, text = _parts(each, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
+        target = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, each, "until"))
+        if metric.unit == "%" and not metric.beyond and not any(map(target.met, (0.0, 1.0))):
+            problem = f"no share is so: {metric.name} lies between 0 and 100 %"
+            raise UserError(problem, key="until", value=each, remedy=remedy)
+        found.append(target)
+    return replace(found[0], others=tuple(found[1:]))
 
 
 def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:
     """Read `acceptance < -1 %` or `wait_p95 > 10 min`: a number with a sign is about the difference to a baseline."""
     remedy = 'Write a metric, < or >, and a number: "acceptance < -1 %" of the baseline, "wait_p95 > 10 min" by itself.'
-    problem = "does not say what must not be"
-    metric, sign, text = _parts(limit, "--fail-if", metrics, ("<", ">"), problem, remedy)
+    metric, sign, text = _parts(limit, "--fail-if", metrics, ("<", ">"), "does not say what must not be", remedy)
     relation: Literal["<", ">"] = "<" if sign == "<" else ">"
-    if text[:1] not in ("+", "-"):
-        return Limit(metric, relation, "mean", _value(metric, text, limit, "--fail-if"), limit)
-    size = text[1:].strip()
-    by = -1.0 if text[0] == "-" else 1.0
-    if "%" in size:
-        share = _value(_SHARE, size, limit, "--fail-if")
-        return Limit(metric, relation, "relative", 100 * by * share, limit)
-    return Limit(metric, relation, "difference", by * _value(metric, size, limit, "--fail-if"), limit)
-
-
-def _is_percent(text: str) -> bool:
-    """Tell whether a number without a unit is too large for a share: it is meant in percent."""
-    try:
-        return float(text) > 1
-    except ValueError:
-        return False
+    by = {"-": -1.0, "+": 1.0}.get(text[:1])
+    size = text if by is None else text[1:].strip()
+    is_relative = by is not None and "%" in size
+    value = _value(_SHARE if is_relative else metric, size, limit, "--fail-if")
+    if by is None:
+        return Limit(metric, relation, "mean", value, limit)
+    return Limit(
+        metric, relation, *(("relative", 100 * by * value) if is_relative else ("difference", by * value)), limit
+    )
 
 
 def _parts(
     said: str, key: str, metrics: Sequence[Metric], signs: Sequence[str], problem: str, remedy: str
 ) -> tuple[Metric, str, str]:
     """Divide what was said into a metric, one of the `signs`, and what is behind it."""
-    found = _FORM.fullmatch(said)
     for metric in metrics:
         if metric.heading != metric.name and re.match(rf"\s*{re.escape(metric.heading)}\s*[<>=≤≥]", said):
             meant = said.replace(metric.heading, metric.name, 1).strip()
-            problem, remedy = "names a heading", f'Did you mean "{meant}"? {remedy}'
-            break
+            raise UserError("names a heading", key=key, value=said, remedy=f'Did you mean "{meant}"? {remedy}')
+    found = _FORM.fullmatch(said)
     if found is None or found[2] not in signs:
         raise UserError(problem, key=key, value=said, remedy=remedy)
     name, sign, text = found.groups()
@@ -127,8 +109,7 @@ def _parts(
     if name not in known:
         # "accepted >= 99 %" for the heading "accepted %"
         short = [metric.name for metric in metrics if metric.heading.rstrip(" %") == name]
-        remedy = f"Did you mean {short[0]!r}? " if short else ""
-        remedy += suggest(name, known)
+        remedy = (f"Did you mean {short[0]!r}? " if short else "") + suggest(name, known)
         raise UserError(f"runs of this scenario have no metric {name}", key=key, value=said, remedy=remedy)
     return known[name], sign, text
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binwright.analysis.measure.moved import stays
+from binwright.analysis.measure.order import Order
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
@@ -46,15 +47,11 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     if not isinstance(ledger, DeviceLedger) or changed or not record.sequence:
         return None
     view, workload = ledger.view, simulation.workload
-    answered = np.array(record.sequence, np.int64)
-    position = np.zeros(len(workload), np.int64)
-    position[answered] = np.arange(len(answered))
-    times = record.decided[answered]
+    answered = np.frombuffer(record.sequence, np.int32)
     lay = stays(simulation, got_place, start, end)
     held = got_place[lay.who]
-    placed_at = np.where(lay.first < 0, position[held], lay.first)
-    ended = np.searchsorted(times, lay.end, side="left")
-    gone_at = np.where(lay.last < 0, np.maximum(ended, position[held] + 1), lay.last)
+    first, after = Order(answered, record.decided).lasting(held, lay.end)
+    placed_at, gone_at = np.where(lay.first < 0, first, lay.first), np.where(lay.last < 0, after, lay.last)
     # Whoever moved on before the next decision was there after none.
     order = np.argsort(placed_at, kind="stable")
     order = order[gone_at[order] > placed_at[order]]
@@ -90,4 +87,4 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     allocated = change[:-1].cumsum() / QUANTUM
     arrived = demand[:, view.resource].cumsum()[answered] / QUANTUM
     total = int(view.devices.there.sum())
-    return DeviceHistory(answered, arrived, allocated, total - allocated, out / 1000)
+    return DeviceHistory(answered.astype(np.int64), arrived, allocated, total - allocated, out / 1000)

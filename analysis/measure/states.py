@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.analysis.measure.costs.server_intervals import added_at, outages_of
 from binwright.analysis.measure.moved import stays
 from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.network import NetworkLedger
@@ -75,7 +76,13 @@ class StateSampler:
         end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
         held = np.flatnonzero(got_place)
         capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
-        servers, down = self._installed(times)
+        added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
+
+        def down(kind: str, moment: int) -> Ints:
+            parts = out[kind]
+            found: Ints = parts.server[(parts.start <= times[moment]) & (times[moment] < parts.end)]
+            return found
+
         if self._network is None:
             lay = stays(simulation, held, decided[held], end[held])
             spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
@@ -84,10 +91,10 @@ class StateSampler:
             spans = decided[rows], end[rows]
         allocated, used = [], []
         for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
-            there = servers[moment]
+            there = int((added <= times[moment]).sum())
             allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
             used.append(_shares(capacity[:there], now[:there]))
-            used[-1][list(down["server"][moment])] = np.nan
+            used[-1][down("server", moment)] = np.nan
         resources = simulation.view.resources
         columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
         columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
@@ -96,33 +103,10 @@ class StateSampler:
             rows, where, amounts = _columns(self._links, 1)
             for moment, now in enumerate(_held(times, decided[rows], end[rows], where, amounts, topology.links)):
                 links.append(_shares(topology.link_capacity, now[:, 0]))
-                links[-1][list(down["link"][moment])] = np.nan
-                links[-1][np.isin(topology.link_ends, list(down["switch"][moment])).any(axis=1)] = np.nan
+                links[-1][down("link", moment)] = np.nan
+                links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
             columns["links"] = _lists(links)
         return pl.DataFrame(columns)
-
-    def _installed(self, times: Floats) -> tuple[list[int], dict[str, list[set[int]]]]:
-        """Count the servers at every moment, and list the parts of each kind that are out of service."""
-        changes = iter(self._simulation.changes)
-        change = next(changes, None)
-        grown = sum(each.subject for each in self._simulation.changes if each.what == "expansion")
-        there = len(self._simulation.view.capacity) - grown
-        out: dict[str, set[int]] = {"server": set(), "link": set(), "switch": set()}
-        servers: list[int] = []
-        down: dict[str, list[set[int]]] = {kind: [] for kind in out}
-        for time in times.tolist():
-            while change and change.time <= time:
-                if change.what == "expansion":
-                    there += change.subject
-                elif change.what == "failure":
-                    out[change.kind].add(change.subject)
-                else:
-                    out[change.kind].remove(change.subject)
-                change = next(changes, None)
-            servers.append(there)
-            for kind, parts in out.items():
-                down[kind].append(set(parts))
-        return servers, down
 
 
 def moments(begin: float, end: float) -> Floats:

@@ -117,18 +117,18 @@ def levels(some: Stretches, amount: Ints) -> tuple[Floats, Ints]:
     return time[last], total[last]
 
 
-def outages_of(simulation: Simulation) -> Held:
-    """List when servers were out of service; those that never came back are for ever."""
+def outages_of(simulation: Simulation, kind: str = "server") -> Held:
+    """List when parts of a kind were out of service; those that never came back are for ever."""
     since: dict[int, float] = {}
     found: list[tuple[int, float, float]] = []
     for change in simulation.changes:
-        if change.kind == "server" and change.what == "failure":
+        if change.kind == kind and change.what == "failure":
             since[change.subject] = change.time
-        elif change.kind == "server" and change.what == "repair":
+        elif change.kind == kind and change.what == "repair":
             found.append((change.subject, since.pop(change.subject), change.time))
-    found += [(server, time, np.inf) for server, time in since.items()]
-    server, start, end = np.array(found, np.float64).reshape(-1, 3).T
-    return Held(server.astype(np.int64), start, end, np.zeros(len(found), np.int64))
+    found += [(part, time, np.inf) for part, time in since.items()]
+    part, start, end = np.array(found, np.float64).reshape(-1, 3).T
+    return Held(part.astype(np.int64), start, end, np.zeros(len(found), np.int64))
 
 
 def added_at(simulation: Simulation) -> Floats:

@@ -119,3 +119,22 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(places: list[Place]
 
     expected = [number for number, place in enumerate(places) if not any(beats(other, place) for other in places)]
     assert front(places, better) == expected
+
+
+@pytest.mark.parametrize(("seeds", "test"), [(6, "t"), (12, "wilcoxon")])
+def test_intervals_of_differences_agree_with_their_verdicts(seeds: int, test: str, tmp_path: Path) -> None:
+    """They are of the same test at the corrected level: 0 is within exactly where nothing is significant."""
+    for luck in range(4):
+        rng = np.random.default_rng(luck)
+        base = rng.normal(10, 3, seeds)
+        values = {agent: base + effect / 5 + rng.gamma(1, 0.7, seeds) for effect, agent in enumerate("abcdefgh")}
+        rows = [row(agent, seed, servers_used=x) for agent, some in values.items() for seed, x in enumerate(some)]
+        write_results(tmp_path, rows)
+        found = Results(tmp_path)
+        figure = draw(found, "differences", metrics=["servers_used"], baseline="a")
+        frame = found.compare("a", "servers_used").frame.filter(pairs=seeds).sort("mean")
+        assert test in set(frame["test"])
+        groups = [group for group in figure.axes[0].containers if isinstance(group, ErrorbarContainer)]
+        ends = [group[2][0].get_segments()[0][:, 0] for group in groups]
+        told = [verdict in ("better", "worse") for verdict in frame["verdict"]]
+        assert [not low <= 0 <= high for low, high in ends] == told
