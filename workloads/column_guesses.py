@@ -39,15 +39,16 @@ _WORDS = {
 """The words by which columns are known, those that say most first."""
 _NOT = "usage used util utilisation utilization percent pct avg average peak limit model family price cost"
 """Words of columns that are about something else than what was asked for."""
+_BYTES = "B: b byte bytes, kB: kb, MB: mb, GB: gb, TB: tb, KiB: kib, MiB: mib, GiB: gib, TiB: tib"
+_TIMES = "0.001 us: ns, us: us, ms: ms, s: s sec secs seconds, min: min mins minutes, h: h hr hours hrs, d: d days"
+_CORES = "millicores: m milli millis millicores"
 _UNITS = {
-    "cpu": {"m": "millicores", "milli": "millicores", "millis": "millicores", "millicores": "millicores"},
-    "mem": {"b": "B", "byte": "B", "bytes": "B"}
-    | {f"{x.lower()}b": f"{x}B" for x in "kMGT"}
-    | {f"{x.lower()}ib": f"{x}iB" for x in "KMGT"},
-    "time": {"ns": "0.001 us", "us": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s", "min": "min"}
-    | {"mins": "min", "minutes": "min", "h": "h", "hr": "h", "hours": "h", "hrs": "h", "d": "d", "days": "d"},
+    kind: {
+        word: unit.strip() for unit, words in (each.split(":") for each in units.split(",")) for word in words.split()
+    }
+    for kind, units in {"cpu": _CORES, "mem": _BYTES, "disk": _BYTES, "time": _TIMES}.items()
 }
-_UNITS["disk"] = _UNITS["mem"]
+"""The words of a name that say its unit."""
 LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
 """GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
@@ -68,19 +69,25 @@ class Guess:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Proposal:
     """What a table's columns probably are.
 
-    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, and `doubts` are sentences.
+    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, `doubts` are sentences, and
+    `others` columns that are not read.
     """
 
-    guesses: tuple[Guess, ...]
+    guesses: list[Guess] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
     empty: dict[str, str] = field(default_factory=dict)
     keep: dict[str, str] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    doubts: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        """What was found of the columns of requests."""
+        return {guess.name for guess in self.guesses}
 
     @property
     def workload(self) -> dict[str, Any]:
@@ -119,24 +126,23 @@ class _Column:
 
     @cached_property
     def amounts(self) -> pl.Series | None:
-        """Return the plain numbers of a column of amounts, of which some may say their unit, or have a comma.
-
-        Nine tenths of its cells or more must be amounts; of the others, reading says the line.
-        """
+        """Return the plain numbers of a column of amounts, of which some may say their unit, or have a comma."""
         if self.numbers is not None or self.there.dtype != pl.String:
             return self.numbers
-        values = self.there.cast(pl.Float64, strict=False).drop_nulls()
-        some = self.there.head(50)
-        fit = [text for text in some if is_number(text) or AMOUNT.fullmatch(text) or COMMA.fullmatch(text)]
-        return values if len(fit) and 10 * len(fit) >= 9 * len(some) else None
+        if self._mostly(lambda text: is_number(text) or bool(AMOUNT.fullmatch(text) or COMMA.fullmatch(text))):
+            return self.there.cast(pl.Float64, strict=False).drop_nulls()
+        return None
 
     @cached_property
     def is_dates(self) -> bool:
-        """Whether nine tenths of it or more are dates that can be read; of the others, reading says the line."""
-        if self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime):
-            return True
+        """Whether it is dates that can be read."""
+        dates = self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime)
+        return dates or (self.there.dtype == pl.String and self._mostly(is_date))
+
+    def _mostly(self, fits: Callable[[str], bool]) -> bool:
+        """Whether nine tenths of its first cells or more are so; of the others, reading says the line."""
         some = self.there.head(50)
-        return self.there.dtype == pl.String and len(some) > 0 and 10 * sum(map(is_date, some)) >= 9 * len(some)
+        return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
 
     @cached_property
     def looks_dated(self) -> bool:
@@ -158,15 +164,18 @@ class _Column:
         named = _UNITS.get(kind, {})
         return next((named[word] for word in reversed(self.all_words) if word in named), "")
 
+    def is_numeric(self) -> bool:
+        return self.numbers is not None
+
 
 class _Look:
-    """Goes over the columns, takes the best for each of ours, and collects what is doubtful."""
+    """Goes over the columns, takes the best for each of ours, and notes in `found` what they are, and doubts."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
+        self.rows = len(frame)
         self.taken: set[str] = set()
-        self.guesses: list[Guess] = []
-        self.doubts: list[str] = []
+        self.found = Proposal()
 
     def best(self, kind: str, fits: Callable[[_Column], bool]) -> _Column | None:
         """Take the column whose name says most of those that fit."""
@@ -175,15 +184,180 @@ class _Look:
         found = [each for *_, place in order if (each := self.columns[place]).name not in self.taken and fits(each)]
         if not found:
             return None
-        if len(found) > 1 and kind in ("arrival", "end", "lifetime", "cpu", "mem"):
-            others = [each.name for each in found[1:] if each.is_dates == found[0].is_dates]
-            if others:
-                self.doubts.append(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
+        others = [each.name for each in found[1:] if each.is_dates == found[0].is_dates]
+        if others and kind in ("arrival", "end", "lifetime", "cpu", "mem"):
+            self.doubt(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
         self.taken.add(found[0].name)
         return found[0]
 
     def take(self, name: str, column: _Column, unit: str, why: str) -> None:
-        self.guesses.append(Guess(name, column.name, unit, why))
+        self.found.guesses.append(Guess(name, column.name, unit, why))
+
+    def doubt(self, sentence: str) -> None:
+        self.found.doubts.append(sentence)
+
+    def times(self) -> None:
+        """Find when requests arrive, and when they end or how long they stay."""
+        arrival = self._moment("arrival")
+        if arrival and arrival.missing:
+            self.found.keep[arrival.name] = "!="
+            self.doubt(f"{arrival.name} is empty in {arrival.missing:,} rows: they are left out.")
+        end, key = self._moment("end"), "end"
+        if end is None:
+            end = self.best("lifetime", lambda each: each.is_numeric() or isinstance(each.there.dtype, pl.Duration))
+            if end:
+                unit, key = end.unit("time"), "lifetime"
+                why = f"its name; {'in it the unit' if unit else 'seconds'}"
+                self.take("lifetime", end, "" if unit == "s" else unit, why)
+                if not unit and end.is_numeric():
+                    self.doubt(f"{end.name} does not say its unit: seconds are assumed.")
+        if end is None and (end := self.best("end", lambda each: each.there.is_empty())):
+            self.take("end", end, "", "its name")
+        if end is None:
+            self.found.empty["end"] = "never"
+            self.doubt("No column says when requests end: all of them stay for ever.")
+            return
+        marks = self.best(CENSORED, lambda each: each.numbers is not None and each.numbers.is_in([0.0, 1.0]).all())
+        if marks and marks.numbers is not None:
+            self.take(CENSORED, marks, "", "its name; 1 for those that run on")
+            self.doubt(f"{marks.name} marks {int(marks.numbers.sum()):,} rows: they are taken to run on for ever.")
+        if end.missing:
+            self.found.empty[key] = "never"
+            many = f"{end.missing:,} of {self.rows:,} rows"
+            self.doubt(f"{end.name} is empty in {many}: they are taken to run on for ever.")
+
+    def _moment(self, kind: str) -> _Column | None:
+        """Take a column of points in time, and guess its unit."""
+        column = self.best(kind, lambda each: each.is_dates or each.is_numeric())
+        if column is None:
+            return None
+        unit, why = "", "dates"
+        if not column.is_dates:
+            middle = float(column.numbers.median() or 0)  # type: ignore[arg-type,union-attr]  # numbers
+            sizes = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
+            if unit := column.unit("time"):
+                why = f"its name says {unit}"
+            elif unit := next((unit for above, unit in sizes if middle > above), ""):
+                why = f"as large as times since 1970 in {unit}"
+            else:
+                why = "numbers, taken for seconds"
+                self.doubt(f"{column.name} does not say its unit: seconds are assumed.")
+        self.take(kind, column, "" if unit == "s" else unit, f"its name; {why}")
+        return column
+
+    def demands(self) -> None:
+        """Find what requests ask for."""
+        for name in ("cpu", "mem", "gpu", "disk"):
+            column = self.best(name, _Column.is_numeric) or self.best(name, lambda each: each.amounts is not None)
+            if column is None:
+                self._doubt_words(name)
+                continue
+            assert column.amounts is not None
+            self.take(name, column, *self._amount(name, column, column.amounts))
+            none = column.missing + int((column.amounts <= 0).sum())
+            if not column.is_numeric() and column.missing:
+                self.found.keep[column.name] = "!="
+                self.doubt(f"{column.name} is empty in {column.missing:,} rows: they are left out.")
+            elif none and name in ("cpu", "mem") and column.is_numeric():
+                self.found.keep[column.name] = "> 0"
+                many = f"{none:,} of {self.rows:,} rows"
+                self.doubt(f"{column.name} is empty or not above 0 in {many}: they are left out.")
+            elif column.missing:
+                self.found.empty[name] = "0"
+                self.doubt(f"{column.name} is empty in {column.missing:,} rows: that is taken for 0.")
+
+    def _doubt_words(self, name: str) -> None:
+        """Name a column that sounds right and has something else than numbers."""
+        for column in self.columns:
+            if column.rank(name) is not None and column.there.dtype == pl.String:
+                odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())
+                if len(odd):
+                    self.doubt(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
+                    return
+
+    def _amount(self, name: str, column: _Column, values: pl.Series) -> tuple[str, str]:
+        """Guess the unit of a demand, of which `values` are those that do not say it themselves."""
+        data = name in ("mem", "disk")
+        if values.is_empty():
+            return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
+        unit = column.unit(name)
+        middle = float(values.median() or 0)  # type: ignore[arg-type]  # a number
+        shown = f"{middle:,.10g}"
+        binary = bool((values % 1024 == 0).all())
+        if unit:
+            if unit in ("kB", "MB") and binary:
+                self.doubt(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
+            usual = name != "mem" or LEAST_MEMORY <= DATA.parse(f"{middle} {unit}") <= MOST_MEMORY
+            if not usual or (name == "cpu" and middle < LEAST_MILLICORES):
+                self.doubt(f"{column.name} says {unit}, but has {shown} in the middle: is that the unit?")
+            return unit, f"its name says {unit}"
+        if data and middle >= 1e8:
+            return "B", f"as large as bytes: {shown} in the middle"
+        why = f"{shown} in the middle"
+        if data and middle >= 2e5:
+            unit = "KiB" if binary else "kB"
+        elif data and middle >= 200:
+            unit = "MiB" if binary or bool((values % 1000 != 0).all()) else "MB"
+        elif data:
+            unit = "GiB"
+        elif name == "cpu" and middle >= 100:
+            unit, why = "millicores", f"{why}, more cores than a request asks for"
+        else:
+            return "", f"its name; {why}"
+        verb = "are" if unit == "millicores" else "is"
+        self.doubt(f"{column.name} does not say its unit: {unit} {verb} assumed ({shown} in the middle).")
+        return unit, why
+
+    def ids(self) -> None:
+        """Take a column of ids, if one names every row differently."""
+        column = self.best("id", lambda each: not (each.missing or each.there.is_duplicated().any() or each.is_dates))
+        named = [each for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]
+        if column:
+            self.found.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
+        elif named:
+            there, missing = named[0].there, named[0].missing
+            again = len(there) - there.n_unique()
+            twice = there.filter(there.is_duplicated()).head(1).to_list()
+            counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
+            example = "".join(f" ({one!r})" for one in twice)
+            many = f"{' and '.join(counts)} of {self.rows:,} rows{example}"
+            self.doubt(f"{named[0].name} {many}: not read, requests are named by their row.")
+
+    def labels(self) -> None:
+        """Take columns of words: labels, and a group."""
+
+        def words(column: _Column) -> bool:
+            return (not column.is_numeric() or column.rank("priority") is not None) and not column.is_dates
+
+        for label in ("tenant", "priority", "zone"):
+            if column := self.best(label, words):
+                self.found.labels[label] = column.name
+                if label == "priority" and column.missing:
+                    many = f"{column.missing:,} of {self.rows:,} rows"
+                    self.doubt(f"{column.name} is empty in {many}: their priority is 0.")
+        if (state := self.best("state", words)) and state.there.n_unique() <= _SOME:
+            counts = state.there.value_counts(sort=True, name="rows")
+            values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
+            self.found.labels["state"] = state.name
+            if len(counts) > 1:
+                self.doubt(f"{state.name} has {values}: `keep` reads some of them only.")
+        for column in self.columns:
+            if column is not state and column.there.dtype == pl.String and column.there.n_unique() <= _SOME:
+                self._doubt_failed(column)
+        if group := self.best("group", words):
+            self.take("group", group, "", "its name")
+
+    def _doubt_failed(self, column: _Column) -> None:
+        """Doubt a column of few words of which one sounds as if such rows never ran, whatever the column is called."""
+        is_failed = column.there.str.to_lowercase().str.contains(_FAILED)
+        failed, others = column.there.filter(is_failed), column.there.filter(~is_failed)
+        if len(failed) and len(others):
+            words, rest = (", ".join(each.unique(maintain_order=True).to_list()) for each in (failed, others))
+            many = f"{len(failed):,} of {self.rows:,} rows"
+            self.doubt(
+                f"{column.name} has {words} in {many}, as if these never ran: "
+                f"`keep: {{{column.name}: [{rest}]}}` leaves them out."
+            )
 
 
 def propose(path: Path) -> Proposal:
@@ -194,17 +368,12 @@ def propose(path: Path) -> Proposal:
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
     look = _Look(frame)
-    empty: dict[str, str] = {}
-    keep: dict[str, str] = {}
-    _demands(look, empty, keep)
-    _times(look, empty, keep)
-    _name(look)
-    labels, group = _labels(look)
-    if group:
-        look.take("group", group, "", "its name")
-    found = {guess.name for guess in look.guesses}
-    missing = [] if "arrival" in found else ["when requests arrive"]
-    missing += [] if {"cpu", "mem", "gpu"} & found else ["what they ask for"]
+    look.demands()
+    look.times()
+    look.ids()
+    look.labels()
+    missing = [] if "arrival" in look.found.names else ["when requests arrive"]
+    missing += [] if {"cpu", "mem", "gpu"} & look.found.names else ["what they ask for"]
     if missing:
         line = None if is_parquet(path) else 1
         if dated := [each for each in look.columns if each.looks_dated]:
@@ -220,192 +389,5 @@ def propose(path: Path) -> Proposal:
             "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table`. "
             "The page 'Traces and generated workloads' says how.",
         )
-    others = tuple(each.name for each in look.columns if each.name not in look.taken)
-    return Proposal(tuple(look.guesses), labels, empty, keep, tuple(look.doubts), others)
-
-
-def _times(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
-    def timely(column: _Column) -> bool:
-        return column.is_dates or column.numbers is not None
-
-    def moment(kind: str) -> _Column | None:
-        column = look.best(kind, timely)
-        if column:
-            unit, why = ("", "dates") if column.is_dates else _clock(column, look)
-            look.take(kind, column, "" if unit == "s" else unit, f"its name; {why}")
-        return column
-
-    if (arrival := moment("arrival")) and arrival.missing:
-        keep[arrival.name] = "!="
-        look.doubts.append(f"{arrival.name} is empty in {arrival.missing:,} rows: they are left out.")
-    end = moment("end")
-    if end is None and (end := look.best("lifetime", lambda column: column.numbers is not None or _spans(column))):
-        unit = end.unit("time")
-        look.take("lifetime", end, "" if unit == "s" else unit, f"its name; {'in it the unit' if unit else 'seconds'}")
-        if not unit and end.numbers is not None:
-            look.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
-    if end is None and (end := look.best("end", lambda column: column.there.is_empty())):
-        look.take("end", end, "", "its name")
-    if end is None:
-        empty["end"] = "never"
-        look.doubts.append("No column says when requests end: all of them stay for ever.")
-    elif marks := look.best(CENSORED, _marks):
-        assert marks.numbers is not None
-        look.take(CENSORED, marks, "", "its name; 1 for those that run on")
-        look.doubts.append(f"{marks.name} marks {int(marks.numbers.sum()):,} rows: they are taken to run on for ever.")
-    if end is not None and end.missing:
-        empty["lifetime" if any(guess.name == "lifetime" for guess in look.guesses) else "end"] = "never"
-        look.doubts.append(
-            f"{end.name} is empty in {end.missing:,} of {len(end.cells):,} rows: they are taken to run on for ever."
-        )
-
-
-def _marks(column: _Column) -> bool:
-    """Whether its cells are 0 and 1."""
-    return column.numbers is not None and bool(column.numbers.is_in([0.0, 1.0]).all())
-
-
-def _spans(column: _Column) -> bool:
-    return isinstance(column.there.dtype, pl.Duration)
-
-
-def _clock(column: _Column, look: _Look) -> tuple[str, str]:
-    """Guess the unit of numbers that are times."""
-    assert column.numbers is not None
-    if unit := column.unit("time"):
-        return unit, f"its name says {unit}"
-    middle = float(column.numbers.median() or 0)  # type: ignore[arg-type]  # a number
-    for above, unit in ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s")):
-        if middle > above:
-            return unit, f"as large as times since 1970 in {unit}"
-    look.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
-    return "s", "numbers, taken for seconds"
-
-
-def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
-    for name in ("cpu", "mem", "gpu", "disk"):
-        column = look.best(name, lambda column: column.numbers is not None)
-        column = column or look.best(name, lambda column: column.amounts is not None)
-        if column is None:
-            _doubt_words(name, look)
-            continue
-        assert column.amounts is not None
-        unit, why = _amount(name, column, column.amounts, look)
-        look.take(name, column, unit, why)
-        none = column.missing + int((column.amounts <= 0).sum())
-        if column.numbers is None and column.missing:
-            keep[column.name] = "!="
-            look.doubts.append(f"{column.name} is empty in {column.missing:,} rows: they are left out.")
-        elif none and name in ("cpu", "mem") and column.numbers is not None:
-            keep[column.name] = "> 0"
-            look.doubts.append(
-                f"{column.name} is empty or not above 0 in {none:,} of {len(column.cells):,} rows: they are left out."
-            )
-        elif column.missing:
-            empty[name] = "0"
-            look.doubts.append(f"{column.name} is empty in {column.missing:,} rows: that is taken for 0.")
-
-
-def _doubt_words(name: str, look: _Look) -> None:
-    """Name a column that sounds right and has something else than numbers."""
-    for column in look.columns:
-        if column.rank(name) is not None and column.there.dtype == pl.String and not column.there.is_empty():
-            odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())
-            if len(odd):
-                remedy = "it is not read"
-                look.doubts.append(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: {remedy}.")
-                return
-
-
-def _amount(name: str, column: _Column, values: pl.Series, look: _Look) -> tuple[str, str]:
-    """Guess the unit of a demand, of which `values` are those that do not say it themselves."""
-    if values.is_empty():
-        return DATA.base if name in ("mem", "disk") else "", f"its name; {column.there[0]!r} says the unit"
-    said = column.unit(name)
-    middle = float(values.median() or 0)  # type: ignore[arg-type]  # a number
-    shown = f"{middle:,.10g}"
-    if name in ("mem", "disk"):
-        binary = bool((values % 1024 == 0).all())
-        if said:
-            if said in ("kB", "MB") and binary:
-                look.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {said[0].upper()}iB is meant.")
-            if name == "mem" and not LEAST_MEMORY <= DATA.parse(f"{middle} {said}") <= MOST_MEMORY:
-                look.doubts.append(f"{column.name} says {said}, but has {shown} in the middle: is that the unit?")
-            return said, f"its name says {said}"
-        if middle >= 1e8:
-            return "B", f"as large as bytes: {shown} in the middle"
-        if middle >= 2e5:
-            unit = "KiB" if binary else "kB"
-        elif middle >= 200:
-            unit = "MiB" if binary or bool((values % 1000 != 0).all()) else "MB"
-        else:
-            unit = "GiB"
-        look.doubts.append(f"{column.name} does not say its unit: {unit} is assumed ({shown} in the middle).")
-        return unit, f"{shown} in the middle"
-    if name == "cpu":
-        if said:
-            if middle < LEAST_MILLICORES:
-                look.doubts.append(f"{column.name} says {said}, but has {shown} in the middle: is that the unit?")
-            return said, f"its name says {said}"
-        if middle >= 100:
-            look.doubts.append(f"{column.name} does not say its unit: millicores are assumed ({shown} in the middle).")
-            return "millicores", f"{shown} in the middle, more cores than a request asks for"
-    return "", f"its name; {shown} in the middle"
-
-
-def _name(look: _Look) -> None:
-    """Take a column of ids, if one names every row differently."""
-
-    def differs(column: _Column) -> bool:
-        return not column.missing and not column.there.is_duplicated().any() and not column.is_dates
-
-    column = look.best("id", differs)
-    named = [each for each in look.columns if each.rank("id") in IDS and each.name not in look.taken]
-    if column is None and named:
-        rows, missing = len(named[0].cells), named[0].missing
-        again = rows - missing - named[0].there.n_unique()
-        twice = named[0].there.filter(named[0].there.is_duplicated()).head(1).to_list()
-        counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
-        look.doubts.append(
-            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows{''.join(f' ({one!r})' for one in twice)}: "
-            "not read, requests are named by their row."
-        )
-    if column:
-        look.taken.add(column.name)
-        look.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
-
-
-def _doubt_failed(column: _Column, look: _Look) -> None:
-    """Doubt a column of few words of which one sounds as if such rows never ran, whatever the column is called."""
-    if column.there.dtype != pl.String or column.there.n_unique() > _SOME:
-        return
-    failed = column.there.filter(column.there.str.to_lowercase().str.contains(_FAILED))
-    if 0 < len(failed) < len(column.there):
-        words = ", ".join(failed.unique(maintain_order=True).to_list())
-        others = column.there.filter(~column.there.is_in(failed.implode())).unique(maintain_order=True).to_list()
-        keep = f"`keep: {{{column.name}: [{', '.join(others)}]}}`"
-        many = f"{len(failed):,} of {len(column.cells):,} rows"
-        look.doubts.append(f"{column.name} has {words} in {many}, as if these never ran: {keep} leaves them out.")
-
-
-def _labels(look: _Look) -> tuple[dict[str, str], _Column | None]:
-    def words(column: _Column) -> bool:
-        return bool(column.numbers is None or column.rank("priority") is not None) and not column.is_dates
-
-    found = {}
-    for label in ("tenant", "priority", "zone"):
-        if column := look.best(label, words):
-            found[label] = column.name
-            if label == "priority" and column.missing:
-                many = f"{column.missing:,} of {len(column.cells):,} rows"
-                look.doubts.append(f"{column.name} is empty in {many}: their priority is 0.")
-    if (state := look.best("state", words)) and state.there.n_unique() <= _SOME:
-        counts = state.there.value_counts(sort=True, name="rows")
-        values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
-        found["state"] = state.name
-        if len(counts) > 1:
-            look.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
-    for column in look.columns:
-        if column is not state:
-            _doubt_failed(column, look)
-    return found, look.best("group", words)
+    look.found.others += [each.name for each in look.columns if each.name not in look.taken]
+    return look.found

@@ -244,7 +244,7 @@ def of_table(path: Path, proposal: Proposal, drop: bool = False) -> RequestSourc
             if faults:
                 listed = "; ".join(map(str, faults))
                 doubt = f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}."
-                proposal = replace(proposal, doubts=(*proposal.doubts, doubt))
+                proposal.doubts.append(doubt)
         else:
             frame = read("table", path, options=options, resources=resources)
     except UserError as error:

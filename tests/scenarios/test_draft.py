@@ -54,7 +54,7 @@ def test_columns_of_an_unknown_table_are_guessed(table: Path, tmp_path: Path) ->
         found = propose(path)
         assert {guess.name: (guess.column, guess.unit) for guess in found.guesses} == FOUND
         assert found.labels == {"tenant": "Account", "state": "Status"}
-        assert found.others == ("Avg CPU %",)
+        assert found.others == ["Avg CPU %"]
         assert found.keep == {"vCPUs Requested": "> 0"}
         assert found.empty == {"end": "never"}
         said = "\n".join(found.doubts)

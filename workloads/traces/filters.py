@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from binwright.simcore.errors import UserError, WorkloadError, suggest
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import NOTHING, is_date, seconds_of_date
 
 COMPARES: dict[str, Callable[[Any, Any], Any]] = {
@@ -21,18 +19,6 @@ COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
 }
 REMEDY = 'Write a value, a list of values, or comparisons: "> 0", "!= failed", ">= 2026-11-01".'
-
-
-@dataclass(frozen=True)
-class FilteredTrace(Trace):
-    """Another trace, of which those requests are read whose common columns meet conditions, as `kept` has them."""
-
-    trace: Trace
-    keep: Mapping[str, list[str]]
-
-    def read(self, path: Path) -> pl.DataFrame:
-        """Read all requests, and keep some."""
-        return kept(self.trace.read(path), self.keep, path)
 
 
 def split(condition: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
 from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.base import ServerFile, Trace
-from binwright.workloads.traces.filters import FilteredTrace
+from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import GZIP, header
@@ -148,12 +148,11 @@ def read(
     Of a file that may have any columns, only those of `resources` are read if they are given.
     """
     file = find(name, path)
-    trace = _build(name, options or {}, resources)
+    trace, keep = _build(name, options or {}, resources)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
-        table = Table(keep=trace.keep) if isinstance(trace, FilteredTrace) else Table()
-        return _only(table, resources).read(file)
-    return trace.read(file)
+        trace = Table() if resources is None else Table().only(resources)
+    return kept(trace.read(file), keep, file)
 
 
 def read_mapped(
@@ -168,18 +167,16 @@ def read_mapped(
     file = find(name, path)
     if is_mapped(file):
         return load(file)
-    if cache:
-        copy = copy_of(name, file, options=options, resources=resources, cache=cache)
-        try:
+    copy = copy_of(name, file, options=options, resources=resources, cache=cache) if cache else None
+    with suppress(OSError, ValueError):
+        if copy:
             return load(copy)
-        except (OSError, ValueError):
-            table = structured(read(name, file, options=options, resources=resources))
-        try:
+    table = structured(read(name, file, options=options, resources=resources))
+    with suppress(OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
+        if copy:
             save(table, copy)
             return load(copy)
-        except (OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
-            return table
-    return structured(read(name, file, options=options, resources=resources))
+    return table
 
 
 def copy_of(
@@ -191,31 +188,24 @@ def copy_of(
     cache: Path,
 ) -> Path:
     """Where the copy of a trace is kept: named by the file's content, what is read of it and the reader's version."""
-    return cache / f"{name}-{_digest(file, _build(name, options or {}, resources))}.npy"
+    trace, keep = _build(name, options or {}, resources)
+    with file.open("rb") as data:
+        content = hashlib.file_digest(data, hashlib.blake2b)
+    content.update(f"{trace!r} {keep} {trace.version}".encode())
+    return cache / f"{name}-{content.hexdigest()[:32]}.npy"
 
 
-def _only(trace: Trace, resources: tuple[str, ...] | None) -> Trace:
-    return trace if resources is None else trace.only(resources)
-
-
-def _build(name: str, options: Mapping[str, Any], resources: tuple[str, ...] | None) -> Trace:
+def _build(
+    name: str, options: Mapping[str, Any], resources: tuple[str, ...] | None
+) -> tuple[Trace, Mapping[str, list[str]]]:
+    """Make the reader of a trace; also returns the conditions that its requests must meet, if the reader takes none."""
     kind = TRACES.load(name)
     known = [field.name for field in fields(kind)]
     keep = {} if "keep" in known else options.get("keep", {})
-    if keep:
-        options = {key: value for key, value in options.items() if key != "keep"}
-    for key in options:
+    given = {key: value for key, value in options.items() if key in known or key != "keep"}
+    for key in given:
         if key not in known:
-            raise WorkloadError(
-                f"unknown option of the trace {name}", key=f"workload.{key}", remedy=suggest(key, known)
-            )
-    trace = _only(kind(**options), resources)
-    return FilteredTrace(trace, keep) if keep else trace
-
-
-def _digest(file: Path, trace: Trace) -> str:
-    with file.open("rb") as data:
-        content = hashlib.file_digest(data, hashlib.blake2b)
-    reader = trace.trace if isinstance(trace, FilteredTrace) else trace
-    content.update(f"{trace!r} {reader.version}".encode())
-    return content.hexdigest()[:32]
+            remedy = suggest(key, known)
+            raise WorkloadError(f"unknown option of the trace {name}", key=f"workload.{key}", remedy=remedy)
+    trace: Trace = kind(**given)
+    return trace if resources is None else trace.only(resources), keep
