@@ -12,16 +12,11 @@ from typing import NamedTuple
 from binwright.simcore.registry import Registry
 
 PRESETS = Path(__file__).parent / "traces" / "presets"
-"""Holds a file for each format of traces that is a table of known columns."""
+"""Holds a file for each format of traces."""
 TRACES = Registry(
     "trace",
     "binwright.traces",
     {
-        "azure-packing-2020": "binwright.workloads.traces.azure_packing:AzurePacking",
-        "bitbrains": "binwright.workloads.traces.bitbrains:Bitbrains",
-        "google-2019": "binwright.workloads.traces.google:Google",
-        "kubernetes": "binwright.workloads.traces.kubernetes:Kubernetes",
-        "swf": "binwright.workloads.traces.swf:StandardWorkload",
         "table": "binwright.workloads.traces.table:Table",
         **{file.stem: f"binwright.workloads.traces.presets:{file.stem}" for file in sorted(PRESETS.glob("*.yaml"))},
     },

@@ -32,12 +32,6 @@ class AzurePacking(Trace):
 
     machine: int | Literal["best"] = "best"
 
-    summary: ClassVar[str] = "14 days of VM requests of one Azure zone, as fractions of a machine (SQLite)."
-    reference: ClassVar[str] = "Hadary et al., Protean: VM Allocation Service at Scale, OSDI 2020"
-    source: ClassVar[str] = "github.com/Azure/AzurePublicDataset, AzureTracesForPacking2020.md (unpack the zip)"
-    licence: ClassVar[str] = "CC BY 4.0"
-    files: ClassVar[tuple[str, ...]] = ("packing_trace_zone_a_v1.sqlite", "azure-packing-2020.sqlite")
-    units: ClassVar[dict[str, str]] = dict.fromkeys(SIZES, "machines")
     headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
 
     def read(self, path: Path) -> pl.DataFrame:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
@@ -36,13 +35,6 @@ class Bitbrains(Trace):
     """
 
     folder: str = ""
-
-    summary: ClassVar[str] = "1,750 machines of a hoster of enterprises, in a zip: cores and GB provisioned."
-    reference: ClassVar[str] = "Shen et al., Statistical Characterization of Business-Critical Workloads, CCGrid 2015"
-    source: ClassVar[str] = "gwa.ewi.tudelft.nl/datasets/gwa-t-12-bitbrains: fastStorage.zip or rnd.zip, as they are"
-    licence: ClassVar[str] = "see the archive; cite the paper"
-    files: ClassVar[tuple[str, ...]] = ("fastStorage.zip", "rnd.zip")
-    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:

@@ -33,12 +33,6 @@ class Google(Trace):
     where events of collections are in the file, too, their users are labels.
     """
 
-    summary: ClassVar[str] = "a month of a Borg cell: every placement of an instance, in parts of the largest machine."
-    reference: ClassVar[str] = "Tirmazi et al., Borg: the Next Generation, EuroSys 2020"
-    source: ClassVar[str] = "github.com/google/cluster-data, ClusterData2019.md: instance_events, as JSON lines"
-    licence: ClassVar[str] = "CC BY 4.0"
-    files: ClassVar[tuple[str, ...]] = ("instance_events.json.gz", "instance_events.json")
-    units: ClassVar[dict[str, str]] = {"cpu": "machines", "mem": "machines"}
     version: ClassVar[int] = 2
 
     @classmethod

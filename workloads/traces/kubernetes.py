@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
@@ -44,13 +44,6 @@ class Kubernetes(Trace):
     A pod asks for what its containers request together, or for the largest of its init containers if that is more, and
     for one of `pods`. Those that have ended, or are being deleted, are left out.
     """
-
-    summary: ClassVar[str] = "a snapshot of a Kubernetes cluster: its pods, on the nodes where they are."
-    reference: ClassVar[str] = "kubernetes.io/docs/reference/kubernetes-api: Pod, Node"
-    source: ClassVar[str] = "your cluster: kubectl get pods,nodes -A -o json"
-    licence: ClassVar[str] = "yours"
-    files: ClassVar[tuple[str, ...]] = ("kubernetes.json",)
-    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB", "gpu": "cards"}
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:

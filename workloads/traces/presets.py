@@ -1,14 +1,16 @@
-"""Formats of traces that are tables of known columns: a file of `presets/` describes each.
+"""Formats of traces: a file of `presets/` describes each.
 
 A file has what `Trace` has of a format (`summary`, `reference`, `source`, `licence`, `files`, `units`, `servers`,
-`parquet`), and what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Further keys:
+`parquet`). What is no table of known columns names its `reader`: a class of a module beside this one. What is one has
+what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Further keys:
 
 - `forms`: a list of such mappings where files of the format differ in their columns; what they share stands above.
 - `needs`: the columns that a file must have, by which it is recognised; by default those of `columns` and `labels`.
 - `header`: the names of the columns of a file that has none, and `first_line`, by which it is recognised.
 - `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file; its
   further parameters are options of the trace.
-- `format`: the other format that its files have, of which this is a known example.
+
+A known file of another format names that as its `format`; it is not recognised by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, get_type_hints
@@ -68,18 +71,27 @@ class Preset(Trace):
 
 
 def __getattr__(name: str) -> type[Trace]:
-    """Make the format that the file of this name describes."""
+    """Make the format that the file of this name describes, once."""
     if name not in TRACES:
         raise AttributeError(name)
+    found = globals()[name] = _format(name)
+    return found
+
+
+def _format(name: str) -> type[Trace]:
     text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(text)
     about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
     about |= {key: data.pop(key) for key in (*Trace.__annotations__, "first_line") if key in data}
-    about |= {"__doc__": about["summary"], "version": zlib.crc32(text.encode())}
+    about["__doc__"] = about["summary"]
     if "servers" in about:
         about["servers"] = ServerFile(**about["servers"])
     if "format" in data:
-        return type(name, (TRACES.load(data["format"]),), about)
+        return type(name, (TRACES.load(data["format"]),), about | {"recognises": vars(Trace)["recognises"]})
+    if "reader" in data:
+        module, _, attribute = data["reader"].partition(":")
+        return type(name, (getattr(import_module(f"{__package__}.{module}"), attribute),), about)
+    about["version"] = zlib.crc32(text.encode() + Path(rows.__file__).read_bytes())
     forms = [data | form for form in data.pop("forms", [{}])]
     about["headers"] = tuple(_needed(form, about.get("header", ())) for form in forms)
     about["forms"] = tuple(_form(**form) for form in forms)

@@ -34,12 +34,6 @@ class StandardWorkload(Trace):
     requested time that is not known is NaN.
     """
 
-    summary: ClassVar[str] = "jobs of a parallel machine in the Standard Workload Format: processors and GB."
-    reference: ClassVar[str] = "Chapin et al., Benchmarks and Standards for Parallel Job Schedulers, JSSPP 1999"
-    source: ClassVar[str] = "the Parallel Workloads Archive, www.cs.huji.ac.il/labs/parallel/workload"
-    licence: ClassVar[str] = "of each log, see the archive; cite it and the log's source"
-    files: ClassVar[tuple[str, ...]] = ("workload.swf", "workload.swf.gz")
-    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
     version: ClassVar[int] = 3
 
     @classmethod
