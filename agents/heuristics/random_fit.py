@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, take
-from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, take
+from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.multi_server import GOES_ON, begin, has_any
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import find_route
@@ -44,7 +43,7 @@ def random_servers(
             count += 1
     status, passed = GOES_ON, -1
     while status == GOES_ON and count > 0:
-        place = max(0, min(int(drawing.draws[drawing.used[0]] * count), count - 1))  # what is recalled may be anything
+        place = int(drawing.draws[drawing.used[0]] * count)
         drawing.used[0] += 1
         chosen = candidates[place]
         status = take(network, free, link_free, chosen, bandwidth, weighted)
@@ -60,7 +59,7 @@ def random_servers(
             count += 1
     if status == GOES_ON and passed >= 0:  # tell for want of what
         status = take(network, free, link_free, passed, bandwidth, weighted)
-    return answered(network, status)
+    return status
 
 
 class RandomServers(NetworkAgent):
@@ -73,13 +72,13 @@ class RandomServers(NetworkAgent):
         """Draw numbers from the run's random stream."""
         servers = len(view.free)
         draws = rng.random(DRAWS + servers)
-        self.drawn, self._rng, self._enough = (draws, np.zeros(1, np.int64)), rng, len(draws) - servers
-        return Drawing(shared, *self.drawn, np.zeros(servers, np.int32))
+        self._rng = rng
+        return Drawing(shared, draws, np.zeros(1, np.int64), np.zeros(servers, np.int32))
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
         draws, used = self._scratch.draws, self._scratch.used
-        if not 0 <= used[0] <= self._enough:
+        if used[0] > DRAWS:
             self._rng.random(out=draws)
             used[0] = 0
         return super().decide(view, request)
@@ -116,28 +115,19 @@ class RandomFit(Agent):
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
     masked = False
     """In a network: pass over servers that can't be reached, see `Feasible`."""
-    drawn: tuple[Any, ...] = ()
-    """Random numbers that are drawn ahead, in a network, and how many of them are used."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Take the run's random stream: one number for every request, or in a network one for every server."""
-        if isinstance(view, NetworkView):
-            servers = RandomServers()
-            servers.masked = self.masked
-            servers.start(view, rng)
-            self.drawn = servers.drawn
-            self._decide: Callable[[View, Request], Placement | Refusal | None] = servers.decide
-            return
-        rule = prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
-
-        def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-            return rule(free, demand, spread, rng.random())
-
-        self.drawn = ()
-        places = ScanAgent()
-        places.scan = scan
-        self._decide = places.decide
+        self._servers = RandomServers() if isinstance(view, NetworkView) else None
+        if self._servers:
+            self._servers.masked = self.masked
+            self._servers.start(view, rng)
+        else:
+            self._rng, self._rule = rng, prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Place the request where the draw says."""
-        return self._decide(view, request)
+        if self._servers:
+            return self._servers.decide(view, request)
+        code = self._rule(view.free, request.demand, request.spread, self._rng.random())
+        return placement_of(code, request, view.free.shape[1]) if code >= 0 else None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, largest, take, wire_of
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, take, wire_of
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, begin
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Indices
@@ -280,13 +280,7 @@ def of_links(homes: Homes, bandwidth: int) -> int:
 def best_home(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Try, as a `Rule`, every rack."""
-    return answered(homes.network, try_homes(homes, free, link_free, demand, bandwidth, weighted))
-
-
-@lean
-def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool) -> int:
-    """Try every rack, and take the cheapest, the first of equals; returns the status, else that of the first rack.
+    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; else the status is the first rack's.
 
     Racks of a pod in which nobody is able are homes to the same placement, so one of them is enough.
     """

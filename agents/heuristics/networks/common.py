@@ -7,16 +7,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.networked import network_of
+from binwright.agents.networked import network_of, provisioned
 from binwright.fabric.multi_server import Filling, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.fabric.topology import Indices, Small
-from binwright.simcore.jit import kernel, lean, lean_inlined, prepared
+from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
-"""(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `answered` returns.
+"""(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `choose` returned last; 0 where none is left.
 
 `free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged; `scratch` is whatever the agent
 makes in `scratch`. `weighted` says how routes are found. With `masked` only servers are chosen that have a working
@@ -28,28 +28,17 @@ Paths: TypeAlias = Literal["hops", "weighted"]
 
 
 class Network(NamedTuple):
-    """Holds what every rule needs: the routes, the tier of every link, room to provision in, room for the answer.
-
-    `answer` int64 [any] is how many servers, shares and links; then the servers chosen; then for all shares their
-    servers, their nodes, and the amounts of each resource; then the links.
-    """
+    """Holds what every rule needs: the routes, the tier of every link, and room to provision in."""
 
     routes: Routes
     link_tier: Small
     room: Filling
-    answer: Ints
 
 
 def network(view: NetworkView) -> Network:
     """Make what one agent needs."""
-    servers, nodes, resources = view.free.shape
-    columns = servers * nodes * (2 + resources)
-    return Network(
-        routes=view.routing.routes,
-        link_tier=view.topology.link_tier,
-        room=filling(view.routing, nodes, resources),
-        answer=np.zeros(3 + servers + columns + view.topology.links, np.int64),
-    )
+    _, nodes, resources = view.free.shape
+    return Network(view.routing.routes, view.topology.link_tier, filling(view.routing, nodes, resources))
 
 
 def largest(view: NetworkView) -> list[int]:
@@ -92,33 +81,6 @@ def reaches(network: Network, joined: Ints, link_free: Ints, server: int, bandwi
     return joins(network, joined, link_free, rack, bandwidth, weighted)
 
 
-@kernel
-def answered(network: Network, status: int) -> int:
-    """Return what a rule returns: how long the answer is; 0 without any; -1 - tier when that had no route.
-
-    `status` is what `choose` said last, 0 (`GOES_ON`) when there was nobody left to choose.
-    """
-    if status <= 0:
-        return status
-    room, answer = network.room, network.answer
-    if room.counts[1] == 0:  # nothing was asked for: a share of nothing, on the first
-        room.places[0, 0], room.places[0, 1] = room.servers[0], 0
-        room.counts[1] = 1
-    shares, first = room.counts[1], 3 + room.counts[0]
-    answer[0], answer[1], answer[2] = room.counts[0], shares, room.counts[2]
-    for j in range(room.counts[0]):
-        answer[3 + j] = room.servers[j]
-    for share in range(shares):
-        answer[first + share] = room.places[share, 0]
-        answer[first + shares + share] = room.places[share, 1]
-        for r in range(room.amounts.shape[1]):
-            answer[first + (2 + r) * shares + share] = room.amounts[share, r]
-    length = first + (2 + room.amounts.shape[1]) * shares
-    for j in range(room.counts[2]):
-        answer[length + j] = room.links[j]
-    return int(length + room.counts[2])
-
-
 class NetworkAgent(Agent):
     """Decides by one kernel over servers and links. Subclasses name it, and make its scratch."""
 
@@ -133,7 +95,7 @@ class NetworkAgent(Agent):
         view = network_of(self, view)
         shared = network(view)
         scratch = self.scratch(view, shared, rng)
-        self._scratch, self._answer = scratch, shared.answer.data
+        self._scratch, self._room = scratch, shared.room
         self._link_free = view.link_free  # the same array for the whole run
         self._weighted = view.weighted if self.routes is None else self.routes == "weighted"
         self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
@@ -145,26 +107,11 @@ class NetworkAgent(Agent):
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule."""
-        demand = request.demand
-        length = self._rule(
-            self._scratch,
-            view.free,
-            self._link_free,
-            demand,
-            request.bandwidth,
-            self._weighted,
-            self.masked,
-        )
-        if length <= 0:
-            return self._refusals[-1 - length] if length else None
-        numbers = self._answer[:length].tolist()
-        servers, shares, links = numbers[:3]
-        columns = [numbers[first : first + shares] for first in range(3 + servers, length - links, shares)]
-        return Provisioned(
-            tuple(zip(columns[0], columns[1], zip(*columns[2:], strict=True), strict=True)),
-            tuple(numbers[length - links :]),
-            tuple(numbers[3 : 3 + servers]),
-        )
+        link_free, bandwidth, weighted = self._link_free, request.bandwidth, self._weighted
+        status = self._rule(self._scratch, view.free, link_free, request.demand, bandwidth, weighted, self.masked)
+        if status <= 0:
+            return self._refusals[-1 - status] if status else None
+        return provisioned(self._room)
 
 
 @lean_inlined

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, Paths, reaches, take
 from binwright.agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
 from binwright.fabric.multi_server import GOES_ON, begin, has_any
 from binwright.fabric.network import NetworkView
@@ -29,8 +29,7 @@ class Searching(NamedTuple):
     widest link can have, or `LEAST` where only the adjacency counts.
 
     `seen` int64 [vertices] holds the stamp of the last request that came by; `ahead` int32 [vertices] is for a stack
-    or a queue. Of a vertex that came up `looked` int32 [vertices] entries of the adjacency were looked at, one more
-    when the `waiting` int32 [vertices] of them are a heap: in `heap` int32 [entries], where the vertex has its own.
+    or a queue. Of a vertex that came up `looked` int32 [vertices] entries of the adjacency were looked at.
     """
 
     scoring: Scoring
@@ -41,14 +40,12 @@ class Searching(NamedTuple):
     seen: Ints
     ahead: Indices
     looked: Indices
-    waiting: Indices
-    heap: Indices
 
 
 def searching(view: NetworkView, network: Network, score: Score, widest: bool, deep: bool) -> Searching:
     """Make what one agent needs; with `widest` neighbours come by the free bandwidth of the links to them."""
     topology = view.topology
-    vertices, entries = len(topology.first) - 1, len(topology.neighbour)
+    vertices = len(topology.first) - 1
     whole = np.full(vertices, LEAST)
     if widest:
         can = np.where(topology.via < 0, MOST, topology.link_capacity[topology.via])
@@ -62,8 +59,6 @@ def searching(view: NetworkView, network: Network, score: Score, widest: bool, d
         seen=np.zeros(vertices, np.int64),
         ahead=np.zeros(vertices, np.int32),
         looked=np.zeros(vertices, np.int32),
-        waiting=np.zeros(vertices, np.int32),
-        heap=np.zeros(entries, np.int32),
     )
 
 
@@ -100,7 +95,7 @@ def search(
                 turn += 1
     if status == GOES_ON and passed >= 0:  # tell for want of what
         status = take(network, free, link_free, passed, bandwidth, weighted)
-    return answered(network, status)
+    return status
 
 
 @lean
@@ -108,60 +103,30 @@ def _come_to(searching: Searching, vertex: int, place: int) -> None:
     """Count a vertex as seen, and write it to this place of `ahead`."""
     searching.ahead[place] = vertex
     searching.seen[vertex] = searching.scoring.network.room.counts[3]
-    searching.looked[vertex] = searching.waiting[vertex] = 0
+    searching.looked[vertex] = 0
 
 
 @lean
 def _next(searching: Searching, link_free: Ints, vertex: int) -> int:
-    """Return the next neighbour of a vertex that was not seen, -1 without any. Changes `looked`, `waiting` and `heap`.
+    """Return the next neighbour of a vertex that was not seen, -1 without any. Changes `looked`.
 
-    Those with whole links come as they are found in the adjacency, and then the others, from a heap.
+    Those with whole links come as they are found in the adjacency, and then always the one with the widest link.
     """
     stamp, seen, neighbour = searching.scoring.network.room.counts[3], searching.seen, searching.neighbour
-    looked, waiting, whole = searching.looked, searching.waiting, searching.whole[vertex]
+    looked, whole = searching.looked, searching.whole[vertex]
     begin, end = searching.scoring.first[vertex], searching.scoring.first[vertex + 1]
-    heap = searching.heap[begin:end]
     while looked[vertex] < end - begin:
         edge = end - 1 - looked[vertex] if searching.deep else begin + looked[vertex]
         looked[vertex] += 1
-        if seen[neighbour[edge]] == stamp:
-            continue
-        if _room(searching, link_free, edge) >= whole:
+        if seen[neighbour[edge]] != stamp and _room(searching, link_free, edge) >= whole:
             return int(neighbour[edge])
-        heap[waiting[vertex]] = edge
-        waiting[vertex] += 1
-    if looked[vertex] == end - begin:
-        looked[vertex] += 1
-        for place in range(waiting[vertex] // 2 - 1, -1, -1):
-            _sink(searching, link_free, heap, waiting[vertex], place, heap[place])
-    while waiting[vertex] > 0:
-        near = neighbour[heap[0]]
-        waiting[vertex] -= 1
-        _sink(searching, link_free, heap, waiting[vertex], 0, heap[waiting[vertex]])
-        if seen[near] != stamp:
-            return int(near)
-    return -1
-
-
-@lean
-def _sink(searching: Searching, link_free: Ints, heap: Indices, length: int, place: int, edge: int) -> None:
-    """Put an entry into a heap of this length, at this place or below it: to where nothing below comes before it."""
-    while 2 * place + 1 < length:
-        child = 2 * place + 1
-        if child + 1 < length and _before(searching, link_free, heap[child + 1], heap[child]):
-            child += 1
-        if not _before(searching, link_free, heap[child], edge):
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = edge
-
-
-@lean_inlined
-def _before(searching: Searching, link_free: Ints, edge: int, other: int) -> bool:
-    """Tell whether one entry of the adjacency comes before another of the same vertex."""
-    room, others = _room(searching, link_free, edge), _room(searching, link_free, other)
-    return bool(room > others or (room == others and (edge > other) == searching.deep))
+    best, most = -1, LEAST
+    for step in range(end - begin):
+        edge = end - 1 - step if searching.deep else begin + step
+        room = _room(searching, link_free, edge)
+        if seen[neighbour[edge]] != stamp and (best < 0 or room > most):
+            best, most = int(neighbour[edge]), room
+    return best
 
 
 @lean_inlined

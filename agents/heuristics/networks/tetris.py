@@ -11,7 +11,6 @@ from binwright.agents.heuristics.networks.common import (
     Network,
     NetworkAgent,
     Paths,
-    answered,
     largest,
     reaches,
     take,
@@ -217,7 +216,7 @@ def tetris(
         status = take(network, free, link_free, server, bandwidth, weighted)
         if rack < 0 or not scoring.of_first:
             rack = scoring.latest[0] = network.routes.servers[server, 0]
-    return answered(network, status)
+    return status
 
 
 class Tetris(NetworkAgent):
