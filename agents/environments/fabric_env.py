@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 from binwright.agents.environments.observation import Features, Observation, Observer, edge_index
 from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
@@ -25,7 +24,14 @@ class _Face(Face):
 
     episodes: NetworkEpisodes
 
-    def __init__(self, world: World, count: int, mask: str, rewards: Rewards, buffers: Buffers | None) -> None:
+    def __init__(
+        self,
+        world: World,
+        count: int,
+        buffers: Buffers | None,
+        mask: Literal["any", "feasible"] = "any",
+        rewards: Rewards = REWARDS,
+    ) -> None:
         if mask not in ("any", "feasible"):
             raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
         if unknown := rewards.keys() - REWARDS.keys():
@@ -84,30 +90,10 @@ class FabricEnv(FaceEnv):
     a step placed and rejected. With `in_place` every step returns the same arrays, written anew.
     """
 
-    def __init__(
-        self,
-        world: World,
-        mask: Literal["any", "feasible"] = "any",
-        rewards: Rewards = REWARDS,
-        in_place: bool = False,
-        render_mode: None = None,
-    ) -> None:
-        super().__init__(_Face(world, 1, mask, rewards, None), in_place, render_mode)
+    face_of = _Face
 
 
 class FabricVector(FaceVector):
     """Many `FabricEnv`s stepped together; `FaceVector` and `Face` say of the other options."""
 
-    def __init__(
-        self,
-        world: World,
-        num_envs: int = 1,
-        mask: Literal["any", "feasible"] = "any",
-        rewards: Rewards = REWARDS,
-        in_place: bool = False,
-        buffers: Buffers | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: None = None,
-    ) -> None:
-        face = _Face(world, num_envs, mask, rewards, buffers)
-        super().__init__(face, in_place or buffers is not None, autoreset_mode, render_mode)
+    face_of = _Face

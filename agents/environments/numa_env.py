@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector, RuledEpisodes
 from binwright.agents.world import World
@@ -27,7 +26,12 @@ class _Face(Face):
     episodes: NumaEpisodes | RuledEpisodes
 
     def __init__(
-        self, world: World, count: int, reward: Reward, prices: Mapping[str, float], buffers: Buffers | None
+        self,
+        world: World,
+        count: int,
+        buffers: Buffers | None,
+        reward: Reward = "one",
+        prices: Mapping[str, float] | None = None,
     ) -> None:
         if reward not in ("one", "delta", "income"):
             remedy = "Give one, delta or income."
@@ -60,7 +64,7 @@ class _Face(Face):
         else:
             self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, shown)
         self._total = ledger.cluster.capacity[:, :, 0].sum()
-        self._prices = np.array([prices.get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
+        self._prices = np.array([(prices or {}).get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 
     def act(self) -> None:
         """Choose a place in every simulation."""
@@ -95,15 +99,7 @@ class NumaEnv(FaceEnv):
     anew.
     """
 
-    def __init__(
-        self,
-        world: World,
-        reward: Reward = "one",
-        prices: Mapping[str, float] | None = None,
-        in_place: bool = False,
-        render_mode: None = None,
-    ) -> None:
-        super().__init__(_Face(world, 1, reward, prices or {}, None), in_place, render_mode)
+    face_of = _Face
 
 
 class NumaVector(FaceVector):
@@ -112,16 +108,4 @@ class NumaVector(FaceVector):
     It is one compiled call, but with rules of placement, where the engine plays one after another.
     """
 
-    def __init__(
-        self,
-        world: World,
-        num_envs: int = 1,
-        reward: Reward = "one",
-        prices: Mapping[str, float] | None = None,
-        in_place: bool = False,
-        buffers: Buffers | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: None = None,
-    ) -> None:
-        face = _Face(world, num_envs, reward, prices or {}, buffers)
-        super().__init__(face, in_place or buffers is not None, autoreset_mode, render_mode)
+    face_of = _Face

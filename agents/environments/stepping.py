@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -133,11 +133,17 @@ def _array(given: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike)
 
 
 class FaceEnv(gymnasium.Env[Seen, np.int64]):
-    """Shows one simulation as a Gymnasium environment. With `in_place` it returns the same arrays every time."""
+    """Shows one simulation as a Gymnasium environment. With `in_place` it returns the same arrays every time.
 
-    def __init__(self, face: Face, in_place: bool, render_mode: None) -> None:
+    Other options are those of the face.
+    """
+
+    face_of: Callable[..., Face]
+
+    def __init__(self, world: World, *, in_place: bool = False, render_mode: None = None, **options: Any) -> None:
         self.render_mode = render_mode
-        self.face, self._in_place, self._ready = face, in_place, False
+        self.face = face = self.face_of(world, 1, None, **options)
+        self._in_place, self._ready = in_place, False
         self.observation_space = face.space
         self.action_space = spaces.Discrete(face.actions)
         # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
@@ -185,7 +191,19 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
     in `gymnasium.vector.SyncVectorEnv`.
     """
 
-    def __init__(self, face: Face, in_place: bool, autoreset_mode: str | AutoresetMode, render_mode: None) -> None:
+    face_of: Callable[..., Face]
+
+    def __init__(
+        self,
+        world: World,
+        num_envs: int = 1,
+        *,
+        in_place: bool = False,
+        buffers: Buffers | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: None = None,
+        **options: Any,
+    ) -> None:
         self.render_mode = render_mode
         try:
             self._mode = AutoresetMode(autoreset_mode)
@@ -193,7 +211,8 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             remedy = f"Give one of {', '.join(mode.value for mode in AutoresetMode)}."
             raise UserError("no such mode", key="autoreset_mode", value=autoreset_mode, remedy=remedy) from None
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
-        self.face, self._in_place, self.num_envs = face, in_place, face.count
+        self.face = face = self.face_of(world, num_envs, buffers, **options)
+        self._in_place, self.num_envs = in_place or buffers is not None, num_envs
         self.single_observation_space = face.space
         self.single_action_space = spaces.Discrete(face.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
