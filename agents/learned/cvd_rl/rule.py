@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.learned.numa.mlp import dense
-from binwright.agents.learned.numa.trajectory import exploring, write
+from binwright.agents.learned.numa.replay_buffer import exploring, write
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
 
@@ -153,12 +153,12 @@ def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: F
 
 @kernel
 def cvd_rl_exploring(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, tape: Floats
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
 ) -> int:
-    """Do the same, but now and then take another candidate, and write all to the tape: changes `tape`."""
+    """Do the same, but now and then take another candidate, and write all to the trajectory: changes `trajectory`."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
-    code = exploring(codes, tape)
+    code = exploring(codes, trajectory)
     if code < 0 and len(codes):
         code = best_of(free, capacity, demand, spread, weights, how, codes)
-    write(free, demand, spread, codes, code, tape)
+    write(free, demand, spread, codes, code, trajectory)
     return code

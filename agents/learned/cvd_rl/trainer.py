@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.heuristics.servers.candidates import Filter, counts
-from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.tensors import Tensors
 from binwright.agents.learned.common.trainer import Count
 from binwright.agents.learned.cvd_rl.agent import described
-from binwright.agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_exploring, sizes
-from binwright.agents.learned.cvd_rl.sights import Sights, distinct, look_around_all
+from binwright.agents.learned.cvd_rl.rule import (
+    LAYERS,
+    NODES,
+    WIDTH,
+    cvd_rl,
+    cvd_rl_exploring,
+    look,
+    look_around,
+    sizes,
+)
 from binwright.agents.learned.numa.dqn import DQN
-from binwright.agents.learned.numa.mlp import put, taken, untrained
-from binwright.agents.learned.numa.trajectory import Decisions
+from binwright.agents.learned.numa.dqn_update import Reals, Shape
+from binwright.agents.learned.numa.mlp import untrained
+from binwright.agents.learned.numa.replay_buffer import Decisions
+from binwright.simcore.jit import kernel
 from binwright.simcore.types import Compiled, Floats, Ints
-
-SIGHTS = 1_000_000
-"""How many different sights of servers are kept, at least, before those that are in no decision any more are left out.
-"""
 
 
 @dataclass
@@ -47,58 +51,30 @@ class CvdTrainer(DQN):
     def __post_init__(self) -> None:
         self._counts = counts(self.filter, self.k)
 
-    def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Return how to make the network, and its first numbers."""
+    def make(self, rng: np.random.Generator) -> tuple[Shape, int, Floats]:
+        """Return the network of one server, or without decomposition of the cluster."""
         capacity, operators = self.view.capacity, (self.lookahead, self.decomposition)
         servers, absolute = None if self.decomposition else len(capacity), self.sizes == "absolute"
         self._units: Floats = np.floor(capacity.mean(axis=(0, 1))) if absolute else np.zeros(0)
         self._how = np.array([*self._counts, *operators, self.layers, self.width, *self._units], np.float64)
-        self._sights, self._most = Sights(self.lookahead, self._units), SIGHTS
-        self._numbers = np.empty((0, len(self.view.capacity) + self.slots()), np.int32)
         self._sizes = sizes(self.lookahead, servers, self.width, self.layers, absolute)
-        kind = extra("binwright.agents.learned.cvd_rl.network").Values
-        return partial(kind, self._sizes, self.decomposition), untrained(self._sizes, rng)
+        return Shape(self.layers, self.width, 1, False), self._sizes[0], untrained(self._sizes, rng)
 
-    def remember(self, new: Decisions) -> None:
-        """Remember decisions, and with decomposition number what the network sees in them."""
-        super().remember(new)
-        if not self.decomposition:
-            return
-        if self._sights.count <= self._most:
-            numbers = [self._numbers, self._sights.number(new, self.view.capacity)]
-            self._numbers = np.concatenate(numbers)[-self.memory :]
-        else:  # forget what is in no decision any more
-            self._sights = Sights(self.lookahead, self._units)
-            self._numbers = self._sights.number(self.remembered, self.view.capacity)
-            self._most = max(SIGHTS, 2 * self._sights.count)
+    def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
+        """Share all servers as they are, and exchange the chosen one; or else value the cluster after each choice."""
+        capacity, candidates = self.view.capacity, np.maximum(decisions.candidates.astype(np.int64), 0)
+        servers = len(capacity) if self.decomposition else 0
+        observed = np.empty((len(candidates), servers + self.slots(), self._sizes[0]), np.float32)
+        of = decisions.free, decisions.demand, decisions.spread, candidates
+        observe_all(*of, capacity, self.lookahead, self._units, servers, observed)
+        numbers = self.buffer.number(observed)
+        shared, after = numbers[:, :servers], numbers[:, servers:]
+        before = np.take_along_axis(shared, candidates // NODES, axis=1) if servers else np.zeros_like(after)
+        return shared, after, before
 
-    def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Return what the network sees, where that is of servers and choices, and which servers are chosen."""
-        memory = self.remembered
-        codes = np.maximum(np.take_along_axis(memory.candidates[rows], slots, axis=1), 0).astype(np.int64)
-        servers, capacity = codes // NODES, self.view.capacity
-        if self.decomposition:
-            numbers = self._numbers[rows]
-            there = np.take_along_axis(numbers, slots + len(capacity), axis=1)
-            wanted = np.concatenate([numbers[:, : len(capacity)], there], axis=1)
-            found, places = distinct(wanted, self._sights.count)
-            return self._sights.seen[found], places, servers
-        seen = np.empty((*codes.shape, self._sizes[0]), np.float32)
-        of = memory.free[rows], memory.demand[rows], memory.spread[rows]
-        look_around_all(*of, codes, capacity, self.lookahead, self._units, seen)
-        return seen.reshape(-1, self._sizes[0]), np.arange(codes.size).reshape(codes.shape), servers
-
-    def put(self, network: Any, numbers: Floats) -> None:
-        """Put numbers into the network, layer by layer."""
-        put(network.layers, numbers)
-
-    def taken(self, network: Any) -> Floats:
-        """Return the numbers of the network, layer by layer."""
-        return taken(network.layers)
-
-    def rule(self, network: Any, recorded: Floats | None) -> Compiled:
+    def rule(self, network: Reals, recorded: Floats | None) -> Compiled:
         """Return the agent's kernel, or the one that explores."""
-        numbers = self.taken(network), self._how
+        numbers = network.astype(np.float64), self._how
         return Compiled(cvd_rl, numbers) if recorded is None else Compiled(cvd_rl_exploring, (*numbers, recorded))
 
     def slots(self) -> int:
@@ -108,5 +84,22 @@ class CvdTrainer(DQN):
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the network's weights, and which candidates they were trained with."""
         notes = described(self.view, self.lookahead, self.decomposition, self._sizes, self._units)
-        notes |= {"filter": self.filter, "k": self.k}
-        return {"weights": self.taken(self.averaged_network).astype(np.float32)}, notes
+        return {"weights": self.averaged_network.copy()}, notes | {"filter": self.filter, "k": self.k}
+
+
+@kernel
+def observe_all(
+    free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, ahead: bool, units: Floats,
+    servers: int, observed: npt.NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Write to observed [n, servers + slots, inputs] the `servers` as they are, and each candidate's after the choice.
+
+    With 0 servers it is the whole cluster after each choice.
+    """
+    for b in range(len(free)):
+        demand, both = (int(demands[b, 0]), int(demands[b, 1])), spread[b] > 0
+        for server in range(servers):
+            look(free[b], capacity, server, -1, demand, both, ahead, units, observed[b, server], 0)
+        for i in range(candidates.shape[1]):
+            seen = observed[b, servers + i]
+            look_around(free[b], capacity, candidates[b, i], demand, both, ahead, units, servers == 0, seen)

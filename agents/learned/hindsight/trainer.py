@@ -12,7 +12,7 @@ from binwright.agents.learned.common.proximal import averages, finite, put_avera
 from binwright.agents.learned.common.tensors import Tensors, extra
 from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
 from binwright.agents.learned.numa.remaining_fits import SIZE_COLUMNS, fitting_on
-from binwright.agents.learned.numa.rollouts import rules_of, telling
+from binwright.agents.learned.numa.rollouts import discriminative_episodes, rules_of
 from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
 from binwright.agents.learned.numa.value import HIDDEN, INPUTS, LARGE, MIDDLE, SIZE, SMALL, TERMS
 from binwright.agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
@@ -57,7 +57,7 @@ class HindsightTrainer(NumaTrainer):
         self._optimiser = torch.optim.Adam([self._weights], lr=self.rate)
         errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), len(weights)))
         self._rules = rules_of(SIMPLE[: self.plans]) + [self._rule(weights + error) for error in errors]
-        self._replays, placed = telling(training, self._seeds, self.shares, self._rules)
+        self._replays, placed = discriminative_episodes(training, self._seeds, self.shares, self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def _rule(self, weights: Floats) -> Compiled:

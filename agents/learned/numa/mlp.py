@@ -1,10 +1,9 @@
-"""Keeps networks of plain layers as one array of numbers, for kernels, for torch and for where training begins."""
+"""Keeps networks of plain layers as one array of weights: how many there are, what they begin with, one layer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -38,22 +37,6 @@ def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
         parts += [rng.uniform(-most, most, inputs * outputs), np.zeros(outputs)]
     parts[-2] *= 0.01
     return np.concatenate(parts).astype(np.float32).astype(np.float64)
-
-
-def put(layers: Sequence[Any], numbers: Floats) -> None:
-    """Put numbers into these torch layers, which change."""
-    at = 0
-    for layer in layers:
-        for values in (layer.weight.data.T, layer.bias.data):
-            part = numbers[at : at + values.numel()].reshape(tuple(values.shape))
-            values.copy_(values.new_tensor(part))
-            at += values.numel()
-
-
-def taken(layers: Sequence[Any]) -> Floats:
-    """Return the numbers of these torch layers."""
-    parts = [part for layer in layers for part in (layer.weight.detach().T, layer.bias.detach())]
-    return np.concatenate([part.cpu().numpy().astype(np.float64).ravel() for part in parts])
 
 
 @kernel

@@ -13,7 +13,7 @@ from math import floor
 import numpy as np
 
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.jit import inlined
+from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.types import Floats, Ints, Workload
 
 SIZE_COLUMNS = 4
@@ -23,6 +23,8 @@ ROW = 3 + PER_SIZE
 """Numbers of a size in the kernel: 1 / cpu, 1 / mem, whether it is spread, and its weights."""
 SCALE = 50.0
 """What a weight of a size is like, in units of its importance."""
+FREQUENT = 100
+"""Sizes of requests of which it is counted at most how many still fit."""
 SLACK = 1e-9
 """Room for so much of a request is missing at most by what floats round."""
 
@@ -43,6 +45,16 @@ def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int) -> Floats
     table = np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
     found: Floats = table[np.argsort(share, kind="stable")]
     return found
+
+
+def frequent_sizes(workloads: Iterable[Workload], ledger: Ledger) -> Floats:
+    """Return the most frequent sizes, float64 [k, 4], each with its share of all requests as its importance."""
+    demands = np.concatenate([workload.demand for workload in workloads])
+    rows, count = np.unique(demands, axis=0, return_counts=True)
+    chosen = np.sort(np.argsort(-count, kind="stable")[:FREQUENT])
+    spread = ledger.spreads(rows[chosen]).astype(np.float64)
+    each = np.maximum(rows[chosen] / (1 + spread)[:, None], 1)
+    return np.column_stack([each, spread, count[chosen] / count[chosen].sum()])
 
 
 def beginning_of(sizes: Floats) -> tuple[Floats, Floats]:
@@ -82,3 +94,23 @@ def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floa
         if fits > 0:
             value += known[at + 3] * fits + known[at + 4]
     return value
+
+
+@kernel
+def remaining(free: Floats, codes: Floats, demand: Floats, spread: Floats, known: Floats, levels: Floats) -> None:
+    """Write to levels [n] what still fits on a server after each placement, on average over the servers.
+
+    `free` [n, servers, 2, 2], `demand` [n, 2] quanta, `codes` [n], and `spread` [n] are as in a trajectory; spread
+    requests take their odd quanta of the first node.
+    """
+    for b in range(len(free)):
+        levels[b] = 0.0
+        chosen, node = int(codes[b]) // 2, int(codes[b]) % 2
+        for server in range(free.shape[1]):
+            left = free[b, server].copy()
+            if server == chosen:
+                for r in range(2):
+                    half = demand[b, r] // 2
+                    left[node, r] -= demand[b, r] - half if spread[b] > 0 else demand[b, r]
+                    left[1 - node, r] -= half if spread[b] > 0 else 0.0
+            levels[b] += room(left[0, 0], left[0, 1], left[1, 0], left[1, 1], known) / free.shape[1]

@@ -21,7 +21,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Compiled, Floats, Ints
 
-TELLING = 0.02
+DISCRIMINATIVE = 0.02
 """An episode teaches something in which the best of some rules places so much more than the worst."""
 
 
@@ -71,7 +71,9 @@ def _missing(ledger: Ledger, resource: int, wanted: float, largest: int) -> int:
     return max(1, int(left // largest)) if left > 0 else 0
 
 
-def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]) -> tuple[list[Replay], Floats]:
+def discriminative_episodes(
+    world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]
+) -> tuple[list[Replay], Floats]:
     """Return the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
 
     Most episodes end at one burst of demand whoever decides, and teach nothing.
@@ -81,7 +83,7 @@ def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Co
     for seed in seeds.tolist():
         replays = replays_of(world, [seed], warm)
         placed = play_all(replays, rules)
-        tells = np.ptp(placed, axis=0) > TELLING * placed.min(axis=0)
+        tells = np.ptp(placed, axis=0) > DISCRIMINATIVE * placed.min(axis=0)
         found += [replay for replay, some in zip(replays, tells, strict=True) if some]
         lengths.append(placed[:, tells])
     if not found:

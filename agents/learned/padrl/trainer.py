@@ -10,7 +10,7 @@ import numpy as np
 from binwright.agents.learned.common.proximal import Proximal, averages, finite, put_averages
 from binwright.agents.learned.common.tensors import Tensors
 from binwright.agents.learned.common.trainer import TRAINING, Count, CountFromZero, Positive
-from binwright.agents.learned.numa.rollouts import rules_of, telling
+from binwright.agents.learned.numa.rollouts import discriminative_episodes, rules_of
 from binwright.agents.learned.numa.trainer import NumaTrainer
 from binwright.agents.learned.padrl.agent import described, joined
 from binwright.agents.learned.padrl.network import (
@@ -97,7 +97,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         parts = [[self._tensors[name] for name in SHAPES if name.startswith(ours) == mine] for mine in (True, False)]
         rates = self.learning, self.rate
         self._optimisers = [torch.optim.Adam(part, lr=rate) for part, rate in zip(parts, rates, strict=True)]
-        self._replays, _ = telling(training, self._seeds, self.shares, rules_of(SIMPLE))
+        self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
         self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.learned.numa.mlp import dense
-from binwright.agents.learned.numa.trajectory import exploring, write
+from binwright.agents.learned.numa.replay_buffer import exploring, write
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
 
@@ -62,12 +62,12 @@ def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights:
 
 @kernel
 def sched_rl_exploring(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, tape: Floats
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, trajectory: Floats
 ) -> int:
-    """Do the same, but now and then take another place, and write all to the tape: changes `tape`."""
+    """Do the same, but now and then take another place, and write all to the trajectory: changes `trajectory`."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
-    code = exploring(codes, tape)
+    code = exploring(codes, trajectory)
     if code < 0 and len(codes):
         code = best_of(free, capacity, demand, spread, weights, shape, codes)
-    write(free, demand, spread, codes, code, tape)
+    write(free, demand, spread, codes, code, trajectory)
     return code

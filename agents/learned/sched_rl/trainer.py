@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.tensors import Tensors
 from binwright.agents.learned.common.trainer import Count
 from binwright.agents.learned.numa.dqn import DQN
-from binwright.agents.learned.numa.mlp import put, size_of, taken, untrained
+from binwright.agents.learned.numa.dqn_update import Reals, Shape
+from binwright.agents.learned.numa.mlp import size_of, untrained
+from binwright.agents.learned.numa.replay_buffer import Decisions
 from binwright.agents.learned.sched_rl.agent import check_servers, described, sizes
-from binwright.agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring, trunk
+from binwright.agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring
 from binwright.simcore.types import Compiled, Floats, Ints, View
 
 
@@ -34,40 +33,27 @@ class SchedTrainer(DQN):
         """Refuse servers that are not all alike."""
         check_servers(view)
 
-    def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Return how to make the network of a cluster like this, and its first numbers."""
+    def make(self, rng: np.random.Generator) -> tuple[Shape, int, Floats]:
+        """Return the network of a cluster like this: what a decision needs first, then the value of the state."""
+        self._needed = sizes(self.view.capacity, self.width, self.hidden)
+        weights = np.concatenate([untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)])
+        return Shape(self.hidden + 1, self.width, self.slots(), True), self._needed[0], weights
+
+    def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
+        """Value each place by its own output for what is free, the demand and whether it is spread."""
         capacity = self.view.capacity
-        self._needed = sizes(capacity, self.width, self.hidden)
-        numbers = [untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)]
-        kind = extra("binwright.agents.learned.sched_rl.network").Dueling
-        return partial(kind, trunk(capacity, self.width, self.hidden), self._needed[-1]), np.concatenate(numbers)
+        shares = decisions.free.reshape(len(decisions.code), -1) / capacity.ravel()
+        observed = np.column_stack([shares, decisions.demand / capacity[0, 0], decisions.spread])
+        numbers = self.buffer.number(observed.astype(np.float32))[:, None]
+        after = numbers * self.slots() + np.maximum(decisions.candidates.astype(np.int64), 0)
+        return numbers[:, :0], after, np.zeros_like(after)
 
-    def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Return what is free, the demand and whether it is spread, in a row; and the choices."""
-        memory, capacity = self.remembered, self.view.capacity
-        shares = memory.free[rows].reshape(len(rows), -1) / capacity.ravel()
-        asked = memory.demand[rows] / capacity[0, 0]
-        codes = np.maximum(np.take_along_axis(memory.candidates[rows], slots, axis=1), 0).astype(np.int64)
-        return np.column_stack([shares, asked, memory.spread[rows]]).astype(np.float32), codes
+    def _deciding(self, network: Reals) -> Reals:
+        return network[: size_of(self._needed)]
 
-    def _layers(self, network: Any) -> list[Any]:
-        """Return the layers that a decision needs, and last the value of the state, which decides nothing."""
-        return [*network.trunk, network.advantage, network.value]
-
-    def put(self, network: Any, numbers: Floats) -> None:
-        """Put numbers into the network, layer by layer."""
-        put(self._layers(network), numbers)
-
-    def taken(self, network: Any) -> Floats:
-        """Return the numbers of the network, layer by layer."""
-        return taken(self._layers(network))
-
-    def _deciding(self, network: Any) -> Floats:
-        return self.taken(network)[: size_of(self._needed)]
-
-    def rule(self, network: Any, recorded: Floats | None) -> Compiled:
+    def rule(self, network: Reals, recorded: Floats | None) -> Compiled:
         """Return the agent's kernel, or the one that explores."""
-        numbers = self._deciding(network), np.array([self.hidden, self.width], np.float64)
+        numbers = self._deciding(network).astype(np.float64), np.array([self.hidden, self.width], np.float64)
         return Compiled(sched_rl, numbers) if recorded is None else Compiled(sched_rl_exploring, (*numbers, recorded))
 
     def slots(self) -> int:
@@ -76,4 +62,4 @@ class SchedTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights that a decision needs."""
-        return {"weights": self._deciding(self.averaged_network).astype(np.float32)}, described(self.view, self._needed)
+        return {"weights": self._deciding(self.averaged_network).copy()}, described(self.view, self._needed)

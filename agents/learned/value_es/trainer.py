@@ -9,7 +9,7 @@ import numpy as np
 
 from binwright.agents.learned.common.tensors import Tensors
 from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
-from binwright.agents.learned.numa.rollouts import play_all, rules_of, telling
+from binwright.agents.learned.numa.rollouts import discriminative_episodes, play_all, rules_of
 from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
 from binwright.agents.learned.numa.value import SIZE, TERMS, grains_of
 from binwright.agents.learned.numa.value_agent import by_table, described, first_of, tensors_of, value_of
@@ -89,7 +89,7 @@ class ValueTrainer(NumaTrainer):
         self._evolution = Evolution(mean, self.memory)
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
         rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
-        self._replays, _ = telling(training, self._seeds, self.shares, rules)
+        self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
         self._grains = grains_of(self._replays)
 
     def _candidate(self, mean: Floats) -> Compiled:

@@ -1,5 +1,6 @@
-"""Double DQN: what is written down, what is wanted of a value, training of cvd-rl and sched-rl, and their mistakes."""
+"""Double DQN: what is recorded, updates beside torch's, training of cvd-rl and sched-rl, and their mistakes."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,23 @@ import pytest
 from binwright.agents.heuristics.servers.candidates import counts
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.agents.learned.common.tensors import read, write
-from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
+from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, look_around, sizes
 from binwright.agents.learned.cvd_rl.trainer import CvdTrainer
-from binwright.agents.learned.numa import trajectory
-from binwright.agents.learned.numa.dqn import DQN, taught
-from binwright.agents.learned.numa.mlp import put, size_of, taken, untrained
+from binwright.agents.learned.numa import replay_buffer
+from binwright.agents.learned.numa.dqn import DQN, taught_slots
+from binwright.agents.learned.numa.mlp import size_of, untrained
+from binwright.agents.learned.numa.replay_buffer import (
+    CONTINUES,
+    TERMINATED,
+    TRUNCATED,
+    Decisions,
+    decisions_of,
+    empty_trajectory,
+    reset,
+)
 from binwright.agents.learned.numa.rollouts import replays_of
 from binwright.agents.learned.sched_rl import agent as sched
-from binwright.agents.learned.sched_rl.rule import sched_rl, trunk
+from binwright.agents.learned.sched_rl.trainer import SchedTrainer
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch
@@ -27,7 +37,7 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, Request, View
-from tests.reference.agents import feasible
+from tests.reference.agents import after, feasible
 from tests.support.learning import going_on, in_use, shipped, trained
 from tests.support.properties import first
 
@@ -52,41 +62,35 @@ def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **change
     return trainer
 
 
-def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[trajectory.Decisions, int, Floats, Any]:
-    """An episode of cvd-rl on tape, how many requests it placed, its numbers, and the world."""
+def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions, int, Floats, Any]:
+    """An episode of cvd-rl as a trajectory, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
     weights = untrained(sizes(True), np.random.default_rng(1))
     how = np.array([*counts("both", 5), 1, 1, LAYERS, WIDTH], np.float64)
     capacity = world.ledger(0).view.capacity
-    written = trajectory.blank(rows, 5, capacity)
-    trajectory.wind(written, epsilon, 5, overflow == "stop", 7)
+    written = empty_trajectory(rows, 5, capacity)
+    reset(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))
-    return trajectory.read(written, capacity), placed, weights, world
-
-
-def everything(memory: trajectory.Decisions) -> tuple[Ints, Ints]:
-    """All decisions, and all their candidates."""
-    rows, slots = memory.candidates.shape
-    return np.arange(rows), np.tile(np.arange(slots), (rows, 1))
+    return decisions_of(written, capacity), placed, weights, world
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("overflow", first(1, ["stop", "drop"]))
-def test_tape_records_the_decisions_and_outcomes_of_the_run(overflow: str) -> None:
+def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str) -> None:
     decisions, placed, weights, world = recorded(overflow, 0.5)
     assert 3 < placed == len(decisions.code)
-    ends = trajectory.ENDS if overflow == "stop" else trajectory.CUT
-    assert decisions.fate.tolist() == [trajectory.GOES_ON] * (placed - 1) + [ends]
+    ends = TERMINATED if overflow == "stop" else TRUNCATED
+    assert decisions.outcome.tolist() == [CONTINUES] * (placed - 1) + [ends]
     capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1, LAYERS, WIDTH], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
-    for fate, code, spread, demand, listed, room in zip(*decisions, strict=True):
+    for outcome, code, spread, demand, listed, room in zip(*decisions, strict=True):
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in demand)
         fitting = {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(spread))}
         assert code in listed
         assert set(listed[listed >= 0]) <= fitting
         assert min(2, len(fitting)) <= sum(listed >= 0) <= 5
-        assert fate in (trajectory.GOES_ON, ends)
+        assert outcome in (CONTINUES, ends)
         explored += code != cvd_rl(free, capacity, wanted, bool(spread), weights, how)
     assert explored > 0
     greedy = recorded(overflow, 0.0)
@@ -94,144 +98,215 @@ def test_tape_records_the_decisions_and_outcomes_of_the_run(overflow: str) -> No
     assert placed_by_rule == greedy[1]
 
 
-def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
+def test_a_trajectory_that_is_full_ends_without_a_verdict() -> None:
     whole, part = recorded("stop", 0.5)[0], recorded("stop", 0.5, rows=4)[0]
     assert part.code.tolist() == whole.code[:4].tolist()
-    assert part.fate.tolist() == [trajectory.GOES_ON] * 3 + [trajectory.CUT]
+    assert part.outcome.tolist() == [CONTINUES] * 3 + [TRUNCATED]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("ahead", "whole"), first(1, [(True, False), (True, True), (False, True), (False, False)]))
-def test_network_values_agree_with_the_cvd_rl_kernel(ahead: bool, whole: bool) -> None:
-    trainer = begun(options={"lookahead": ahead, "decomposition": whole})
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [
+        *(
+            ("cvd-rl", {"lookahead": ahead, "decomposition": parts})
+            for ahead in (True, False)
+            for parts in (True, False)
+        ),
+        ("sched-rl", {}),
+    ],
+)
+def test_kernels_choose_what_torch_values_most(agent: str, options: dict[str, Any]) -> None:
+    trainer = begun(agent, options)
+    watched = Watched(trainer)
     trainer.iterate(1)
-    memory, capacity = trainer.remembered, trainer.view.capacity
-    numbers, how = trainer.rule(trainer.network, None).weights
-    agreed = 0
-    with torch.no_grad():
-        values = trainer.network(*trainer.input_tensors(*everything(memory))).numpy()
-    for i, room in enumerate(memory.free):
-        free = room.astype(np.int64)
-        wanted = tuple(int(amount) for amount in memory.demand[i])
-        code = cvd_rl(free, capacity, wanted, bool(memory.spread[i]), numbers, how)
-        of = dict(zip(memory.candidates[i].tolist(), values[i].tolist(), strict=True))
-        best = max(value for place, value in of.items() if place >= 0)
-        assert of[code] >= best - 1e-6
-        agreed += len(of) > 2
-    assert agreed > 5
+    decisions, rule = watched.decisions, trainer.used()
+    choices = 0
+    for row in range(len(decisions.code)):
+        free, demand = decisions.free[row].astype(np.int64), tuple(decisions.demand[row].astype(np.int64).tolist())
+        code = rule.scan(free, trainer.view.capacity, demand, bool(decisions.spread[row]), *rule.weights)
+        candidates = decisions.candidates[row].tolist()
+        values = watched.values(torch.tensor(trainer.network), row)
+        assert values[candidates.index(code)] >= values.max() - 1e-6
+        choices += len(values) > 1
+    assert choices > 5
 
 
-@pytest.mark.long
-def test_dueling_network_values_agree_with_the_sched_rl_kernel() -> None:
-    trainer = begun("sched-rl")
-    trainer.iterate(1)
-    memory, capacity = trainer.remembered, trainer.view.capacity
-    numbers, shape = trainer.rule(trainer.network, None).weights
-    assert numbers.shape == (size_of(sched.sizes(capacity)),)
-    with torch.no_grad():
-        values = trainer.network(*trainer.input_tensors(*everything(memory))).numpy()
-    for i, room in enumerate(memory.free):
-        free = room.astype(np.int64)
-        wanted = tuple(int(amount) for amount in memory.demand[i])
-        code = sched_rl(free, capacity, wanted, bool(memory.spread[i]), numbers, shape)
-        of = dict(zip(memory.candidates[i].tolist(), values[i].tolist(), strict=True))
-        assert of[code] >= max(value for place, value in of.items() if place >= 0) - 1e-6
-        assert {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(memory.spread[i]))} == set(of) - {-1}
-
-
-def test_dueling_streams() -> None:
-    from binwright.agents.learned.sched_rl.network import Dueling
-
-    network = Dueling(trunk(np.ones((2, 2, 2), np.int64)), 4)
-    state = torch.rand(3, 11)
-    values = network(state, torch.arange(4).expand(3, 4))
-    for layer in network.trunk:
-        state = torch.relu(layer(state))
-    torch.testing.assert_close(values.mean(1), network.value(state)[:, 0])
-
-
-@pytest.mark.parametrize("reward", ["one", "delta"])
-@pytest.mark.parametrize("returns", [1, 3, "episode"])
-def test_double_dqn_targets_are_rewards_plus_target_values_of_the_next_choice(reward: str, returns: int | str) -> None:
-    """Double DQN, decision by decision."""
-    options = {"reward": reward, "returns": returns, "discount": 0.9, "memory": 60}
-    workload = small().workload.dump() | {"requests": 9}  # of some episodes the end is not known
-    trainer = begun(options=options, workload=workload)
-    for iteration in range(1, 4):
+def test_equal_observations_are_held_once_and_what_is_in_no_record_is_forgotten() -> None:
+    trainer = begun(options={"memory": 30, "lookahead": False})
+    for iteration in range(1, 6):
         trainer.iterate(iteration)
-    memory = trainer.remembered
-    rows = np.flatnonzero(memory.fate != trajectory.CUT)
-    assert {trajectory.GOES_ON, trajectory.ENDS, trajectory.CUT} == set(memory.fate.tolist())
-    wanted = trainer.targets(rows).numpy()
-
-    def earned(row: int) -> float:
-        if reward == "delta":
-            return float(memory.demand[row, 0]) / (60e6 / 3)
-        return 1.0
-
-    reasons = set()
-    for row, found in zip(rows.tolist(), wanted.tolist(), strict=True):
-        total, weight, at = 0.0, 1.0, row
-        while memory.fate[at] != trajectory.CUT and (returns == "episode" or at < row + int(returns)):
-            total, weight = total + weight * 0.1 * earned(at), weight * 0.9
-            if memory.fate[at] == trajectory.ENDS:
-                weight = 0.0
-                break
-            at += 1
-        reasons.add(int(memory.fate[at]))
-        if weight:
-            there = (memory.candidates[at] >= 0).sum()
-            seen = trainer.input_tensors(np.array([at]), np.arange(there)[None, :])
-            with torch.no_grad():
-                own, other = (net(*seen)[0] for net in (trainer.network, trainer.target_network))
-            total += weight * float(other[int(own.argmax())])
-        assert found == pytest.approx(total, abs=1e-6)
-    assert {trajectory.ENDS, trajectory.CUT} <= reasons
+    buffer = trainer.buffer
+    observations, records = buffer.observations, buffer.records
+    assert len(np.unique(observations[1:], axis=0)) == len(observations) - 1
+    buffer._forget()
+    assert len(buffer.observations) < len(observations)
+    shared = 3 + 2 * trainer.slots()
+    cells, rest = np.r_[3:shared, shared : records.shape[1] : 2], np.r_[:3, shared + 1 : records.shape[1] : 2]
+    np.testing.assert_array_equal(observations[records[:, cells]], buffer.observations[buffer.records[:, cells]])
+    np.testing.assert_array_equal(records[:, rest], buffer.records[:, rest])
+    number = buffer.number(buffer.observations[1:3])
+    assert number.tolist() == [1, 2]
+    full = np.zeros((1, observations.shape[1]), np.float32)  # a full server is not none
+    assert buffer.number(full) > 0
 
 
-def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_out() -> None:
-    for ahead, sizes_seen in ((True, "relative"), (False, "relative"), (True, "absolute"), (False, "absolute")):
-        trainer = begun(options={"lookahead": ahead, "memory": 30, "sizes": sizes_seen})
+def test_residual_capacity_rewards_the_average_requests_that_still_fit() -> None:
+    """One request after another is placed on a server, of every flavour, as long as there is room."""
+    trainer = begun(options={"reward": "residual-capacity", "pool": 4})
+    watched = Watched(trainer)
+    trainer.iterate(1)
+    ledger, decisions = trainer._training.ledger(0), watched.decisions
+    demands = np.concatenate([trainer._training.draw(int(seed)).demand for seed in trainer._seeds])
+    flavours, count = np.unique(demands, axis=0, return_counts=True)
+    for row in range(len(decisions.code)):
+        demand, code = decisions.demand[row].astype(int).tolist(), int(decisions.code[row])
+        spread = bool(decisions.spread[row])
+        free = decisions.free[row].astype(int).tolist()
+        free[code // 2] = after(free, tuple(demand), spread, (code // 2, code % 2))
+        fits = 0.0
+        for flavour, share in zip(flavours.tolist(), count / count.sum(), strict=True):
+            for server in free:
+                room = [server]
+                while places := feasible(room, tuple(flavour), bool(ledger.spreads(np.array([flavour]))[0])):
+                    room = [after(room, tuple(flavour), bool(ledger.spreads(np.array([flavour]))[0]), places[0])]
+                    fits += share
+        assert trainer.buffer.rewards[row] == pytest.approx(fits / len(free))
+
+
+class Watched:
+    """Notes the decisions that a trainer learns from, and values them by torch, server by server."""
+
+    def __init__(self, trainer: DQN) -> None:
+        self.trainer, cells = trainer, trainer.cells
+        self._parts: list[list[Floats]] = []
+
+        def watch(decisions: Decisions) -> Any:
+            self._parts.append([part.copy() for part in decisions])
+            return cells(decisions)
+
+        trainer.cells = watch  # type: ignore[method-assign]
+
+    @property
+    def decisions(self) -> Decisions:
+        """All that are remembered."""
+        return Decisions(*(np.concatenate(part)[-self.trainer.memory :] for part in zip(*self._parts, strict=True)))
+
+    def values(self, theta: Any, row: int) -> Any:
+        """The values of all candidates of a decision, by weights that torch may differentiate."""
+        trainer, decisions = self.trainer, self.decisions
+        capacity, free, spread = trainer.view.capacity, decisions.free[row], bool(decisions.spread[row])
+        demand = tuple(int(amount) for amount in decisions.demand[row])
+        codes = [int(code) for code in decisions.candidates[row] if code >= 0]
+        if isinstance(trainer, SchedTrainer):
+            seen = np.concatenate([(free / capacity).ravel(), np.array(demand) / capacity[0, 0], [spread]])
+            layers = sched.sizes(capacity, trainer.width, trainer.hidden)
+            advantages, state = layered(theta, layers, seen)
+            at = size_of(layers)
+            value = state @ theta[at:-1] + theta[-1]
+            return (value + advantages - advantages.mean())[codes]
         assert isinstance(trainer, CvdTrainer)
-        counts = []
-        for iteration in range(1, 8):
-            trainer._most = 0 if iteration == 7 else 1_000
-            trainer.iterate(iteration)
-            counts.append(trainer._sights.count)
-            memory, capacity = trainer.remembered, trainer.view.capacity
-            rows, slots = everything(memory)
-            seen, places, servers = trainer.input_tensors(rows, slots)
-            assert len(np.unique(seen, axis=0)) == len(seen) <= counts[-1]
-            for b, here in enumerate(memory.free):
-                demand = int(memory.demand[b, 0]), int(memory.demand[b, 1])
-                sight = np.empty(trainer._sights.seen.shape[1], np.float32)
-                for row in range(places.shape[1]):
-                    code = int(memory.candidates[b, row - 3]) if row >= 3 else -1
-                    if row < 3 or code >= 0:
-                        where = (row, -1) if row < 3 else (code // 2, code % 2)
-                        look(here, capacity, *where, demand, bool(memory.spread[b]), ahead, trainer._units, sight, 0)
-                        np.testing.assert_array_equal(seen[places[b, row]], sight)
-                        assert row < 3 or servers[b, row - 3] == where[0]
-        assert counts == [*sorted(counts[:6]), counts[6]]
-        assert len(seen) <= counts[6]
-        assert sizes_seen == "absolute" or counts[6] < counts[5]
+        inputs, how = trainer._sizes[0], (demand, spread, trainer.lookahead, trainer._units)
+        if not trainer.decomposition:
+            rows = np.empty((len(codes), inputs), np.float32)
+            for seen, code in zip(rows, codes, strict=True):
+                look_around(free, capacity, code, *how, True, seen)
+            return layered(theta, trainer._sizes, rows)[0][:, 0]
+        servers = np.empty((len(codes), len(capacity), inputs), np.float32)
+        for at, code in enumerate(codes):
+            for server in range(len(capacity)):
+                look(free, capacity, server, code % 2 if code // 2 == server else -1, *how, servers[at, server], 0)
+        return layered(theta, trainer._sizes, servers)[0][..., 0].sum(1)
 
 
-def test_other_networks_follow_by_a_share_of_the_way() -> None:
-    trainer = begun(options={"updates": 1, "target": 1, "tau": 0.25, "averaged": 0.1})
-    followed = [trainer.taken(net) for net in (trainer.network, trainer.target_network, trainer.averaged_network)]
-    np.testing.assert_array_equal(followed[0], followed[1])
+def layered(theta: Any, sizes: tuple[int, ...], seen: Any) -> tuple[Any, Any]:
+    """The outputs of a network of plain layers, and the units before them."""
+    units, at = torch.tensor(np.asarray(seen, np.float32)), 0
+    for number, (inputs, outputs) in enumerate(pairwise(sizes)):
+        before, end = units, at + inputs * outputs
+        units = units @ theta[at:end].reshape(inputs, outputs) + theta[end : end + outputs]
+        units, at = torch.relu(units) if number < len(sizes) - 2 else units, end + outputs
+    return units, before
+
+
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [
+        ("cvd-rl", {}),
+        ("cvd-rl", {"returns": 3, "lookahead": False, "reward": "residual-capacity"}),
+        ("cvd-rl", {"decomposition": False, "layers": 3, "lessons": 9, "loss": "squared"}),
+        ("cvd-rl", {"returns": "episode", "paired": True, "lessons": 9, "averaged": 0.1, "filter": "none"}),
+        ("sched-rl", {"returns": 2, "loss": "squared", "reward": "delta"}),
+        ("sched-rl", {"hidden": 1, "lessons": 9, "width": 9}),
+    ],
+)
+def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str, Any]) -> None:
+    """Double DQN decision by decision: targets, both losses, gradients, Adam, and the networks that follow."""
+    options = {"discount": 0.9, "memory": 60, "tau": 0.25, "target": 2} | options
+    workload = small().workload.dump() | {"requests": 300 if "paired" in options else 9}  # of some the end is not known
+    trainer = begun(agent, options, workload=workload)
+    watched = Watched(trainer)
     for iteration in range(1, 4):
         trainer.iterate(iteration)
-        now = trainer.taken(trainer.network)
-        for number, share in ((1, 0.25), (2, 0.1)):
-            followed[number] = followed[number] + share * (now - followed[number])
-            follower = (trainer.target_network, trainer.averaged_network)[number - 1]
-            np.testing.assert_allclose(trainer.taken(follower), followed[number], atol=1e-6)
-    assert not np.allclose(followed[1], followed[2])
-    numbers = trainer.weights()[0]["weights"]
-    np.testing.assert_array_equal(numbers, trainer.used().weights[0])
-    np.testing.assert_allclose(numbers, followed[2], atol=1e-6)
+    buffer, decisions, imitates = trainer.buffer, watched.decisions, trainer.lessons > 0
+    assert buffer.outcome.tolist() == decisions.outcome.tolist()
+    assert agent != "cvd-rl" or trainer.paired or {CONTINUES, TERMINATED, TRUNCATED} == set(buffer.outcome.tolist())
+    trainer.moments[:], trainer.updated = 0, 0
+    theta = torch.tensor(trainer.network, requires_grad=True)
+    target, average = torch.tensor(trainer.target_network), torch.tensor(trainer.averaged_network)
+    optimiser = torch.optim.Adam([theta], lr=trainer.rate)
+    known = np.flatnonzero(buffer.outcome != TRUNCATED)
+    taught = taught_slots(decisions, trainer.view.capacity, trainer.teacher_rule)
+    for step, drawn in enumerate(np.random.default_rng(3).integers(len(known), size=(4, 8)), 1):
+        chosen, wanted, margins = [], [], []
+        for row in known[drawn].tolist():
+            total, weight, at = -buffer.baseline[row], 1.0, row
+            while buffer.outcome[at] != TRUNCATED and at < row + (60 if trainer.paired else int(trainer.returns)):
+                total, weight = total + weight * 0.1 * buffer.rewards[at], weight * 0.9
+                if buffer.outcome[at] == TERMINATED:
+                    weight = 0.0
+                    break
+                at += 1
+            if weight:
+                total += weight * watched.values(target, at)[watched.values(theta, at).argmax()].item()
+            values = watched.values(theta, row)
+            chosen.append(values[decisions.candidates[row].tolist().index(decisions.code[row])])
+            wanted.append(total)
+            if imitates and taught[row] >= 0:
+                above = torch.full((len(values),), 0.1).scatter(0, torch.tensor([taught[row]]), 0.0)
+                margins.append((values + above).max() - values[taught[row]])
+        error = torch.nn.functional.smooth_l1_loss if trainer.loss == "huber" else torch.nn.functional.mse_loss
+        loss = error(torch.stack(chosen), torch.tensor(wanted, dtype=torch.float32))
+        loss = loss + torch.stack(margins).mean() if margins else loss
+        optimiser.zero_grad()
+        loss.backward()
+        if step == 1:
+            gradient = theta.grad.numpy().copy()
+        optimiser.step()
+        with torch.no_grad():
+            if step % 2 == 0:
+                target.lerp_(theta, 0.25)
+            average.lerp_(theta, trainer.averaged)
+        assert step > 1 or len(margins) > 0 or not imitates
+        metrics = trainer.learn(Drawn(drawn), 1, imitates)  # type: ignore[arg-type]
+        np.testing.assert_allclose(metrics[0], [loss.item(), torch.stack(chosen).mean().item()], rtol=1e-4)
+        if step == 1:
+            np.testing.assert_allclose(trainer.moments[0] / 0.1, gradient, atol=1e-5 * np.abs(gradient).max())
+    for ours, theirs in (
+        (trainer.network, theta),
+        (trainer.target_network, target),
+        (trainer.averaged_network, average),
+    ):
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=2e-6)
+
+
+class Drawn:
+    """A random stream that draws the rows that a test wants."""
+
+    def __init__(self, rows: Ints) -> None:
+        self._rows = rows
+
+    def integers(self, most: int, size: Any) -> Ints:
+        return self._rows.reshape(size)
 
 
 def test_updates_are_one_a_decision_or_a_fixed_number() -> None:
@@ -245,20 +320,22 @@ def test_lessons_teach_the_choices_of_the_teacher() -> None:
     for lessons in (0, 8):
         options = {"lessons": lessons, "teacher": "best-fit", "updates": 12, "batch": 32, "rate": 0.003}
         trainer = begun(options=options | {"filter": {"best-fit": 4, "internal": 3}})
+        watched = Watched(trainer)
         for iteration in range(1, 9):
             trainer.iterate(iteration)
-        memory, wanted = trainer.remembered, taught(trainer.remembered, trainer.view.capacity, trainer.teacher_rule)
-        assert not lessons or wanted.tolist() == trainer.taught_places.tolist()
-        for row, place in enumerate(wanted.tolist()):
-            free, demand = memory.free[row].astype(np.int64), tuple(memory.demand[row].astype(np.int64).tolist())
-            there = memory.candidates[row].tolist()
-            free[[server for server in range(len(free)) if not {2 * server, 2 * server + 1} & {*there}]] = 0
-            code = best_fit(free, trainer.view.capacity, demand, bool(memory.spread[row]))
-            assert there[place] == code if place >= 0 else code not in there
-        rows = np.flatnonzero((wanted >= 0) & (memory.candidates[:, 1] >= 0))  # those with a choice
-        values = trainer.network(*trainer.input_tensors(rows, np.broadcast_to(np.arange(7), (len(rows), 7))))
-        values = np.where(memory.candidates[rows] < 0, -np.inf, values.detach().numpy())
-        alike.append(float((values.argmax(axis=1) == wanted[rows]).mean()))
+        decisions = watched.decisions
+        taught = taught_slots(decisions, trainer.view.capacity, trainer.teacher_rule)
+        assert not lessons or (taught == trainer.buffer.records[:, replay_buffer.TAUGHT] - 1).all()
+        follows = []
+        for row, slot in enumerate(taught.tolist()):
+            free, demand = decisions.free[row].astype(np.int64), tuple(decisions.demand[row].astype(np.int64).tolist())
+            candidates = decisions.candidates[row].tolist()
+            free[[server for server in range(len(free)) if not {2 * server, 2 * server + 1} & {*candidates}]] = 0
+            code = best_fit(free, trainer.view.capacity, demand, bool(decisions.spread[row]))
+            assert candidates[slot] == code if slot >= 0 else code not in candidates
+            if slot >= 0 and candidates[1] >= 0:  # there is a choice
+                follows.append(int(watched.values(torch.tensor(trainer.network), row).argmax()) == slot)
+        alike.append(np.mean(follows))
     assert alike[0] + 0.2 < alike[1]
 
 
@@ -269,11 +346,11 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
     assert isinstance(trainer, CvdTrainer)
     seen, longer = 0, {0}
     for iteration in range(1, 8):
-        weights = trainer.taken(trainer.network)
+        weights = trainer.network.astype(np.float64)
         trainer.iterate(iteration)
-        memory, rng = trainer.remembered, stream(0, "train", iteration)
-        rows = np.arange(seen, seen + len(memory.code[seen:]))
-        seen = len(memory.code)
+        baseline, rng = trainer.buffer.baseline, stream(0, "train", iteration)
+        rows = np.arange(seen, len(baseline))
+        seen = len(baseline)
         luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer.replays)))
         assert luck
         replay = trainer.replays[chosen]
@@ -283,16 +360,8 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
         longer.add(int(np.sign(gain)))
         more = np.arange(len(rows), 0, -1)
         usual = 1 - 0.9 ** np.maximum(more - gain, 0)
-        np.testing.assert_allclose(trainer.targets(rows).numpy(), 1 - 0.9**more - usual, atol=1e-6)
+        np.testing.assert_allclose(baseline[rows], usual, atol=1e-6)
     assert longer > {0}  # without a difference nothing was held to it
-
-
-def test_networks_go_into_numbers_and_back() -> None:
-    layers = [torch.nn.Linear(3, 5), torch.nn.Linear(5, 2)]
-    numbers = untrained((3, 5, 2), np.random.default_rng(0))
-    put(layers, numbers)
-    np.testing.assert_array_equal(taken(layers), numbers)
-    assert numbers[1 * 5 + 2] == layers[0].weight[2, 1].item()
 
 
 OTHERS = {

@@ -1,0 +1,187 @@
+"""Records what an agent observed and did while it learned, in its kernel, and keeps it in a replay buffer."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.rules.random_numbers import drawn
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints
+
+ROWS, EPSILON, SLOTS, STOPS, SEED, DRAWN, HEAD = range(7)
+"""Places in a trajectory's head: decisions so far; how often to explore; candidates in a row; 1 if a refusal ends the
+episode; the random stream. Rows follow: the outcome, the choice, whether it is spread, the demand, the candidates (-1
+where there are fewer), and what is free.
+"""
+CONTINUES, TERMINATED, TRUNCATED = range(3)
+"""Outcomes of a decision: there is a next one; a refusal ended the episode; neither is known."""
+
+
+class Decisions(NamedTuple):
+    """Holds the n decisions of a trajectory in order, all float64.
+
+    `outcome` [n], `code` [n], `spread` [n], `demand` [n, resources] quanta, `candidates` [n, slots], `free` [n,
+    servers, nodes, resources] quanta.
+    """
+
+    outcome: Floats
+    code: Floats
+    spread: Floats
+    demand: Floats
+    candidates: Floats
+    free: Floats
+
+
+def empty_trajectory(rows: int, slots: int, capacity: Ints) -> Floats:
+    """Make a trajectory with room for so many decisions."""
+    return np.zeros(HEAD + rows * (3 + capacity.shape[2] + slots + capacity.size))
+
+
+def reset(trajectory: Floats, epsilon: float, slots: int, stops: bool, seed: int) -> None:
+    """Empty a trajectory for the next episode; changes its head."""
+    trajectory[:HEAD] = 0, epsilon, slots, stops, seed, 0
+
+
+def decisions_of(trajectory: Floats, capacity: Ints) -> Decisions:
+    """Return the decisions of a trajectory, as views of it."""
+    rows, slots, resources = int(trajectory[ROWS]), int(trajectory[SLOTS]), capacity.shape[2]
+    width = 3 + resources + slots + capacity.size
+    table = trajectory[HEAD : HEAD + rows * width].reshape(rows, width)
+    outcome, code, spread = table.T[:3]
+    demand, candidates, free = np.split(table[:, 3:], [resources, resources + slots], axis=1)
+    return Decisions(outcome, code, spread, demand, candidates, free.reshape(rows, *capacity.shape))
+
+
+@kernel
+def exploring(codes: Ints, trajectory: Floats) -> int:
+    """Return any candidate now and then, and -1 otherwise or where there is none; changes the random stream."""
+    if not len(codes) or drawn(trajectory[SEED:HEAD]) >= trajectory[EPSILON]:
+        return -1
+    return int(codes[int(drawn(trajectory[SEED:HEAD]) * len(codes))])
+
+
+@kernel
+def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, trajectory: Floats) -> None:
+    """Add a decision, or without candidates an end, unless the trajectory is full; changes it."""
+    slots, resources = int(trajectory[SLOTS]), len(demand)
+    width = 3 + resources + slots + free.size
+    at = HEAD + int(trajectory[ROWS]) * width
+    if at + width > len(trajectory):
+        return
+    if trajectory[ROWS] > 0 and trajectory[at - width] == TRUNCATED:
+        ended = TERMINATED if trajectory[STOPS] > 0 else TRUNCATED
+        trajectory[at - width] = CONTINUES if len(codes) else ended
+    if not len(codes):
+        return
+    trajectory[ROWS] += 1
+    trajectory[at], trajectory[at + 1], trajectory[at + 2] = TRUNCATED, code, spread
+    at += 3
+    for r in range(resources):
+        trajectory[at + r] = demand[r]
+    at += resources
+    for i in range(slots):
+        trajectory[at + i] = codes[i] if i < len(codes) else -1
+    at += slots
+    for amount in free.flat:
+        trajectory[at] = amount
+        at += 1
+
+
+CHOSEN, TAUGHT, DIFFERENT, CELLS = range(4)
+"""Columns of a record: the slot that was chosen; the teacher's plus 1, or 0; how many different shared cells there are.
+Then come the cells of all slots after the choice, those before it, and the different shared cells, each with how often
+it is there. A cell is observation * outputs + output; cell 0 is none, and worth 0.
+"""
+FORGET_FROM = 100_000
+"""Observations from which on, at first, those that are in no record any more are left out."""
+
+
+class ReplayBuffer:
+    """Holds the last `most` decisions, and each different observation in them once.
+
+    `outcome` int8 [n], `rewards` float64 [n], `baseline` float64 [n] (what the target of paired returns is less by),
+    `records` uint32 [n, any], `observations` float32 [any, inputs], whose first row stands for none. A choice is worth
+    the sum of its decision's shared cells, plus its cell after it, less that before. No array here is written to.
+    """
+
+    def __init__(self, most: int, inputs: int, outputs: int, slots: int) -> None:
+        self._most, self._outputs, self.limit = most, outputs, np.array(FORGET_FROM)
+        self._shared = CELLS + 2 * slots
+        self.outcome, self.rewards, self.baseline = np.empty(0, np.int8), np.empty(0), np.empty(0)
+        self.records, self.observations = np.empty((0, self._shared), np.uint32), np.zeros((1, inputs), np.float32)
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, observed: npt.NDArray[np.float32]) -> Ints:
+        """Return numbers int64 [...] of observations [..., inputs]: equal ones have the same."""
+        data, size, known = observed.tobytes(), observed.shape[-1] * observed.itemsize, len(self._numbers)
+        rows = (data[at : at + size] for at in range(0, len(data), size))
+        numbers = np.array([self._numbers.setdefault(row, len(self._numbers) + 1) for row in rows])
+        new = b"".join(islice(self._numbers, known, None))
+        added = np.frombuffer(new, np.float32).reshape(-1, observed.shape[-1])
+        self.observations = np.concatenate([self.observations, added])
+        return numbers.reshape(observed.shape[:-1])
+
+    def add(
+        self, decisions: Decisions, rewards: Floats, baseline: Floats, taught: Ints, cells: tuple[Ints, Ints, Ints]
+    ) -> None:
+        """Add decisions; `cells` int64 are the shared ones [n, any], then those after and before a slot [n, slots]."""
+        shared, after, before = cells
+        fitting = decisions.candidates >= 0
+        records = np.zeros((len(shared), self._shared + 2 * shared.shape[1]), np.uint32)
+        records[:, CHOSEN] = (decisions.candidates == decisions.code[:, None]).argmax(axis=1)
+        records[:, TAUGHT] = taught + 1
+        records[:, CELLS : self._shared] = np.concatenate([after * fitting, before * fitting], axis=1)
+        count_shared(shared, records, self._shared)
+        width = max(self.records.shape[1], self._shared + 2 * records[:, DIFFERENT].max(initial=0))
+        self.records = np.pad(self.records, ((0, 0), (0, width - self.records.shape[1])))
+        records = records[:, :width]
+        outcome = decisions.outcome.astype(np.int8)
+        for name, part in (("outcome", outcome), ("rewards", rewards), ("baseline", baseline), ("records", records)):
+            setattr(self, name, np.concatenate([getattr(self, name), part])[-self._most :])
+        if len(self.observations) > self.limit:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Leave out observations that are in no record, and number the others anew."""
+        columns = np.r_[CELLS : self._shared, self._shared : self.records.shape[1] : 2]
+        cells = np.append(self.records[:, columns], 0)
+        used, numbers = np.unique(cells // self._outputs, return_inverse=True)
+        self.records = self.records.copy()
+        self.records[:, columns] = (numbers * self._outputs + cells % self._outputs)[:-1].reshape(-1, len(columns))
+        self._observe(self.observations[used])
+        self.limit = np.array(max(FORGET_FROM, 2 * len(used)))
+
+    def _observe(self, observations: Any) -> None:
+        self.observations = observations
+        self._numbers = {row.tobytes(): number for number, row in enumerate(observations[1:], 1)}
+
+    def save(self) -> Tensors:
+        """Return everything that is held."""
+        names = "outcome", "rewards", "baseline", "records", "observations", "limit"
+        return {f"memory.{name}": getattr(self, name) for name in names}
+
+    def load(self, tensors: Tensors) -> None:
+        """Put back what `save` returned."""
+        for name in self.save():
+            setattr(self, name.removeprefix("memory."), tensors[name])
+        self._observe(self.observations)
+
+
+@kernel
+def count_shared(shared: Ints, records: Any, start: int) -> None:
+    """Write each different cell of shared[b] to records[b], from column `start` on, and how often it is there."""
+    for b in range(len(shared)):
+        end = start
+        for cell in shared[b]:
+            at = start
+            while at < end and records[b, at] != cell:
+                at += 2
+            records[b, at] = cell
+            records[b, at + 1] += 1
+            end = max(end, at + 2)
+        records[b, DIFFERENT] = (end - start) // 2
