@@ -15,9 +15,6 @@ from binwright.simcore.types import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
-AT_ONCE = 4_000_000
-"""Differences that are in memory together."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
@@ -53,18 +50,16 @@ class Family:
         values, self._exact = groups.matrix(metric.name), groups.exact(metric)
         one, other = _pairs(groups.point)
         number = (groups.point if together is None else together)[one]
-        every = _portions(np.arange(len(one)), values)
-        found = [_seen(differences(values[one[some]], values[other[some]])) for some in every]
-        count, largest, p_t = (np.concatenate(column) for column in zip(*found, strict=True))
+        difference = differences(values[one], values[other])
+        count = (~np.isnan(difference)).sum(axis=1)
+        largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)
         exact = self._exact[one] & self._exact[other]
         tested = (count >= FEWEST) & ~exact
         ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
         asked = np.ones(len(one), bool) if base is None else (one == base[one]) | (other == base[one])
         self.size = int(np.bincount(number, tested & asked).max(initial=0))
         alone = np.where(tested, p_t, np.nan)
-        for some in _portions(np.flatnonzero(ranks), values):
-            difference = differences(values[one[some]], values[other[some]])
-            (alone[some],) = by_count(difference, lambda rows: (signed_rank(rows),), 1)
+        (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
         p = np.full(len(one), np.nan)
         for some in _alike(number[tested & asked], np.flatnonzero(tested & asked)):
             p[some] = holm(alone[some])
@@ -114,17 +109,3 @@ def _alike(number: Ints, rows: Ints) -> list[Ints]:
     """Divide rows by the number that each has."""
     order = np.argsort(number, kind="stable")
     return np.split(rows[order], np.flatnonzero(np.diff(number[order])) + 1)
-
-
-def _portions(rows: Ints, values: Floats) -> list[Ints]:
-    """Divide rows into portions of as many values each as may be in memory together."""
-    return np.array_split(rows, len(rows) * values.shape[1] // AT_ONCE + 1)
-
-
-def _seen(difference: Floats) -> tuple[Ints, Floats, Floats]:
-    """Count the differences of each pair, and find the largest and the t-test's p.
-
-    `difference` is [pairs, seeds], NaN where a seed is not common; what is returned is [pairs].
-    """
-    count = (~np.isnan(difference)).sum(axis=1)
-    return count, *by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)

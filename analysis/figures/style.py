@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -19,7 +19,6 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from binwright.analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
@@ -141,11 +140,6 @@ def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
         ax.set_axisbelow(True)
 
 
-def around(low: float, high: float) -> list[float]:
-    """Choose a few round numbers, the first not above `low` and the last not below `high`."""
-    return [float(tick) + 0.0 for tick in MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)]
-
-
 def heading(figure: Figure, title: str, caption: str = "") -> None:
     """Write on top what the figure says, and small below it what is averaged over what.
 
@@ -170,37 +164,24 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
 def legend(
     figure: Figure,
     names: Iterable[str],
-    look: dict[str, Look],
+    look: Mapping[str, Look],
     *,
     lines: bool = True,
-    crosses: Collection[str] = (),
-    title: str = "",
     named: Callable[[str], str] = str,
 ) -> None:
     """Add a legend of agents below the figure, in as many columns as there is room for.
 
-    `crosses` are drawn as such; `named` gives what is read in place of a name.
+    `named` gives what is read in place of a name.
     """
-    names = list(names)
+    names, width = list(names), 1.2 if lines else 0
     handles = [
-        Line2D([], [], color=look[name][0], marker="x", markersize=5, linewidth=0)
-        if name in crosses
-        else Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=1.2 if lines else 0)
-        for name in names
+        Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=width) for name in names
     ]
     words = [named(name) for name in names]
     columns = max(1, int(figure.get_figwidth() * 72 / (points() * (0.55 * max(map(len, words), default=1) + 4))))
-    rows = ceil(len(names) / columns)
-    figure.legend(
-        handles,
-        words,
-        loc="outside lower center",
-        ncols=ceil(len(names) / max(rows, 1)),
-        frameon=False,
-        title=title or None,
-        handlelength=1.8,
-        columnspacing=1.2,
-    )
+    rows = max(1, ceil(len(names) / columns))
+    below: Any = {"loc": "outside lower center", "frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
+    figure.legend(handles, words, ncols=ceil(len(names) / rows), **below)
 
 
 _P, HARD = re.compile(r"p (=|[<>]=?) (?=\.?\d)"), "\u00a0"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.analysis.compare import family
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.finding import finding
 from binwright.analysis.compare.table import BEST, TIED
@@ -91,20 +90,6 @@ def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
     assert found.families == {"acceptance": 6}
     assert mine["p"].to_list() == pytest.approx(holm_slowly(mine["p_alone"].to_list()))
     assert "Holm over 6 pairs with earlier results" in found.legend
-
-
-def test_many_pairs_are_compared_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(5)
-    rows = [
-        row(f"a{n}", seed, point={"key": key}, acceptance=rng.normal(n / 4))
-        for key in range(3)
-        for n in range(6)
-        for seed in range(12)
-    ]
-    whole = Comparison(results(tmp_path, rows))
-    monkeypatch.setattr(family, "AT_ONCE", 40)
-    assert Comparison(results(tmp_path, rows)).frame.equals(whole.frame)
-    assert whole.families["acceptance"] == 15
 
 
 # -- without chance ----------------------------------------------------------------------------------------------------
