@@ -88,8 +88,8 @@ class NetworkLedger(Ledger):
         self._books = books(topology, routing.routes, *arrays)
         self.notes: list[tuple[int, ...]] = []
         """Of every placement: row, servers, span, links, and the quanta reserved on each tier."""
-        self._remembered: list[Ints] | None = [] if remembers else None
-        """The numbers of every placement, in the order of `notes`."""
+        self._remembered: list[Any] | None = [] if remembers else None
+        """What every placement held, in the order of `notes`."""
         self.room = self._free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self.view = NetworkView(
@@ -138,7 +138,7 @@ class NetworkLedger(Ledger):
         self._held[request.index] = numbers, request.bandwidth, request.demand
         self.notes.append((request.index, *self._books.report[:-1].tolist()))
         if self._remembered is not None:
-            self._remembered.append(numbers)
+            self._remembered.append(self._held[request.index])
         server, node = numbers[HEAD : HEAD + 2].tolist()
         return server, node
 
@@ -313,13 +313,24 @@ class NetworkLedger(Ledger):
         Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The ledger has to be one
         that remembers.
         """
-        if self._remembered is None:
-            raise LedgerError("the ledger was not asked to remember where placements lay")
-        known = dict(zip((note[0] for note in self.notes), self._remembered, strict=True))
-        width = 2 + self._resources
-        shares = [known[row][HEAD : HEAD + known[row][0] * width].reshape(-1, width) for row in rows.tolist()]
+        known, width = self._lain(), 2 + self._resources
+        shares = [known[row][0][HEAD : HEAD + known[row][0][0] * width].reshape(-1, width) for row in rows.tolist()]
         lain = np.concatenate([np.zeros((0, width), np.int64), *shares])
         return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), lain[:, 0], lain[:, 1], lain[:, 2:]
+
+    def wires(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """List places in `rows`, links, and the quanta reserved on each by these placements, int64 [n] each."""
+        known = self._lain()
+        found = [
+            (at, *wire) for at, row in enumerate(rows.tolist()) for wire in zip(*self._wires(known[row]), strict=True)
+        ]
+        who, link, amount = np.array(found, np.int64).reshape(-1, 3).T
+        return who, link, amount
+
+    def _lain(self) -> dict[int, Any]:
+        if self._remembered is None:
+            raise LedgerError("the ledger was not asked to remember where placements lay")
+        return dict(zip((note[0] for note in self.notes), self._remembered, strict=True))
 
     def _noted(self, rows: Ints) -> Ints:
         notes = np.array(self.notes, np.int64).reshape(-1, 4 + len(self.topology.tiers))

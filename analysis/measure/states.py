@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil, floor, frexp, ldexp
 from typing import Any
 
@@ -19,94 +19,67 @@ from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
 from binwright.simcore.types import Floats, Ints
 
 Shares = npt.NDArray[np.float32]
-Part = tuple[int, int, tuple[int, ...]]
-"""Of a placement: its row, the server or link, and the quanta of each resource (one number for a link)."""
 
 
-class StateSampler:
-    """Follows where placements lie: a callback of `binwright.simcore.play.Watchers`, made where the run begins.
+def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
+    """Return a row per moment from `begin` on: the state after all that happened until then.
 
-    Requests before `first` are the warm start's and not counted. Servers alone need no watching, the record says all.
+    `time` in seconds; requests `offered` and `accepted` so far, those before row `first` not counted, and `waiting`;
+    `allocation_<resource>`, the share of what is installed; as lists of float32 a share of each server's capacity in
+    `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out of service.
     """
+    record, asked = simulation.record, simulation.asked()
+    times = moments(begin, simulation.now)
+    outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
+    got_place = np.isin(outcome, (PLACED, INTERRUPTED))
+    leads = asked.leads(np.arange(record.rows))
+    ours = leads[(leads >= first) & (leads < simulation.offered)]
+    line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
+    line = line[outcome[line] != IMPOSSIBLE]
+    # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
+    came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
+    columns: dict[str, Any] = {
+        "time": times,
+        "offered": _until(times, came),
+        "accepted": _until(times, decided[ours][got_place[ours]]),
+        "waiting": _until(times, asked.arrival[line]) - _until(times, decided[line]),
+    }
+    end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
+    held = np.flatnonzero(got_place)
+    capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
+    added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
 
-    def __init__(self, simulation: Simulation, first: int) -> None:
-        self._simulation = simulation
-        self._first = first
-        self._begin = simulation.now
-        self._network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
-        self._servers: list[Part] = []
-        self._links: list[Part] = []
-        self._seen = 0
+    def down(kind: str, moment: int) -> Ints:
+        parts = out[kind]
+        found: Ints = parts.server[(parts.start <= times[moment]) & (times[moment] < parts.end)]
+        return found
 
-    def __call__(self) -> int:
-        """Note what was placed, after every decision in networks; returns after how many to call it again."""
-        if self._network is None:
-            return -1
-        for row in self._simulation.record.sequence[self._seen :]:
-            if place := self._network.place(row):
-                shares, links = place
-                self._servers += [(row, server, amounts) for server, _, amounts in shares]
-                self._links += [(row, link, (amount,)) for link, amount in links]
-        self._seen = len(self._simulation.record.sequence)
-        return 1
-
-    def frame(self) -> pl.DataFrame:
-        """Return a row per moment, as docs/guides/report.md has them: the state after all that happened until then.
-
-        `time` in seconds; requests `offered` and `accepted` so far, and `waiting`; `allocation_<resource>`, the share
-        of what is installed; as lists of float32 a share of each server's capacity in `used_<resource>`, and in
-        networks of each link's in `links`. Null is out of service.
-        """
-        simulation, record, asked = self._simulation, self._simulation.record, self._simulation.asked()
-        times = moments(self._begin, simulation.now)
-        outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
-        got_place = np.isin(outcome, (PLACED, INTERRUPTED))
-        leads = asked.leads(np.arange(record.rows))
-        ours = leads[(leads >= self._first) & (leads < simulation.offered)]
-        line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
-        line = line[outcome[line] != IMPOSSIBLE]
-        # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
-        came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
-        columns: dict[str, Any] = {
-            "time": times,
-            "offered": _until(times, came),
-            "accepted": _until(times, decided[ours][got_place[ours]]),
-            "waiting": _until(times, asked.arrival[line]) - _until(times, decided[line]),
-        }
-        end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
-        held = np.flatnonzero(got_place)
-        capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
-        added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
-
-        def down(kind: str, moment: int) -> Ints:
-            parts = out[kind]
-            found: Ints = parts.server[(parts.start <= times[moment]) & (times[moment] < parts.end)]
-            return found
-
-        if self._network is None:
-            lay = stays(simulation, held, decided[held], end[held])
-            spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
-        else:
-            rows, where, amounts = _columns(self._servers, capacity.shape[1])
-            spans = decided[rows], end[rows]
-        allocated, used = [], []
-        for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
-            there = int((added <= times[moment]).sum())
-            allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
-            used.append(_shares(capacity[:there], now[:there]))
-            used[-1][down("server", moment)] = np.nan
-        resources = simulation.view.resources
-        columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
-        columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
-        if self._network is not None:
-            topology, links = self._network.topology, []
-            rows, where, amounts = _columns(self._links, 1)
-            for moment, now in enumerate(_held(times, decided[rows], end[rows], where, amounts, topology.links)):
-                links.append(_shares(topology.link_capacity, now[:, 0]))
-                links[-1][down("link", moment)] = np.nan
-                links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
-            columns["links"] = _lists(links)
-        return pl.DataFrame(columns)
+    network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
+    if network is None:
+        lay = stays(simulation, held, decided[held], end[held])
+        spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
+    else:
+        who, where, _, amounts = network.places(held)
+        spans = decided[held[who]], end[held[who]]
+    allocated, used = [], []
+    for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
+        there = int((added <= times[moment]).sum())
+        allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
+        used.append(_shares(capacity[:there], now[:there]))
+        used[-1][down("server", moment)] = np.nan
+    resources = simulation.view.resources
+    columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
+    columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
+    if network is not None:
+        topology, links = network.topology, []
+        who, where, amount = network.wires(held)
+        spans = decided[held[who]], end[held[who]]
+        for moment, now in enumerate(_held(times, *spans, where, amount[:, None], topology.links)):
+            links.append(_shares(topology.link_capacity, now[:, 0]))
+            links[-1][down("link", moment)] = np.nan
+            links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
+        columns["links"] = _lists(links)
+    return pl.DataFrame(columns)
 
 
 def moments(begin: float, end: float) -> Floats:
@@ -140,12 +113,6 @@ def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints,
         np.add.at(now, where[opened == moment], amounts[opened == moment])
         np.subtract.at(now, where[closed == moment], amounts[closed == moment])
         yield now
-
-
-def _columns(parts: Sequence[Part], width: int) -> tuple[Ints, Ints, Ints]:
-    """Turn parts into columns: int64 [h], [h] and [h, width]."""
-    rows, where, amounts = zip(*parts, strict=True) if parts else ((), (), ())
-    return np.array(rows, np.int64), np.array(where, np.int64), np.array(amounts, np.int64).reshape(-1, width)
 
 
 def _shares(capacity: Ints, used: Ints) -> Shares:

@@ -72,7 +72,8 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             return Ledger(cluster)
         return DeviceLedger(cluster)
     paths = routing(network.topology.built, network.paths, network.order)
-    weighted, remembers = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
+    weighted, is_read = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
+    remembers = is_read or "states" in scenario.record
     if scenario.ruled_by:
         rules = scenario.placement
         remembers |= any(isinstance(rule, Drain) for rule in rules)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.analysis.measure.order import Order
+from binwright.analysis.measure.states import states
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.network import NetworkLedger
 from binwright.scenarios.features.feature import Feature
@@ -28,7 +29,6 @@ from binwright.workloads.traces.check import LABELS
 if TYPE_CHECKING:
     from binwright.analysis.measure.devices import DeviceHistory
     from binwright.analysis.measure.finished_run import FinishedRun
-    from binwright.analysis.measure.states import StateSampler
 
 TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
 AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_", "allocated_", "wanted_", "missing_")
@@ -42,19 +42,21 @@ details a power cut has damaged is done again.
 
 
 def write_details(
-    run: FinishedRun, record: Collection[str], features: Iterable[Feature], states: StateSampler | None, name: Path
+    run: FinishedRun, record: Collection[str], features: Iterable[Feature], begin: float, name: Path
 ) -> None:
-    """Write the tables that a scenario asks for, each into a file of its own whose path begins with `name`."""
+    """Write the tables that a scenario asks for, each into a file of its own whose path begins with `name`.
+
+    States are from `begin` on, when the agent took over.
+    """
     simulation, first, resources = run.simulation, run.first, run.resources
     written: dict[str, Callable[[Path], None]] = {
         "requests": lambda path: write_requests(path, simulation, first),
         "samples": lambda path: _write_samples(path, simulation, run.samples),
         "times": lambda path: _write_times(path, simulation, first),
+        "states": lambda path: _write(path, [states(simulation, first, begin)]),
     }
     if run.devices:
         written["devices"] = partial(_write_devices, found=run.devices)
-    if states:
-        written["states"] = lambda path: _write(path, [states.frame()])
     tables = {kind: table for feature in features for kind, table in feature.details.items()}
     for kind in record:
         path = name.with_name(f"{name.name}.{kind}.parquet")

@@ -17,7 +17,6 @@ from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
-from binwright.analysis.measure.states import StateSampler
 from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
@@ -70,16 +69,16 @@ def execute(
     if world.timed:
         simulation.times = []
     sampler = Sampler(simulation, ledger, first)
-    states = StateSampler(simulation, first) if "states" in scenario.record else None
+    begin = simulation.now
     reporter = Reporter(simulation, run, on_progress, PORTION if compiled else 1)
-    watchers = Watchers(simulation, sampler, *([states] if states else ()), reporter)
+    watchers = Watchers(simulation, sampler, reporter)
     with limited(scenario.decision_limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, watchers)
     sampler.look()  # how it ended
     over = FinishedRun(
         simulation, first, sampler.columns(), thought, bounded=is_bounded(world), **measured(scenario, run.seed)
     )
-    write_details(over, scenario.record, used(scenario), states, folder / "details" / run.name)
+    write_details(over, scenario.record, used(scenario), begin, folder / "details" / run.name)
     return {
         **_row(run, world, agent, ledger, over),
         "random": world.drawn or any(each.drawn for each in streams),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.samples import Sampler
-from binwright.analysis.measure.states import StateSampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.engine import Simulation
@@ -87,7 +86,7 @@ class Run:
     warm: int  # how many decisions the warm start took
     decisions: list[Decision]
     samples: dict[str, Any]
-    states: StateSampler
+    begin: float
     looks: list[tuple[int, list[list[list[int]]]]]  # at each sample: how much had happened, and what was free
 
     def metrics(self, prices: dict[str, float] = PRICES, thought: int = 0) -> dict[str, float | int]:
@@ -138,7 +137,7 @@ def run(case: Case) -> Run:
         simulation.overflow = overflow
     first, warm = simulation.offered, len(decisions)
     sampler = Sampler(simulation, ledger)
-    states = StateSampler(simulation, first)
+    begin = simulation.now
     looks: list[tuple[int, list[list[list[int]]]]] = []
 
     def look() -> int:
@@ -146,8 +145,8 @@ def run(case: Case) -> Run:
             looks.append((len(simulation.changes), simulation.view.free.tolist()))
         return sampler()
 
-    play(simulation, Plain(case.declines), Watchers(simulation, states, look))
-    return Run(simulation, first, warm, decisions, sampler.columns(), states, looks)
+    play(simulation, Plain(case.declines), Watchers(simulation, look))
+    return Run(simulation, first, warm, decisions, sampler.columns(), begin, looks)
 
 
 TIMES = st.sampled_from([0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 0.5, 3.0])

@@ -14,7 +14,7 @@ from binwright.agents import MOVERS
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metrics import TABLE
 from binwright.analysis.measure.samples import Sampler
-from binwright.analysis.measure.states import StateSampler
+from binwright.analysis.measure.states import states
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
 from binwright.scenarios.build.plan import plan
@@ -139,9 +139,7 @@ def test_move_metrics_are_counts_of_the_log(case: Case, decide: Decide, salt: in
 def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     case.requests = [(arrival, duration or 1.0, demand) for arrival, duration, demand in case.requests]
     run, history, _, _ = played(case, decide, rules, salt)
-    states = StateSampler(run.simulation, 0)
-    states._begin = 0.0
-    frame = states.frame()
+    frame = states(run.simulation, 0, 0.0)
     capacity = np.maximum(run.capacity.sum(axis=1), 1)
     for row in frame.rows(named=True)[:-1]:  # at the last moment, the run may have ended before a release
         last = [held for time, held in history.steps if time <= row["time"]][-1]

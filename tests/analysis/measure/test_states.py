@@ -13,7 +13,7 @@ from hypothesis.strategies import floats
 import binwright as bw
 from binwright.agents import AGENTS
 from binwright.analysis.measure.samples import KEPT
-from binwright.analysis.measure.states import StateSampler, moments
+from binwright.analysis.measure.states import moments, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing
@@ -88,16 +88,16 @@ def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case)
     """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
     ran = run(case)
     simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.asked()
-    states = ran.states.frame()
+    found = states(simulation, ran.first, ran.begin)
     capacity = simulation.view.capacity.sum(axis=1)
     grown = [change for change in simulation.changes if change.what == "expansion"]
     outcome = [OUTCOMES[code] for code in record.outcome[: record.rows]]
     decided = [inf if isnan(time) else time for time in record.decided[: record.rows].tolist()]
     cut = [inf if isnan(time) else time for time in record.interruption[: record.rows].tolist()]
     known = [*range(simulation.offered), *range(len(simulation.workload), record.rows)]
-    assert states["time"][-1] == simulation.now
-    assert states["waiting"][-1] == simulation.waiting
-    for state in states.iter_rows(named=True):
+    assert found["time"][-1] == simulation.now
+    assert found["waiting"][-1] == simulation.waiting
+    for state in found.iter_rows(named=True):
         time = state["time"]
         # Those too large for any server that come after all others count at the end, as in the table.
         arrived = [row for row in known if min(asked.arrival[row], simulation.now) <= time]
@@ -138,7 +138,7 @@ def test_moments_are_few_and_those_of_two_runs_meet(begin: float, length: float)
 def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
     routing = Routing(topology("alpha"))
     capacity = np.full((40, 1, 2), 10 * QUANTUM, np.int64)
-    ledger = NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing)
+    ledger = NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing, remembers=True)
     switch = 4  # the first above the racks
     faults = [
         Faults(kind="server", scheduled=((30.0, 3, 20.0),), requeue=True),
@@ -162,10 +162,9 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         return answered[request.index][1]
 
     agent.decide = noted
-    states = StateSampler(simulation, 0)
-    play(simulation, agent, states)
+    play(simulation, agent)
     ends, record, asked = routing.topology.link_ends, simulation.record, simulation.asked()
-    frame = states.frame()
+    frame = states(simulation, 0, 0.0)
     assert len(frame) > KEPT / 2
     assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
     for time, links, used in frame.select("time", "links", "used_cpu").rows():
