@@ -1,17 +1,17 @@
 """Run the published search on OpenCL devices: graphics cards, and processors through PoCL, several at once.
 
 A device runs the kernels of `binwright.agents.solver.backends.attempt`, printed as C: an attempt per lane. Devices are
-given consecutive attempts, each as many as should take it `WAVE`, and what they come to counts in the order of the
-attempts. So answers are those of processors, whatever device was how fast.
+given consecutive attempts, each as many as should take it `WAVE`; once all have made theirs, what they come to counts
+in the order of the attempts. So answers are those of processors, whatever device was how fast.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import accumulate
 from math import inf
@@ -69,7 +69,7 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *additions, GLO
 def prepare(problem: Problem, devices: Sequence[int]) -> None:
     """Build the kernel for some devices, by default the first usable one; it takes about a second each."""
     for device in chosen(devices):
-        Session(problem, device, False).begin()
+        Session(problem, device).begin()
 
 
 def attempts(
@@ -89,66 +89,38 @@ def attempts(
     `devices` are numbers, by default that of the first usable one. `beside` is how many attempts a work-group makes, by
     default as many as suit the device.
     """
-    sessions = [Session(problem, device, trims, beside) for device in chosen(devices)]
+    sessions = [Session(problem, device, trims, until, beside) for device in chosen(devices)]
     ways = len(problem.groupings)
+    number, end = first * ways, (first + count) * ways
     best: Found | None = None
-    for part in _parts(sessions, seed, first * ways, (first + count) * ways, until):
-        if best is not None and best.left == 0:
-            continue  # made meanwhile by another device
-        checked = part.made + (best.checked if best else 0)
-        if best is None or part.left < best.left:
-            best = Found(part.alloc, part.left, part.number // ways, part.number % ways, checked)
-        best = Found(best.alloc, best.left, best.attempt, best.group, checked)
-        yield best
-
-
-def _parts(sessions: Sequence[Session], seed: int, number: int, end: int, until: float) -> Iterator[Part]:
-    """Share numbers up to `end` out, and yield what becomes of them, in their order.
-
-    Once one has succeeded, or time is over, no more are given out. At Ctrl-C those that are being made are cut short,
-    if there is a limit of time, and count.
-    """
-    limit, fewest = Limit(until), inf
-    idle = list(sessions)
-    busy: dict[Future[Part], Session] = {}
-    order = deque[Future[Part]]()
-    interrupted = False
     with ThreadPoolExecutor(len(sessions)) as pool:
-        try:
-            while True:
-                while idle and number < end:
-                    session = idle.pop()
-                    each = min(session.each, end - number)
-                    order.append(pool.submit(session.make, seed, number, each, limit, fewest))
-                    busy[order[-1]] = session
-                    number += each
-                if not order:
-                    break
-                try:
-                    done = wait(busy, return_when=FIRST_COMPLETED).done
-                except KeyboardInterrupt:
-                    interrupted, limit.until, end = True, 0.0, number
-                    done = wait(busy).done
-                idle += [busy.pop(future) for future in done]
-                if monotonic() >= until or any(future.result().left == 0 for future in done):
-                    end = number
-                while order and order[0] not in busy:
-                    part = order.popleft().result()
-                    fewest = min(fewest, part.left)
-                    limit.until = limit.until if part.left else 0.0
-                    yield part
-        finally:
-            limit.until = 0.0  # whoever is still at it need not go on
-    if interrupted:
-        raise KeyboardInterrupt
-
-
-class Limit:
-    """When attempts are to be cut short; threads look at it between launches."""
-
-    def __init__(self, until: float) -> None:
-        self.until = until
-        """A value of `monotonic()`."""
+        while number < end:
+            made = list[Future[Part]]()
+            for session in sessions:
+                each = min(session.each, end - number)
+                if each:
+                    made.append(pool.submit(session.make, seed, number, each, best.left if best else inf))
+                number += each
+            interrupted = False
+            try:
+                wait(made)
+            except KeyboardInterrupt:  # what is being made is cut short, if there is a limit of time, and counts
+                interrupted = True
+                for session in sessions:
+                    session.until = min(session.until, 0.0)
+                wait(made)
+            for part in (future.result() for future in made):
+                checked = part.made + (best.checked if best else 0)
+                if best is None or part.left < best.left:
+                    best = Found(part.alloc, part.left, part.number // ways, part.number % ways, checked)
+                best = replace(best, checked=checked)
+                yield best
+                if best.left == 0:
+                    return
+            if interrupted:
+                raise KeyboardInterrupt
+            if monotonic() >= until:
+                return
 
 
 class Part(NamedTuple):
@@ -241,8 +213,12 @@ class Session:
     in lock-step. `beside` may say another number.
     """
 
-    def __init__(self, problem: Problem, device: Device, trims: bool, beside: int | None = None) -> None:
+    def __init__(
+        self, problem: Problem, device: Device, trims: bool = False, until: float = inf, beside: int | None = None
+    ) -> None:
         self._chosen = device
+        self.until = until
+        """The value of `monotonic()` at which attempts are cut short: it is looked at between launches."""
         with reported(device):
             self._build(problem, trims, beside)
         self.each = 1
@@ -283,14 +259,14 @@ class Session:
         self._units = FIRST
         """Units that a launch tries in every attempt, where time is limited."""
 
-    def make(self, seed: int, first: int, count: int, limit: Limit, fewest: float) -> Part:
+    def make(self, seed: int, first: int, count: int, fewest: float) -> Part:
         """Make attempts first, ..., first + count - 1 of all groupings in turn, `most` at most.
 
         The allocation is read if it leaves less than `fewest` units. Then `each` is as many as should take `WAVE`.
         """
         began = perf_counter()
         with reported(self._chosen):
-            left = self._run(seed, first, count, limit)
+            left = self._run(seed, first, count)
             which = int(left.argmin())
             alloc = self._alloc(which) if left[which] < fewest else []
         each = min(4 * count, int(count * WAVE / max(perf_counter() - began, 1e-6)))
@@ -302,17 +278,16 @@ class Session:
         with reported(self._chosen):
             self._launch(0, 0, 1, True, 0, False)
 
-    def _run(self, seed: int, first: int, count: int, limit: Limit) -> Ints:
+    def _run(self, seed: int, first: int, count: int) -> Ints:
         """Return the units that each attempt leaves, int64 [count].
 
-        When `monotonic()` is the limit, attempts are cut short. A launch cannot be: where there is such a time, an
-        attempt goes on in one launch after another.
+        A launch cannot be cut short: where time is limited, an attempt goes on in one launch after another.
         """
-        if limit.until == inf:
+        if self.until == inf:
             return self._launch(seed, first, count, True, ENDLESS, False)
         left = self._launch(seed, first, count, True, 0, False)
         while left.min() < 0:
-            began, until = monotonic(), limit.until
+            began, until = monotonic(), self.until
             over = began >= until
             left = self._launch(seed, first, count, False, ENDLESS if over else self._units, over)
             faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)

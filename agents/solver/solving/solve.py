@@ -6,6 +6,7 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 from operator import index
 
@@ -17,7 +18,7 @@ from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
 from binwright.agents.solver.model.evaluate import evaluator
-from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.impossible import hopeless, impossible
 from binwright.agents.solver.model.problem import Fault, Problem, leaving
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
@@ -25,7 +26,6 @@ from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
-from binwright.agents.solver.solving.best_so_far import BestSoFar
 from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.searches import Searches
 from binwright.simcore.errors import UserError
@@ -145,11 +145,24 @@ class _Search:
         self.moment = MOMENT if time is None else min(MOMENT, time / 4)
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
-        self.known = BestSoFar(problem)
+        self.bound = self.most = problem.bins
+        """No allocation of all balls has fewer bins, and none may have more."""
+        self.best: Allocated | None = None
+        """The allocation with the lowest rank."""
+        self.rank = (0, 0, 0)
+        """Of the best: units left, or where there are tenants balls of those not placed whole; wishes not met; bins."""
+        self.bins: int | None = None
+        """The fewest with which an allocation of all balls misses nothing."""
+        self.checked = self.better = 0
+        """Attempts so far, and when the best was found."""
+        self.tenants: Tenants | None = None
+        """Those of several balls, where there are any: one that is not placed whole counts as not placed."""
+        self.impossible = ""
+        """Why no allocation places all balls."""
         self.fallback: Allocated | None = None
         """What first fit came to."""
         self.made: dict[int, Problem] = {}
-        """By number of bins: the problem, which every round needs again."""
+        """By number of bins."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.limited = time is not None or attempts is not None
@@ -162,33 +175,32 @@ class _Search:
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        known = self.known
         if (few := self.problem.source.without_goals()) is not None:
             self.open_few(few)
         # What is possible now most likely is so after a small change.
         self.eager = self.problem.searched or (self.searches.packing is not None and not self.staying)
         if self.eager:
-            known.impossible = impossible(self.problem)
+            self.impossible = impossible(self.problem)
         if self.problem.searched:
-            known.most = self.problem.limits[1]
-            known.bound = min(lower_bound(self.problem), known.most)
-        if self.attempts is None and self.searches.ours and not known.impossible:
+            self.most = self.problem.limits[1]
+            self.bound = min(lower_bound(self.problem), self.most)
+        if self.attempts is None and self.searches.ours and not self.impossible:
             self.prove()
-        if not known.settled and self.searches.ours and self.searches.packing is None:
+        if not self.settled and self.searches.ours and self.searches.packing is None:
             self.place_tenants()
-        if known.impossible and self.attempts is None and not self.staying:
-            most = self.with_bins(known.most)
+        if self.impossible and self.attempts is None and not self.staying:
+            most = self.with_bins(self.most)
             if most.balls * most.bins <= SMALL:
                 self.attempt_in_python(most, lambda: self.late)
                 raise _Over
-        if not known.settled:
+        if not self.settled:
             self.search()
         if self.searches.device != "cpu" and not self.searches.waited:
             self.searches.compile()
             if not self.searches.wait(self.end - self.reserve):
                 raise _Over
-        if self.problem.objective is not None and known.best is not None and known.best.left == 0:
-            self.improve(known.best.problem, known.best.alloc)
+        if self.problem.objective is not None and self.best is not None and self.best.left == 0:
+            self.improve(self.best.problem, self.best.alloc)
 
     def open_few(self, few: Problem) -> None:
         """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
@@ -201,32 +213,71 @@ class _Search:
         counts = [bound if one.text == "BINS" else None for one in objective.goals]
         self.problem = replace(self.problem, objective=objective.at_least(counts))
         if found.placed == self.problem.balls and not faults(self.problem, found.alloc):
-            self.known.checked = found.checked
-            self.known.keep(Allocated(0, self.problem, found.alloc, found.search))
+            self.checked = found.checked
+            self.keep(Allocated(0, self.problem, found.alloc, found.search))
         if found.interrupted:
             raise KeyboardInterrupt
 
+    def keep(self, found: Allocated) -> bool:
+        """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
+        rank = self._rank_of(found)
+        if self.best is None or rank < self.rank:
+            self.best, self.rank, self.better = found, rank, self.checked
+        if rank[:2] != (0, 0):
+            return False
+        self.bins = min(found.problem.bins, self.bins or self.most)
+        return True
+
+    def _rank_of(self, found: Allocated) -> tuple[int, int, int]:
+        left, missing = found.left, 0
+        if left and self.tenants is not None:
+            left = int((self.tenants.whole(found.alloc) == NULL).sum())
+        elif not left:
+            for wish, never in zip(found.problem.wishes, self._hopeless, strict=True):
+                missing += max(0, len(wish.broken(found.alloc)) - max(len(wish.sets) - wish.asked, never))
+        return left, missing, found.problem.bins
+
+    @cached_property
+    def _hopeless(self) -> list[int]:
+        """How many sets of each wish cannot hold."""
+        return hopeless(self.problem)
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether no allocation is better, leaving goals aside."""
+        return self.bins is not None and self.bins <= self.bound
+
+    def count_whole(self, tenants: Tenants | None) -> None:
+        """Count a tenant of these that is not placed whole as not placed."""
+        self.tenants = tenants
+        if self.best is not None:
+            self.rank = self._rank_of(self.best)
+
     def with_bins(self, bins: int) -> Problem:
-        """Return the problem with this many bins."""
-        return self.problem.with_bins(bins) if self.problem.searched else self.problem
+        """Return the problem with this many bins, which every round needs again."""
+        if not self.problem.searched:
+            return self.problem
+        if bins not in self.made:
+            self.made[bins] = self.problem.with_bins(bins)
+        return self.made[bins]
 
     def prove(self) -> None:
         """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
 
         That is by CP-SAT, or else by trying all allocations. Kernels are compiled meanwhile, after a moment.
         """
-        known, now = self.known, clock.monotonic()
+        now = clock.monotonic()
         most = LONG if self.end == inf else (self.end - now) / 4
         brief = self.searches.packing is not None and self.problem.objective is None
         over = self.within(min(most, DENSE) if brief else most)
         moment = self.within(self.moment)
-        for bins in range(known.bound, known.most + 1):
+        for bins in range(self.bound, self.most + 1):
             if self.problem.balls * bins > SMALL or over():
                 break
             problem = self.with_bins(bins)
             if not self.staying:
                 self.attempt_in_python(problem, moment)
-            if known.settled and problem.objective is None:
+            if self.settled and problem.objective is None:
                 break
             if exact.suits(problem) and exact.installed():
                 proven = self.prove_by_cp_sat(problem, over)
@@ -235,24 +286,24 @@ class _Search:
                 proven = self.try_all(problem, lambda: over() or self.searches.compiled)
             if not proven:
                 break
-            known.impossible = PROVEN if bins == known.most else ""
-            known.bound = min(bins + 1, known.most)
-        if not (known.settled or known.impossible or self.eager) and self.problem.balls * self.problem.bins <= SMALL:
-            self.eager, known.impossible = True, impossible(self.problem)
+            self.impossible = PROVEN if bins == self.most else ""
+            self.bound = min(bins + 1, self.most)
+        if not (self.settled or self.impossible or self.eager) and self.problem.balls * self.problem.bins <= SMALL:
+            self.eager, self.impossible = True, impossible(self.problem)
 
     def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
         """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
-        best, known = self.known.best, self.known
+        best = self.best
         begin = best.alloc if best is not None and best.left == 0 else None
         proof = exact.prove(problem, over, begin)
         if proof.impossible and problem.wishes:  # what is asked for by chance may be left out
             proof = exact.prove(replace(problem, wishes=()), over, begin)
-        known.checked += 1
+        self.checked += 1
         if proof.alloc is not None:
             if problem.objective is not None:
                 problem = replace(problem, objective=problem.objective.proven(proof.bounds))
-            known.best = None if problem.objective is not None else known.best
-            known.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
+            self.best = None if problem.objective is not None else self.best
+            self.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
         return proof.impossible
 
     def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
@@ -262,21 +313,21 @@ class _Search:
         tree = DepthFirst(problem, evaluator(problem.program), self.seed)
         tree.work(over)
         if tree.found is not None:
-            self.known.checked += 1
-            self.known.keep(Allocated(0, problem, tree.found, "depth first"))
+            self.checked += 1
+            self.keep(Allocated(0, problem, tree.found, "depth first"))
         return tree.over and tree.proves and tree.found is None
 
     def attempt_in_python(self, problem: Problem, over: Callable[[], bool]) -> None:
         """Make some published attempts until one places all balls, or time is `over`."""
-        before = self.known.checked
+        before = self.checked
         for found in plain.attempts_until(problem, self.seed, range(FIRST_ROUND), False, over):
-            self.known.checked = before + found.checked
-            self.known.keep(Allocated(found.left, problem, found.alloc, "published"))
+            self.checked = before + found.checked
+            self.keep(Allocated(found.left, problem, found.alloc, "published"))
             self.look_at_clock()
 
     def place_tenants(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most."""
-        problem, known = self.problem, self.known
+        problem = self.problem
         steps = max(1, problem.program.steps)
         if (problem.balls + problem.bins) * steps > TENANT_NODES:
             return
@@ -284,16 +335,16 @@ class _Search:
         found = tenants(problem, over)
         if found is None or not found.several:
             return
-        known.count_whole(found)
+        self.count_whole(found)
 
         def into(bins: int, _: range) -> int | None:
             if not over():
                 self.construct(self.with_bins(bins), found, over)
-            return known.bins
+            return self.bins
 
-        fewest(lambda: known.bound, known.most, None, [range(1)], into)
-        if known.best is None:
-            known.count_whole(None)
+        fewest(lambda: self.bound, self.most, None, [range(1)], into)
+        if self.best is None:
+            self.count_whole(None)
         self.look_at_clock()
 
     def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
@@ -303,13 +354,9 @@ class _Search:
         try:
             made.construct(over)
             if made.left and not self.eager:
-                self.eager, self.known.impossible = True, impossible(self.problem)
+                self.eager, self.impossible = True, impossible(self.problem)
             while (
-                made.placed
-                and made.left
-                and not self.known.impossible
-                and step < max(TENANT_STEPS, 2 * last)
-                and not over()
+                made.placed and made.left and not self.impossible and step < max(TENANT_STEPS, 2 * last) and not over()
             ):
                 if (now := made.count(made.left)) < left:
                     last, left, best = step, now, made.alloc
@@ -319,9 +366,9 @@ class _Search:
             best = made.alloc if made.count(made.left) < left else best
             # Some tenant may take what depends on other tenants after all.
             if max(best) != NULL and not faults(problem, best):
-                self.known.checked += 1
+                self.checked += 1
                 units = len(np.unique(problem.unit_of[np.array(best) == NULL]))
-                self.known.keep(Allocated(units, problem, best, "whole tenants"))
+                self.keep(Allocated(units, problem, best, "whole tenants"))
 
     def within(self, seconds: float) -> Callable[[], bool]:
         """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
@@ -336,23 +383,22 @@ class _Search:
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
-        known = self.known
-        if known.impossible:
+        if self.impossible:
             self.attempts = min(1, self.attempts or 1)
         self.searches.compile()
         if not self.searches.wait(self.end - self.reserve):
             raise _Over
         upward = self.searches.ours and self.problem.searched
         if upward and self.staying:
-            self.attempt(min(max(known.bound, int(self.problem.now.max()) + 1), known.most), range(1))
+            self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
         settled = (self.problem.now != NULL).sum() >= SETTLED * self.problem.balls
         if upward or (self.problem.balls > LARGE and self.end < inf and not settled):
             self.first_fit(self.end)
             if upward and self.fallback is not None and self.fallback.left == 0:
-                known.bins = min(known.bins or known.most, self.fallback.problem.bins)
-                if known.settled:
+                self.bins = min(self.bins or self.most, self.fallback.problem.bins)
+                if self.settled:
                     return
-        fewest(lambda: known.bound, known.most, known.bins, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        fewest(lambda: self.bound, self.most, self.bins, rounds(FIRST_ROUND, self.attempts), self.attempt)
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
         """Look for allocations that are better by the goals."""
@@ -362,9 +408,9 @@ class _Search:
         self.searches.compile_goals(local)
         if not self.searches.wait(self.end):
             raise _Over
-        before = self.known.checked
+        before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
-            self.keep(problem, run.where.tolist(), run.values, before + run.checked)
+            self.keep_better(problem, run.where.tolist(), run.values, before + run.checked)
 
     @staticmethod
     def at_bounds(problem: Problem, alloc: list[int]) -> bool:
@@ -384,7 +430,7 @@ class _Search:
         if tree.found is None or not (tree.over and tree.proves):
             return False
         proven = replace(problem, objective=objective.proven(tree.values))
-        self.keep(proven, tree.found, tree.values, self.known.checked + tree.checked)
+        self.keep_better(proven, tree.found, tree.values, self.checked + tree.checked)
         return True
 
     @property
@@ -392,12 +438,12 @@ class _Search:
         """Tell whether time is over."""
         return clock.monotonic() >= self.end
 
-    def keep(self, problem: Problem, alloc: list[int], values: tuple[int, ...], checked: int) -> None:
+    def keep_better(self, problem: Problem, alloc: list[int], values: tuple[int, ...], checked: int) -> None:
         """Keep an allocation that is better by the goals, found after so many attempts."""
         assert problem.objective is not None
         goals = zip(problem.objective.goals, values, strict=True)
         self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
-        self.known.best, self.known.checked = Allocated(0, problem, alloc, LOCAL), checked
+        self.best, self.checked = Allocated(0, problem, alloc, LOCAL), checked
         self.look_at_clock()
 
     def first_fit(self, until: float) -> None:
@@ -407,36 +453,33 @@ class _Search:
             return
         capacity = packing.capacity
         if given.searched:
-            most = min(self.known.most, len(packing.demand) + given.bins)
+            most = min(self.most, len(packing.demand) + given.bins)
             capacity = np.broadcast_to(capacity[0], (most, capacity.shape[1]))
         where = self.searches.first_fit(packing, capacity, until)
         bins = max(given.bins, int(where.max()) + 1)
         left = int((where == NULL).sum())
-        problem = given.with_bins(bins) if given.searched else given
-        self.fallback = Allocated(left, problem, where[problem.unit_of].tolist(), "first fit")
+        self.fallback = Allocated(left, self.with_bins(bins), where[given.unit_of].tolist(), "first fit")
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Make some attempts with this many bins; returns the fewest bins known then."""
-        if bins not in self.made:
-            self.made[bins] = self.with_bins(bins)
         if not self.eager:
             self.eager, first, numbers = True, numbers[:1], numbers[1:]
-            if self.try_bins(self.made[bins], first.start, 1):
-                return self.known.bins
-            self.known.impossible = impossible(self.problem)
-            if self.known.impossible:
+            if self.try_bins(self.with_bins(bins), first.start, 1):
+                return self.bins
+            self.impossible = impossible(self.problem)
+            if self.impossible:
                 raise _Over
-        self.try_bins(self.made[bins], numbers.start, len(numbers))
-        return self.known.bins
+        self.try_bins(self.with_bins(bins), numbers.start, len(numbers))
+        return self.bins
 
     def try_bins(self, problem: Problem, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
-        known, number, end = self.known, first, first + count
+        number, end = first, first + count
         while number < end:
-            before, last, done = known.checked, None, False
+            before, last, done = self.checked, None, False
             for found in self.searches.attempts(problem, number, end - number):
-                known.checked, last = before + found.checked, found
-                done = known.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
+                self.checked, last = before + found.checked, found
+                done = self.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
                 self.look_at_clock()
             if done or last is None or last.left:
                 self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
@@ -447,30 +490,29 @@ class _Search:
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
         now = clock.monotonic()
-        known, best = self.known, self.known.best
+        best = self.best
         if self.progress is not None and now - self.shown > 0.2 and best is not None:
             self.shown = now
             placed = best.problem.balls - best.alloc.count(NULL)
-            self.progress(Progress(best.problem.bins, known.bound, placed, known.checked, now - self.start, self.goals))
-        left, missing, _ = known.rank
-        waited = not self.limited and known.checked - known.better >= PATIENCE
+            self.progress(Progress(best.problem.bins, self.bound, placed, self.checked, now - self.start, self.goals))
+        left, missing, _ = self.rank
+        waited = not self.limited and self.checked - self.better >= PATIENCE
         if now > self.end or (waited and left == 0 and missing):
             raise _Over
 
     def last_resort(self) -> None:
         """Answer although time is over: by first fit if there is a dense form, else by one attempt with all bins."""
-        known = self.known
-        if known.best is not None and known.best.left == 0:
+        if self.best is not None and self.best.left == 0:
             return
         until = clock.monotonic() + self.reserve
         stayed = self.stayed()
-        if stayed is not None and (known.best is None or stayed.left < known.best.left):
-            known.best = stayed
+        if stayed is not None and (self.best is None or stayed.left < self.best.left):
+            self.best = stayed
         if self.searches.packing is not None:
             if self.fallback is None:
                 self.first_fit(until)
-        elif known.best is None or self.problem.searched:
-            problem = self.with_bins(known.most)
+        elif self.best is None or self.problem.searched:
+            problem = self.with_bins(self.most)
             for found in self.searches.one_attempt(problem, until):
                 self.fallback = Allocated(found.left, problem, found.alloc, "published")
 
@@ -479,8 +521,7 @@ class _Search:
         problem = self.problem
         if (problem.now == NULL).all():
             return None
-        if problem.searched:
-            problem = problem.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.known.most))
+        problem = self.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.most))
         gone = (problem.now == NULL) | leaving(problem.now, problem.drained, problem.pins)
         apart = np.isin(problem.unit_of, problem.unit_of[gone])  # friends go together
         alloc = np.where(apart, NULL, problem.now).tolist()
@@ -511,33 +552,32 @@ class _Search:
         until = min(max(self.end, now + self.reserve), now + LONG)
 
         def why(problem: Problem) -> str:
-            if (plain := impossible(problem)) or not (self.searches.ours and exact.installed()):
-                return plain
+            if (reason := impossible(problem)) or not (self.searches.ours and exact.installed()):
+                return reason
             most = problem.with_bins(problem.limits[1]) if problem.searched else problem
             most = replace(most, objective=None, wishes=())
             proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
             return PROVEN if proven else ""
 
         found, said = self.problem.source.at_fault(until, why)
-        self.known.impossible = said or self.known.impossible
+        self.impossible = said or self.impossible
         return found
 
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        known = self.known
-        if self.fallback is not None and (known.best is None or self.searches.ours or known.best.left > 0):
-            known.best = min(known.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
-        if known.best is not None and known.best.left and known.tenants is not None:
-            known.best = self.without_parts(known.best, known.tenants)
-        at_fault = self.blame() if known.impossible and not interrupted else ()
+        if self.fallback is not None and (self.best is None or self.searches.ours or self.best.left > 0):
+            self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
+        if self.best is not None and self.best.left and self.tenants is not None:
+            self.best = self.without_parts(self.best, self.tenants)
+        at_fault = self.blame() if self.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
-        found = known.best or nothing
+        found = self.best or nothing
         verify(found.problem, found.alloc)
         answer = described(
-            found, known.bound, checked=known.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
-            impossible=known.impossible, at_fault=at_fault, notes=tuple(self.notes()),
+            found, self.bound, checked=self.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
+            impossible=self.impossible, at_fault=at_fault, notes=tuple(self.notes()),
         )  # fmt: skip
         if not self.unproven or answer.status == "optimal" or answer.impossible:
             return answer

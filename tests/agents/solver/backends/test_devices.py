@@ -180,4 +180,4 @@ def test_devices_tried_by_another_process_are_trusted(monkeypatch: pytest.Monkey
     opencl_devices.trust([card])
     assert opencl_devices.choose(7) == card
     with pytest.raises(UserError, match="its driver does not load any more"):
-        opencl.Session(packing(14), card, False)
+        opencl.Session(packing(14), card)
