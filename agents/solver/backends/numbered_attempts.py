@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from threading import Lock
 from time import monotonic
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.types import Ints
@@ -18,23 +18,18 @@ LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
 
 
-class Tried(Protocol):
-    """The result of an attempt, or of a chunk of them."""
-
-    @property
-    def left(self) -> int:
-        """Count the balls that it could not place; 0 is success."""
-        ...
-
-
 class Result(NamedTuple):
-    """What came of an attempt, or of a chunk of them."""
+    """What came of an attempt, of a chunk of them, or of a run of local search."""
 
     left: int
+    """Units that are not placed; of a run for goals 0 where no goal can be better, 1 otherwise. 0 is success."""
     where: Ints
     """[balls], -1 if not placed"""
     attempt: int
     checked: int
+    """Attempts, steps or moves."""
+    values: tuple[int, ...] = ()
+    """Of each goal; what is to be made large counts with a minus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +47,28 @@ class Found:
     """Which search found it."""
 
 
-T = TypeVar("T", bound=Tried)
-
-
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class Outcome:
     """The results of all attempts.
 
-    `best` leaves the fewest balls, and of those has the lowest number; it is None if time was up before anything ended.
+    `best` leaves the fewest units, and of those has the lowest number; it is None if time was up before anything ended.
     """
 
-    best: T | None
-    tried: list[T]
+    best: Result | None
+    tried: list[Result]
     """Everything that ended, in no order."""
     interrupted: bool
     """Ctrl-C was pressed."""
 
 
 def lowest(
-    attempt: Callable[[int, Callable[[], bool]], T | None],
+    attempt: Callable[[int, Callable[[], bool]], Result | None],
     numbers: Iterable[int],
     *,
     until: float,
     workers: int | None = None,
     halt: Callable[[], None] = lambda: None,
-) -> Outcome[T]:
+) -> Outcome:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
     `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then. `halt` is called to
@@ -84,7 +76,7 @@ def lowest(
     """
     waiting = iter(numbers)
     lock = Lock()
-    ended: list[tuple[int, T]] = []
+    ended: list[tuple[int, Result]] = []
     found: list[int] = []  # the lowest number that succeeded, if any
     stopped = interrupted = False
 
@@ -129,19 +121,19 @@ def lowest(
 
 
 def in_waves(
-    attempt: Callable[[int, Callable[[], bool]], T | None],
+    attempt: Callable[[int, Callable[[], bool]], Result | None],
     first: int,
     count: int,
     *,
     until: float,
     halt: Callable[[], None],
-) -> Iterator[tuple[T | None, list[T]]]:
+) -> Iterator[tuple[Result | None, list[Result]]]:
     """Make attempts first, ..., first + count - 1 in waves, each twice as large as the last, up to the first success.
 
     After each wave it yields the best so far, None if there is none, and what the wave tried. Nothing begins after
     `monotonic()` is `until`. `attempt` and `halt` are as in `lowest`.
     """
-    best: T | None = None
+    best: Result | None = None
     number, each = first, usable_threads()
     while number < first + count:
         last = min(number + each, first + count)

@@ -39,10 +39,11 @@ from binwright.agents.solver.local.state import (
     sound,
 )
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.search.ruin import MOST_BINS, MOST_UNPLACED
 from binwright.simcore.jit import lean
 
-MOST_BINS, MOST_UNPLACED, MOST_UNITS = 4, 8, 6
-"""Bins emptied, unplaced units offered, and single units taken out, in one move."""
+MOST_UNITS = 6
+"""Single units taken out in one move."""
 MOST_OFFERED = 256
 """Units from which on nothing more is taken out for a move."""
 LOOKED, FEW, DEPTH = 64, 3, 4

@@ -1,4 +1,4 @@
-"""Run local searches of a problem on all cores: to place all balls first, then to make its goals better."""
+"""Result local searches of a problem on all cores: to place all balls first, then to make its goals better."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import inf
 from time import monotonic
-from typing import NamedTuple
 
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
-from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves, lowest
 from binwright.agents.solver.local import goals, search
 from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
 from binwright.agents.solver.local.search import load, polish
@@ -36,20 +35,6 @@ RUNS, LEAST, EACH = 4, 2000, 20
 """Runs for goals that begin with the same allocation; moves of such a run, and more of them for each unit."""
 PATIENCE = 100
 """Runs without a better allocation after which a search without limits ends."""
-
-
-class Run(NamedTuple):
-    """The result of a run."""
-
-    left: int
-    """Units not placed at best; of a run for goals 0 where no goal can be better, 1 otherwise."""
-    where: Ints
-    """[balls]"""
-    number: int
-    checked: int
-    """Moves."""
-    values: tuple[int, ...] = ()
-    """Of each goal; what is to be made large counts with a minus."""
 
 
 class LocalSearch:
@@ -114,9 +99,9 @@ class LocalSearch:
         for best, wave in in_waves(self._place, first, count, until=until, halt=self.halt):
             checked += sum(run.checked for run in wave)
             if best is not None:
-                yield Found(best.where.tolist(), best.left, best.number, 0, checked, LOCAL)
+                yield Found(best.where.tolist(), best.left, best.attempt, 0, checked, LOCAL)
 
-    def _place(self, number: int, cancelled: Callable[[], bool]) -> Run:
+    def _place(self, number: int, cancelled: Callable[[], bool]) -> Result:
         """Make a run. From where units are now, its moves are gentle at first.
 
         Wishes that keep anything out are given up halfway.
@@ -135,11 +120,11 @@ class LocalSearch:
             steps = min(SLICE, most - made, most if relented else max(1, most // 2 - made))
             left = search.improve(call, scan, place, steps, left, staying and made < GENTLE)
             made += steps
-        run = Run(left, place.best.copy(), number, made + 1)
+        run = Result(left, place.best.copy(), number, made + 1)
         self._free.append(place)
         return run
 
-    def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Run]:
+    def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Result]:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
 
         It ends after so many `runs`, when `monotonic()` is `until`, when no goal can be better, or, without limits,
@@ -154,7 +139,7 @@ class LocalSearch:
             self._where = best.where
             outcome = lowest(self._improve, range(number, end), until=until, halt=self.halt)
             checked += sum(run.checked for run in outcome.tried)
-            found = min(outcome.tried, key=lambda run: (run.left, run.values, run.number), default=best)
+            found = min(outcome.tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
             if found.values < best.values:
                 best, last = found, end
             yield best._replace(checked=checked)
@@ -162,7 +147,7 @@ class LocalSearch:
                 raise KeyboardInterrupt
             number = end
 
-    def begin(self, where: Ints) -> Run:
+    def begin(self, where: Ints) -> Result:
         """Let runs for goals begin with an allocation of all balls [balls]; returns what it comes to."""
         imposed = [self._holds(members, kind, where) for kind in (0, 1) for members in self._members(kind)]
         self._imposed = np.array(imposed or [False], np.int64)
@@ -170,7 +155,7 @@ class LocalSearch:
         place, score = self.begun()
         values = tuple(score.values[BEST].tolist())
         self._scored.append((place, score))
-        return Run(int(values != self._bounds), where, -1, 0, values)
+        return Result(int(values != self._bounds), where, -1, 0, values)
 
     def begun(self) -> tuple[State, GoalState]:
         """Return the room for a run, with what it begins with."""
@@ -180,7 +165,7 @@ class LocalSearch:
         goals.begin(self._goals, place, score)
         return place, score
 
-    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Run:
+    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Result:
         """Make a run for goals."""
         place, score = self.begun()
         best = score.values[BEST]
@@ -191,7 +176,7 @@ class LocalSearch:
             self.polish(place, score, number, steps)
             made += steps
         values = tuple(best.tolist())
-        run = Run(int(values != self._bounds), place.best.copy(), number, made, values)
+        run = Result(int(values != self._bounds), place.best.copy(), number, made, values)
         self._scored.append((place, score))
         return run
 

@@ -16,6 +16,7 @@ from binwright.agents.solver.backends.flat import Flat, Sizes
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.search.ruin import SPREADS
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
@@ -27,8 +28,6 @@ COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, OVER, FRIENDS, STREAM, SPREAD, TALLY = 
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed, how many elastic dimensions are over their ceiling; how many sets are FRIENDS, where random
 numbers of the run start, and by how many 1024ths chance may raise a weight; its length."""
-SPREADS = (2048, 4096, 512, 8192)
-"""SPREAD, run by run."""
 CEILING, CAPACITY, ELASTIC, GROUP, SEEN, LIST, OLD, DIM = range(8)
 """Columns of `dim`: its limits, whether it is elastic, its soft group, and the last move that changed it. Entry n of
 LIST is the dimension that a move changed as number n, and of OLD what was used of it before. Then, their number."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binwright.agents.solver.backends.plain import Plain
-from binwright.agents.solver.model.evaluate import Added, Evaluate, goal_values
+from binwright.agents.solver.model.evaluate import Added, goal_values
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below, stream, word
@@ -27,7 +27,7 @@ SORTED = 1_000_000
 class DepthFirst:
     """The search on one problem with a given number of bins, which `work` goes on with."""
 
-    def __init__(self, problem: Problem, evaluate: Evaluate, seed: int, *, goals: bool = False) -> None:
+    def __init__(self, problem: Problem, seed: int, *, goals: bool = False) -> None:
         """Look for any allocation, or for the best one by its `goals`, which is known when it is `over`."""
         self.problem = problem
         self.found: list[int] | None = None
@@ -42,7 +42,6 @@ class DepthFirst:
         program = problem.program
         self.proves = program.non_negative or not len(problem.soft_allowed)
         """That nothing is found proves that there is nothing. A SOFT group may be over what it falls below again."""
-        self._evaluate = evaluate
         self._plain = Plain(problem, trims=True)
         self._bins = [self._in_turn(unit, seed) for unit in range(len(problem.units))]
         self._order = list(range(len(problem.units)))
@@ -65,17 +64,16 @@ class DepthFirst:
         return sorted(around, key=lambda place: place != now)
 
     def _ease(self, unit: int) -> tuple[bool, int, float]:
-        """Say how easy a unit is to place: it stays; in how many bins its first ball fits; how little it takes."""
-        ball, ceiling = self._plain.flat.unit_balls[self._plain.flat.units[unit]], self.problem.ceiling
-        now = int(self.problem.unit_now[unit])
+        """Say how easy a unit is to place: it stays; in how many bins it fits; how little it takes of them."""
+        plain, now = self._plain, int(self.problem.unit_now[unit])
         bins, share = 0, 0.0
         for place in range(self.problem.bins):
-            added = self._evaluate(ball, place, ())
-            if added is not None and all(amount <= ceiling[dim] for dim, amount in added):
+            added = plain.put(unit, place)
+            if added is not None:
+                plain.take_back(unit, added)
                 bins += 1
-                share = max([share, *(amount / max(ceiling[dim], 1) for dim, amount in added)])
-        stays = now != NULL and now < self.problem.bins and not self.problem.drained[now]
-        return not stays, bins, -share
+                share = max([share, *(amount / max(plain.flat.ceiling[dim], 1) for dim, amount in added)])
+        return now == NULL or bool(self.problem.drained[now]), bins, -share
 
     def work(self, over: Callable[[], bool]) -> None:
         """Go on until something is found, all has been tried, or time is `over`."""

@@ -110,9 +110,6 @@ class Searches:
         """First fit is compiled."""
         self._compiling: Compiling | None = None
         self._compiling_local: Compiling | None = None
-        self.waited = False
-        """What is compiled was waited for."""
-        self._began = 0.0
         self.compiling = 0.0
         """Seconds that were spent waiting for the compiler."""
         self._local: dict[int, LocalSearch] = {}
@@ -138,7 +135,6 @@ class Searches:
         Local search waits until the others have tried and failed, unless it comes first.
         """
         if self._compiling is None:
-            self._began = monotonic()
             self._compiling = Compiling(self._prepare_all)
 
     @property
@@ -153,15 +149,13 @@ class Searches:
 
     def wait(self, until: float) -> bool:
         """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""
-        done = self._compiling is None or self._compiling.wait(until - monotonic())
-        self.compiling += monotonic() - self._began
-        self.waited = True
-        self.late = not done
-        return done
+        began = monotonic()
+        self.late = self._compiling is not None and not self._compiling.wait(until - began)
+        self.compiling += monotonic() - began
+        return not self.late
 
     def compile_goals(self, local: LocalSearch) -> None:
         """Begin to compile what makes allocations better by their goals, as `compile` does."""
-        self._began = monotonic()
         self._compiling = Compiling(local.prepare_goals)
 
     def _prepare_all(self) -> None:

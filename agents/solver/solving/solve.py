@@ -17,7 +17,6 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
-from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.impossible import hopeless, impossible
 from binwright.agents.solver.model.problem import Fault, Problem, leaving
 from binwright.agents.solver.model.program import NULL
@@ -195,7 +194,7 @@ class _Search:
                 raise _Over
         if not self.settled:
             self.search()
-        if self.searches.device != "cpu" and not self.searches.waited:
+        if self.searches.device != "cpu":  # whether it is there is told
             self.searches.compile()
             if not self.searches.wait(self.end - self.reserve):
                 raise _Over
@@ -310,7 +309,7 @@ class _Search:
         """Look for any allocation by trying all until it is `over`; returns whether that proves that there is none."""
         if not DepthFirst.suits(problem):
             return False
-        tree = DepthFirst(problem, evaluator(problem.program), self.seed)
+        tree = DepthFirst(problem, self.seed)
         tree.work(over)
         if tree.found is not None:
             self.checked += 1
@@ -425,7 +424,7 @@ class _Search:
         assert objective is not None
         if problem.wishes or problem.bins**problem.balls > SMALL or not DepthFirst.suits(problem):
             return False
-        tree = DepthFirst(problem, evaluator(problem.program), self.seed, goals=True)
+        tree = DepthFirst(problem, self.seed, goals=True)
         tree.work(lambda: self.late)
         if tree.found is None or not (tree.over and tree.proves):
             return False

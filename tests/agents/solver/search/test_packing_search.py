@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends.attempt import TURNS
-from binwright.agents.solver.backends.numbered_attempts import Found, lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, Result, lowest
 from binwright.agents.solver.model import random
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import pack
@@ -215,40 +215,36 @@ def test_restarts_follow_luby() -> None:
     assert [luby(number) for number in range(15)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
 
 
-class Result(NamedTuple):
-    """What came of an attempt in these tests."""
-
-    left: int
-    number: int
+NOWHERE = np.zeros(0, np.int64)
 
 
 def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None:
     def attempt(number: int, cancelled: Callable[[], bool]) -> Result | None:
         if number == 3:
             sleep(0.1)
-        return Result(0 if number >= 3 else 5 - number, number)
+        return Result(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
     outcome = lowest(attempt, range(100), until=np.inf, workers=8)
-    assert outcome.best == Result(0, 3)
-    assert {1, 2, 3} <= {result.number for result in outcome.tried}
-    assert lowest(attempt, range(3), until=np.inf, workers=8).best == Result(3, 2)
+    assert outcome.best == Result(0, NOWHERE, 3, 1)
+    assert {1, 2, 3} <= {result.attempt for result in outcome.tried}
+    assert lowest(attempt, range(3), until=np.inf, workers=8).best == Result(3, NOWHERE, 2, 1)
 
 
 def test_higher_attempts_are_cancelled_by_a_lower_success() -> None:
     def attempt(number: int, cancelled: Callable[[], bool]) -> Result | None:
         while number > 0 and not cancelled():
             sleep(0.001)
-        return Result(0, number) if number == 0 else None
+        return Result(0, NOWHERE, number, 1) if number == 0 else None
 
     outcome = lowest(attempt, range(100), until=np.inf, workers=4)
-    assert outcome.tried == [Result(0, 0)]
+    assert outcome.tried == [Result(0, NOWHERE, 0, 1)]
 
 
 def test_an_attempt_that_fails_stops_the_others() -> None:
     def attempt(number: int, cancelled: Callable[[], bool]) -> Result | None:
         if number == 5:
             raise ZeroDivisionError
-        return Result(1, number)
+        return Result(1, NOWHERE, number, 1)
 
     with pytest.raises(ZeroDivisionError):
         lowest(attempt, range(10**9), until=np.inf, workers=3)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.solving.depth_first import DepthFirst
@@ -35,7 +34,7 @@ def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
         asked = problem(text)
     except SpecError:
         return
-    tree = DepthFirst(asked, evaluator(asked.program), seed)
+    tree = DepthFirst(asked, seed)
     tree.work(lambda: False)
     if tree.found is not None:
         assert right(asked, tree.found)
