@@ -25,8 +25,8 @@ LADDERS = {
         "common", "numa", "cvd_rl hindsight nara padrl sched_rl value_es",
     ),
     "agents.solver": (
-        "model", "language", "specification", "backends", "search", "local", "solving packing",
-        "online",
+        "model", "language", "specification", "backends", "search", "local", "solving",
+        "packing online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
     "scenarios": ("features", "schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),

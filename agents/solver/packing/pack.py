@@ -1,4 +1,4 @@
-"""Pack balls into few equal bins: by a heuristic, or by a search upward from a lower bound."""
+"""Pack balls into few equal bins: by a heuristic, or as a problem of the language with `BINS ?`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
-from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.find import PUBLISHED, RUIN, attempts, prepare
+from binwright.agents.solver.search.find import PUBLISHED, RUIN, prepare
 from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.answer import Progress
+from binwright.agents.solver.solving.solve import solve
+from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
 from binwright.simcore.types import Ints
 
@@ -24,10 +27,19 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-SEARCHES = {"published": PUBLISHED, "solver": RUIN}
+SEARCHES = {"published": ("published", PUBLISHED), "solver": ("ours", RUIN)}
+"""How `solve` is to search, and which kernels that takes."""
 METHODS = (*HEURISTICS, *SEARCHES)
-QUADRATIC = 20_000
-"""Balls up to which `solver` looks at the heuristics that take quadratic time: about a second."""
+PACKING = """
+BALLS len(DEMAND)
+BINS ?
+RESOURCES USED[b in BINS, r in len(ROOM)] => ROOM[r]
+procedure UTILFN(BALL, BIN, ALLOC)
+    for r in len(ROOM)
+        UTIL.USED[BIN, r] += DEMAND[BALL, r]
+    end
+end
+"""
 LARGEST = 10**12
 """Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
 
@@ -75,72 +87,30 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
     check(demand, capacity)
     _compile(method)
-    search = _Upward(demand, capacity, method, seconds, seed)
-    search.run()
-    where, took = search.where, monotonic() - search.began
-    if where is not None and not keeps(demand, capacity, where):
-        raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-    return Packed(method, where, search.bound, took, search.checked, search.interrupted, tuple(search.course))
+    began, course = monotonic(), list[tuple[float, int]]()
 
+    def note(bins: int) -> None:
+        if not course or bins < course[-1][1]:
+            course.append((monotonic() - began, bins))
 
-class _Upward:
-    """Searches in rounds (see `fewest`). Ours knows a first fit, and all heuristics once the bound has failed."""
+    def seen(state: Progress) -> None:
+        if state.placed == len(demand):
+            note(state.bins)
 
-    def __init__(self, demand: Ints, capacity: Ints, method: str, seconds: float, seed: int) -> None:
-        self.demand, self.capacity, self.method, self.seed = demand, capacity, method, seed
-        self.began = monotonic()
-        self.until = self.began + seconds
-        self.bound = lower_bound(demand, capacity)
-        self.where: Ints | None = None
-        """[balls]: the best placement"""
-        self.course: list[tuple[float, int]] = []
-        self.checked = 0
-        self.tried_heuristics = self.interrupted = False
-
-    @property
-    def fewest(self) -> int | None:
-        """Return the fewest bins so far."""
-        return self.course[-1][1] if self.course else None
-
-    def run(self) -> None:
-        """Run the heuristic, or search until time is up, or the answer is proven."""
-        if self.method != "published":
-            self._keep(HEURISTICS.get(self.method, heuristics.ffd_prod)(self.demand, self.capacity))
-        if self.method in HEURISTICS:
-            return
-        try:
-            fewest(lambda: self.bound, len(self.demand), self.fewest, rounds(1), self._attempt)
-        except _TimeOver:
-            pass
-        except KeyboardInterrupt:
-            self.interrupted = True
-
-    def _attempt(self, bins: int, numbers: range) -> int | None:
-        """Look for a placement into so many bins; returns the fewest known then."""
-        given, before, left = Packing.alike(self.demand, self.capacity, bins), self.checked, 1
-        search = SEARCHES[self.method]
-        for found in attempts(given, search, self.seed, numbers.start, len(numbers), self.until):
-            self.checked, left = before + found.checked, found.left
-            if left == 0:
-                self._keep(np.unique(found.alloc, return_inverse=True)[1])
-        if left and monotonic() >= self.until:
-            raise _TimeOver
-        if left and self.method == "solver" and not self.tried_heuristics and len(self.demand) <= QUADRATIC:
-            self.tried_heuristics = True
-            for rule in HEURISTICS.values():
-                self._keep(rule(self.demand, self.capacity))
-        return self.fewest
-
-    def _keep(self, where: Ints) -> None:
-        """Keep a placement into fewer bins than the best."""
-        bins = int(where.max()) + 1
-        if self.fewest is None or bins < self.fewest:
-            self.where = where
-            self.course.append((monotonic() - self.began, bins))
-
-
-class _TimeOver(Exception):
-    """Raised when time is up."""
+    if method in HEURISTICS:
+        where = HEURISTICS[method](demand, capacity)
+        note(int(where.max()) + 1)
+        if not keeps(demand, capacity, where):
+            raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
+        return Packed(method, where, lower_bound(demand, capacity), course[0][0], course=tuple(course))
+    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
+    answer = solve(stated, search=SEARCHES[method][0], seed=seed, time=seconds, progress=seen)
+    whole = None
+    if answer.placed == len(demand):
+        whole = np.unique(answer.alloc, return_inverse=True)[1]
+        note(int(whole.max()) + 1)
+    took = monotonic() - began
+    return Packed(method, whole, answer.bound, took, answer.checked, answer.interrupted, tuple(course))
 
 
 def keeps(demand: Ints, capacity: Ints, where: Ints) -> bool:
@@ -154,7 +124,7 @@ def _compile(method: str) -> None:
     for rule in HEURISTICS.values():
         rule(np.full((3, 1), 2), np.full(1, 3))
     if method in SEARCHES:
-        prepare(SEARCHES[method])
+        prepare(SEARCHES[method][1])
 
 
 def check(demand: Ints, capacity: Ints) -> None:
