@@ -9,9 +9,9 @@ from functools import partial
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.code import op
 from binwright.agents.solver.language.constants import Value
+from binwright.agents.solver.language.declared import MOVES
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.language.expressions import dimension, loop, number, truth, value
-from binwright.agents.solver.language.moves import MOVES
 from binwright.agents.solver.language.scope import Scope, Unknown
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.language.values import QUANTITY, micro

@@ -1,14 +1,12 @@
-"""Say in the language itself what DIFFERENT, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
+"""Say in the language itself what NOW, MOVES, DRAIN, DIFFERENT, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
 
-So whatever evaluates UTILFN and goals knows it.
-
-Names that begin with a word of the language belong to no specification.
+So whatever evaluates UTILFN and goals knows it. NOW is also a table with the bin of every ball, -1 for none, and DRAIN
+one with 1 for every bin that is to be empty. Names that begin with a word of the language belong to no specification.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -20,6 +18,7 @@ from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.tables import Table
 
 DIFFERENT, BALLS = "DIFFERENT", "BALLS"
+NOW, MOVES, DRAIN = "NOW", "MOVES", "DRAIN"
 ONE = "DIFFERENT set"
 """The variable of a loop over sets."""
 
@@ -51,6 +50,29 @@ def counted(at: At) -> s.Stmt:
     return s.AddTo(at, BALLS, (s.Name(at, "BIN"),), 1, s.Number(at, 1, True))
 
 
+def moved(at: At) -> s.Reduce:
+    """Count the balls that are in another bin than now: MOVES in a goal."""
+    ball = s.Name(at, MOVES)
+    return s.Reduce(at, "count", s.Axis(at, MOVES, s.Name(at, "BALLS")), _leaves(at, ball, s.Placed(at, ball)))
+
+
+def limited(at: At) -> s.Stmt:
+    """Count a move of BALL to BIN in the resource MOVES: what a limit adds to UTILFN."""
+    one = s.AddTo(at, MOVES, (), 1, s.Number(at, 1, True))
+    return s.Branch(at, _leaves(at, s.Name(at, "BALL"), s.Name(at, "BIN")), (one,), ())
+
+
+def drained(at: At) -> s.Stmt:
+    """Reject BALL where BIN is to be empty."""
+    closed = s.Index(at, DRAIN, (s.Name(at, "BIN"),))
+    return s.Branch(at, _binary("!=", closed, s.Number(at, 0, True)), (s.Rejection(at),), ())
+
+
+def _leaves(at: At, ball: s.Expr, place: s.Expr) -> s.Expr:
+    now = s.Index(at, NOW, (ball,))
+    return _binary("and", _binary(">=", now, s.Number(at, 0, True)), _binary("!=", place, now))
+
+
 def missing(node: s.Least) -> s.Expr:
     """Say how much less is used than there is to be."""
     at, nothing = node.at, s.Number(node.at, 0, True)
@@ -73,18 +95,16 @@ def opened(part: Any, least: int) -> Any:
 
     Behind `in` it goes on being how many there may be.
     """
-    if isinstance(part, s.Name) and part.name == "BINS":
-        at, place = part.at, s.Name(part.at, "BIN")
-        used = _binary(">", s.Used(at, BALLS, (place,)), s.Number(at, 0, True))
-        count = s.Reduce(at, "count", s.Axis(at, place.name, part), used)
-        return s.Extreme(at, "max", (s.Number(at, least, True), count))
-    if isinstance(part, s.Axis):
-        return part
-    if isinstance(part, tuple) and not isinstance(part, At):
-        return tuple(opened(one, least) for one in part)
-    if not isinstance(part, s.Node):
-        return part
-    return replace(part, **{name: opened(getattr(part, name), least) for name in type(part).__slots__})
+
+    def change(node: s.Node) -> s.Node | None:
+        if isinstance(node, s.Name) and node.name == "BINS":
+            at, place = node.at, s.Name(node.at, "BIN")
+            used = _binary(">", s.Used(at, BALLS, (place,)), s.Number(at, 0, True))
+            count = s.Reduce(at, "count", s.Axis(at, place.name, node), used)
+            return s.Extreme(at, "max", (s.Number(at, least, True), count))
+        return node if isinstance(node, s.Axis) else None
+
+    return s.mapped(part, change)
 
 
 def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:
@@ -150,10 +170,4 @@ def _binary(op: str, left: s.Expr, right: s.Expr) -> s.Binary:
 
 def _elsewhere(part: Any, there: s.Expr) -> Any:
     """Return a part of a tree with the bin of another ball in the place of BIN."""
-    if isinstance(part, s.Name) and part.name == "BIN":
-        return there
-    if isinstance(part, tuple) and not isinstance(part, At):
-        return tuple(_elsewhere(one, there) for one in part)
-    if not isinstance(part, s.Node):
-        return part
-    return replace(part, **{name: _elsewhere(getattr(part, name), there) for name in type(part).__slots__})
+    return s.mapped(part, lambda node: there if isinstance(node, s.Name) and node.name == "BIN" else None)

@@ -12,7 +12,7 @@ from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, Unexpecte
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
-from binwright.agents.solver.language import moves
+from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.hints import for_letter, for_word
@@ -204,7 +204,7 @@ class _Build(Transformer[Token, Any]):
 
     def start(self, meta: Meta, *parts: Any) -> s.Tree:
         body = next(part for part in parts if isinstance(part, tuple) and part and part[0] == "procedure")[1]
-        if moves.NOW in s.names_in(body):
+        if declared.NOW in s.names_in(body):
             raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", _at(meta))
         declarations: list[Any] = [part for part in parts if isinstance(part, s.Node)]
         declarations += [one for part in parts if isinstance(part, list) for one in part]
@@ -256,7 +256,7 @@ class _Build(Transformer[Token, Any]):
             raise _out_of_range(str(token), at) from None
 
     def moved(self, meta: Meta) -> s.Reduce:
-        return moves.counted(_at(meta))
+        return declared.moved(_at(meta))
 
     def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
         return s.Extreme(_token_at(op), str(op), arguments)

@@ -5,8 +5,9 @@ Places in the text do not take part in comparisons: two nodes are equal if they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from binwright.agents.solver.language.errors import At
 
@@ -352,6 +353,18 @@ def walk(part: object) -> Iterator[Node]:
     elif isinstance(part, tuple) and not isinstance(part, At):
         for one in part:
             yield from walk(one)
+
+
+def mapped(part: Any, change: Callable[[Node], Node | None]) -> Any:
+    """Return a part of a tree with nodes as `change` makes them; where that is None, with what is in them changed."""
+    if isinstance(part, tuple) and not isinstance(part, At):
+        return tuple(mapped(one, change) for one in part)
+    if not isinstance(part, Node):
+        return part
+    changed = change(part)
+    if changed is None:
+        changed = replace(part, **{name: mapped(getattr(part, name), change) for name in type(part).__slots__})
+    return changed
 
 
 def names_in(part: object) -> set[str]:

@@ -185,18 +185,11 @@ class Family:
             del index[without]
         return f"{self.name}[{', '.join(index)}]" if index else self.name
 
-    def name_at(self, index: Sequence[int | None]) -> str:
-        """Return what people call the dimensions with these indices, where None stands for all: `COPIES[web, *]`."""
-        every = all(one is None for one in index)
-        return self.name if every else f"{self.name}[{', '.join(self._called(index))}]"
-
     def index_of(self, dim: int) -> tuple[int, ...]:
         """Return the indices of a dimension."""
         return tuple(map(int, np.unravel_index(dim - self.offset, self.sizes))) if self.sizes else ()
 
-    def _called(self, index: Sequence[int | None]) -> list[str]:
+    def _called(self, index: Sequence[int]) -> list[str]:
         labels = self.labels or ((),) * len(self.sizes)
-        return [
-            "*" if number is None else names[number] if number < len(names) else str(number)
-            for number, names in zip(index, labels, strict=True)
-        ]
+        named = zip(index, labels, strict=True)
+        return [names[number] if number < len(names) else str(number) for number, names in named]

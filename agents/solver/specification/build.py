@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from binwright.agents.solver.language import declared, moves
+from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import check, check_goals
 from binwright.agents.solver.language.constants import Value, is_null, micro
@@ -70,7 +70,7 @@ class Build(Translated):
         self._large_sets()
         self.goals = self._numbered(self.goals)
         self._more_goals()
-        counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
+        counting = (one.at for one in self.goals if declared.NOW in s.names_in(one))
         at = self.moves[1] if self.moves else next(counting, None)
         if at is not None and self.now is None:
             remedy = (
@@ -81,7 +81,7 @@ class Build(Translated):
     @property
     def body(self) -> s.Block:
         """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
-        limited = () if self.moves is None else (moves.limited(self.moves[1]),)
+        limited = () if self.moves is None else (declared.limited(self.moves[1]),)
         return (*self._numbered(self.given.tree.body), *limited, *self.added)
 
     def _numbered(self, part: T) -> T:
@@ -98,13 +98,13 @@ class Build(Translated):
         """Make the whole problem, with UTILFN checked; the source is what it is made from."""
         base, families = self.utilfn()
         program, drained = base, np.zeros(self.bins, np.bool_)
-        for members, _ in self.sets[moves.DRAIN]:
+        for members, _ in self.sets[declared.DRAIN]:
             drained[[place for place in members if place < self.bins]] = True
-        if self.sets[moves.DRAIN]:
+        if self.sets[declared.DRAIN]:
             self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
-            self.tables[moves.DRAIN] = Table(moves.DRAIN, True, (self.bins,), drained.astype(np.int64))
-            program, _ = self.utilfn((moves.drained(self._first(moves.DRAIN)),))
+            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (self.bins,), drained.astype(np.int64))
+            program, _ = self.utilfn((declared.drained(self._first(declared.DRAIN)),))
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -123,7 +123,7 @@ class Build(Translated):
         )
         if objective is not None:
             least = int(leaving(now, drained, pins).sum())
-            counting = [one.value == moves.counted(one.at) for one in self.goals]
+            counting = [one.value == declared.moved(one.at) for one in self.goals]
             objective = objective.at_least([least if counts else None for counts in counting])
         counted = self.counted or not self.by_bins.isdisjoint(s.names_in(self.given.tree.body))
         ball_names, bin_names = (
@@ -202,7 +202,7 @@ class Build(Translated):
         return share
 
     def _company(self, node: s.Company) -> None:
-        of_bins = node.kind in ("GROUPS", moves.DRAIN)
+        of_bins = node.kind in ("GROUPS", declared.DRAIN)
         count, what = (self.most, "bin") if of_bins else (self.balls, "ball")
         self._counted(count, "BINS" if of_bins else "BALLS", node.at)
         sets = self.given.made_sets.get(node.at)
@@ -280,7 +280,7 @@ class Build(Translated):
         self.counted = self.counted or node.table in self.by_bins
         self.now = np.full(self.balls, NULL, np.int64)
         self.now[: len(table.values)] = table.constant(node.at).values
-        self.tables[moves.NOW] = Table(moves.NOW, True, (self.balls,), self.now)
+        self.tables[declared.NOW] = Table(declared.NOW, True, (self.balls,), self.now)
 
     def _moves(self, node: s.Moves) -> None:
         if self.moves is not None:
@@ -289,7 +289,7 @@ class Build(Translated):
         if not 0 <= most <= COUNT_LIMIT:
             raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
         self.moves = most, node.at
-        self._family(moves.MOVES, (), most, node.at)
+        self._family(declared.MOVES, (), most, node.at)
 
     def _goal(self, node: s.Goal) -> None:
         self.goals = (*self.goals, node)

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from binwright.agents.solver.language import declared, moves
+from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.constants import Value, micro
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
@@ -41,7 +41,7 @@ class Translated(Constants):
         self.members = 0
         """Of all sets."""
         self.sets: dict[str, list[tuple[list[int], int]]] = {
-            kind: [] for kind in ("FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", moves.DRAIN)
+            kind: [] for kind in ("FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", declared.DRAIN)
         }
         self.added: list[s.Stmt] = []
         """What declarations add to UTILFN."""
