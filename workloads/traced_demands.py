@@ -23,7 +23,7 @@ from binwright.workloads.demands import NARA, Law, equal
 from binwright.workloads.traces.azure_packing import read_types
 from binwright.workloads.traces.cells import number
 from binwright.workloads.traces.library import detect, locate, read, whence_of
-from binwright.workloads.traces.text import read_headless
+from binwright.workloads.traces.text import read_text
 
 Split: TypeAlias = Literal["train", "test", "all"]
 TRAINING = 0.8
@@ -135,9 +135,7 @@ class Alibaba(TracedDemand):
     files: ClassVar[tuple[str, ...]] = ("container_meta.csv", "container_meta.csv.gz")
 
     def amounts(self, file: Path) -> Floats:
-        remedy = f"Get it from {self.source}."
-        text = read_headless(file, ALIBABA.header, remedy, "workload.demand.alibaba.path")
-        first = text.unique("container_id", keep="first", maintain_order=True)
+        first = read_text(file, columns=ALIBABA.header).unique("container_id", keep="first", maintain_order=True)
         sizes = np.column_stack([number(first, name, file).to_numpy() for name in ("cpu_request", "mem_size")])
         return sizes[(sizes >= 0).all(axis=1)] * (50 / 800, 5.0)  # missing ones are nan by now, and not >= 0
 

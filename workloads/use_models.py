@@ -17,6 +17,7 @@ from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.changes import matching, words_of
+from binwright.workloads.traces.cells import is_number
 from binwright.workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
 from binwright.workloads.use_series import LARGEST, RecordedCase, UseCase
 
@@ -169,7 +170,7 @@ def _numbers(base: Workload, rows: Any, said: float | str, unit: float, key: str
         found: Floats = words.astype(np.float64) * unit
         wrong_one = ~((found >= 0) & (found <= LARGEST))
     except ValueError:
-        wrong_one = np.array([not _is_number(word) for word in words.tolist()])
+        wrong_one = np.array([not is_number(word) for word in words.tolist()])
     if wrong_one.any():
         first = int(wrong_one.argmax())
         raise WorkloadError(
@@ -179,14 +180,6 @@ def _numbers(base: Workload, rows: Any, said: float | str, unit: float, key: str
             remedy=f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`.",
         )
     return found
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]

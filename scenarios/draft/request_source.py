@@ -37,6 +37,7 @@ from binwright.workloads.traces.check import MODELS, resources_in
 from binwright.workloads.traces.faults import collecting, lines_of
 from binwright.workloads.traces.kubernetes import read_nodes
 from binwright.workloads.traces.library import find, read, recognised
+from binwright.workloads.windows import last_moment
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
@@ -316,8 +317,7 @@ def complete_from(arrival: Floats, lifetime: Floats) -> float | None:
     """
     step = max(1, len(arrival) // ROWS)
     arrival, lifetime = arrival[::step], lifetime[::step]
-    end = arrival + lifetime
-    last = max(float(arrival[-1]), float(end[np.isfinite(end)].max(initial=-np.inf)))
+    end, last = arrival + lifetime, last_moment(arrival, lifetime)
     best, found = 0.0, None
     for when in np.linspace(arrival[0], arrival[-1], PARTS + 1)[1:-1]:
         first = int(np.searchsorted(arrival, when))

@@ -218,7 +218,7 @@ def test_azure_2019(tmp_path: Path) -> None:
     path.write_text("vm1,sub1,dep1,0,,90.1,1.2,5.0,Delay-insensitive,2,4\n")
     assert read("azure-vm-2019", path)["lifetime"].to_list() == [INF]
     path.write_text("vm4,sub1\n")
-    assert refused("azure-vm-2019", path) == ":1: rows of 2 cells instead of 11"
+    assert refused("azure-vm-2019", path) == ":1: not a CSV file: rows differ in their number of cells (got 2)"
     names = "vmid,subscriptionid,deploymentid,vmcreated,vmdeleted,maxcpu,avgcpu,p95maxcpu,vmcategory,"
     names += "vmcorecountbucket,vmmemorybucket"
     path.write_text("\ufeff" + ",".join(f'"{name}"' for name in names.split(",")) + "\n" + AZURE)

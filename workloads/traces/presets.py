@@ -32,7 +32,7 @@ from binwright.workloads.traces import rows
 from binwright.workloads.traces.base import ServerFile, Trace
 from binwright.workloads.traces.check import require
 from binwright.workloads.traces.table import Table, is_parquet, read_parquet
-from binwright.workloads.traces.text import read_headless, read_text
+from binwright.workloads.traces.text import read_text
 
 
 class Form(NamedTuple):
@@ -55,14 +55,12 @@ class Preset(Trace):
         return bool(cls.first_line and re.match(cls.first_line, line))
 
     def read(self, path: Path) -> pl.DataFrame:
-        if self.header:
-            frame = read_headless(path, self.header, f"Get it from {self.source}.")
-        elif is_parquet(path):
+        if is_parquet(path):
             frame = read_parquet(path)
             if not any(needs <= {*frame.columns} for needs in self.headers):
                 require(frame.columns, self.headers[0], path)
         else:
-            frame = read_text(path, *self.headers)
+            frame = read_text(path, *self.headers, columns=self.header)
         form = next(form for needs, form in zip(self.headers, self.forms, strict=True) if needs <= {*frame.columns})
         if form.rows:
             options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import ClassVar
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import is_number
 from binwright.workloads.traces.check import LABELS, REQUESTED, check
 from binwright.workloads.traces.text import contents
 
@@ -40,7 +41,7 @@ class StandardWorkload(Trace):
     def recognises(cls, start: bytes) -> bool:
         for line in start.decode(errors="replace").splitlines():
             if line.strip() and not line.startswith(";"):
-                return len(line.split()) == len(FIELDS) and all(map(_is_number, line.split()))
+                return len(line.split()) == len(FIELDS) and all(map(is_number, line.split()))
         return False
 
     def read(self, path: Path) -> pl.DataFrame:
@@ -74,7 +75,7 @@ def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
             problem = f"{len(cells)} fields instead of {len(FIELDS)}"
             raise WorkloadError(problem, file=path, line=number, remedy=remedy)
         for name, cell in zip(FIELDS, cells, strict=True):
-            if not _is_number(cell) or not abs(float(cell)) <= LARGEST:
+            if not is_number(cell) or not abs(float(cell)) <= LARGEST:
                 remedy = f"Give a number up to {LARGEST:.0f}; -1 is for what is not known."
                 raise WorkloadError("not a number", file=path, line=number, key=name, value=cell, remedy=remedy)
         yield number, *map(float, cells)
@@ -84,11 +85,3 @@ def _number(field: str) -> pl.Expr:
     """Write a number of somebody or something as text, empty where it is not known."""
     known = pl.col(field).cast(pl.Int64).cast(pl.String)
     return pl.when(pl.col(field) >= 0).then(known).otherwise(pl.lit(""))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
@@ -52,70 +52,49 @@ def contents(path: Path) -> bytes:
     return data.rstrip(b"\r\n")
 
 
-def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
+def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) -> pl.DataFrame:
     """Columns of String, empty cells null, and `line` (UInt32, the header is line 1).
 
     The file must have all columns of one of the `wanted` sets, if there are any; the first is named when it has none
-    of them. Cells are separated by commas, or where the header has none, by semicolons, tabs or bars.
+    of them. Cells are separated by commas, or where the header has none, by semicolons, tabs or bars. A file that may
+    lack the header has these `columns`.
     """
-    data = contents(path)
+    data, first = contents(path), 2
     names, separator = header(data, path)
+    _refuse_twins(names, path)
+    if columns and {*columns}.isdisjoint(names):
+        names, separator, first = list(columns), ",", 1
+        data = ",".join(columns).encode() + b"\n" + data
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
         # Short rows are filled up with cells that are empty.
-        ragged = _ragged(data, separator) if frame[:, -1].null_count() else {}
+        ragged = _ragged(data, separator, first) if frame[:, -1].null_count() else {}
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        ragged = _ragged(data, separator)
+        ragged = _ragged(data, separator, first)
         if not ragged or collected() is None:
-            raise _differing(ragged, path) from error
+            raise _differing(ragged, path, columns) from error
         frame = pl.read_csv(data, infer_schema=False, separator=separator, truncate_ragged_lines=True)
     faults = collected()
     if ragged and faults is None:
-        raise _differing(ragged, path)
-    if wanted and not any(columns <= set(names) for columns in wanted):
+        raise _differing(ragged, path, columns)
+    if columns:
+        wanted = (frozenset(columns),)
+    if wanted and not any(needed <= set(names) for needed in wanted):
         require(names, wanted[0], path, line=1)
-    _refuse_twins(names, path)
     if "line" in names:
         raise WorkloadError("a column is called line", file=path, line=1, remedy="Give it another name.")
     if len(names) != frame.width:  # quotes that end on another line, for one
         problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
     frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
-    frame = frame.with_row_index("line", offset=2)
+    frame = frame.with_row_index("line", offset=first)
     if ragged and faults is not None:
         problem = f"a row of another number of cells than {len(names)}"
         faults.append(RowFault(problem, "row", next(iter(ragged.values())), list(ragged)))
         frame = frame.filter(~pl.col("line").is_in(list(ragged)))
     return frame
-
-
-def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | None = None) -> pl.DataFrame:
-    """Read a table of these columns as `read_text` does, where the header may be missing.
-
-    `remedy` says where to get the file, and `key` who asked for it.
-    """
-    data = contents(path)
-    names, _ = header(data, path)
-    if has_header := not {*columns}.isdisjoint(names):
-        require(names, frozenset(columns), path, line=1)
-        _refuse_twins(names, path)
-    try:
-        frame = pl.read_csv(data, has_header=False, skip_rows=int(has_header), infer_schema=False)
-    except pl.exceptions.NoDataError as error:
-        raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
-    except pl.exceptions.PolarsError as error:
-        problem = f"not a CSV file: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=path, remedy=remedy) from error
-    named = names if has_header else columns
-    if frame.width != len(named):
-        remedy = f"It has the columns {', '.join(columns)} and no header. {remedy}"
-        raise WorkloadError(
-            f"rows of {frame.width} cells instead of {len(named)}", file=path, line=1, key=key, remedy=remedy
-        )
-    frame = frame.rename(dict(zip(frame.columns, named, strict=True)))
-    return frame.with_row_index("line", offset=1 + has_header)
 
 
 def _refuse_twins(names: list[str], path: Path) -> None:
@@ -137,21 +116,25 @@ def header(data: bytes, path: Path) -> tuple[list[str], str]:
     return names, separator
 
 
-def _ragged(data: bytes, separator: str) -> dict[int, int]:
-    """Count the cells of the lines that have more or fewer than the first; of one that cannot be read, none."""
+def _ragged(data: bytes, separator: str, first: int) -> dict[int, int]:
+    """Count the cells of lines that have more or fewer than the header; of one that cannot be read, none.
+
+    The line below the header is number `first`.
+    """
     rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
     found, width = dict[int, int](), 0
     try:
         width = len(next(rows))
-        found.update((line, len(row)) for line, row in enumerate(rows, 2) if len(row) not in (0, width))
+        found.update((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width))
     except csv.Error:
-        found[rows.line_num] = 0
+        found[rows.line_num + first - 2] = 0
     return found
 
 
-def _differing(ragged: Mapping[int, int], path: Path) -> WorkloadError:
+def _differing(ragged: Mapping[int, int], path: Path, columns: Sequence[str]) -> WorkloadError:
     """Say that rows have more or fewer cells than the first, and which is the first of them."""
     line, cells = next(iter(ragged.items()), (None, None))
     more = f", and so in {len(ragged) - 1:,} rows more" if len(ragged) > 1 else ""
     problem = f"not a CSV file: rows differ in their number of cells{more}"
-    return WorkloadError(problem, file=path, line=line, value=cells, remedy=SOUND)
+    remedy = f"{SOUND} Without a header, the columns are {', '.join(columns)}." if columns else SOUND
+    return WorkloadError(problem, file=path, line=line, value=cells, remedy=remedy)
