@@ -61,10 +61,10 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     """
     data, first = contents(path), 2
     names, separator = header(data, path)
-    _refuse_twins(names, path)
     if columns and {*columns}.isdisjoint(names):
         names, separator, first = list(columns), ",", 1
         data = ",".join(columns).encode() + b"\n" + data
+    _refuse_twins(names, path)
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
         # Short rows are filled up with cells that are empty.
