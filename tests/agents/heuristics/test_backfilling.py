@@ -129,15 +129,6 @@ def test_each_backfilling_lets_its_jobs_pass(backfilling: Backfilling, starts: l
     assert played([4], FULL, InLine(backfilling=backfilling)) == starts
 
 
-def test_easy_protects_the_first_alone() -> None:
-    """The fourth is in the way of the third, which waits behind the second: only one of the two rules minds."""
-    todo = [Job(0, 4, 4, 3), Job(0, 2, 2, 4), Job(1, 9, 9, 2), Job(1, 4, 4, 2), Job(2, 20, 20, 2)]
-    assert played([4], todo, InLine(backfilling="easy")) == [0, 4, 6, 6, 10]
-    late = [Job(0, 8, 8, 3), Job(0, 4, 4, 2), Job(1, 4, 4, 4), Job(2, 12, 12, 1)]
-    assert played([4], late, InLine(backfilling="easy")) == [0, 8, 14, 2]
-    assert played([4], late, InLine(backfilling="conservative")) == [0, 8, 12, 16]
-
-
 def test_on_nodes_and_across_them() -> None:
     """The third takes half of both nodes. The fourth leaves it enough of the first node, and the last would not."""
     case = Case(

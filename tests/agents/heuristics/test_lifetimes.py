@@ -263,17 +263,6 @@ def test_lava_takes_a_server_for_full_where_a_request_filled_it_and_not_where_it
     assert {number: server.recycling for number, server in agent._servers.items()} == {0: True, 1: False}
 
 
-def test_requests_that_end_together_lie_together() -> None:
-    """The third leaves with the second; the fourth outlives nobody, and goes where least is left."""
-    requests: Any = [(0.0, 9.0, (3,)), (1.0, 100.0, (3,)), (2.0, 90.0, (1,)), (3.0, 5.0, (1,))]
-    for name, where in (("nilas", [0, 1, 1, 1]), ("best-fit", [0, 1, 0, 0])):
-        simulation = Simulation(workload_of(requests), simulate(_case(requests)).ledger)
-        agent = Nilas(steps=[1.0, 20.0, 50.0]) if name == "nilas" else Nilas().agent
-        agent.start(simulation.view, np.random.default_rng(0))
-        play(simulation, agent)
-        assert simulation.record.server.tolist() == where
-
-
 class OnDevices(Nilas):
     """NILAS over an agent that chooses devices, every answer of which is held to both rules as they are written."""
 
@@ -323,7 +312,3 @@ def test_an_agent_may_choose_devices_among_the_servers_that_are_outlived_least(
     agent = OnDevices()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
-
-
-def _case(requests: Any) -> Case:
-    return Case([[[5]], [[5]]], [[5]], (9,), requests, "drop", 1, 0, "stop", [], [], False)

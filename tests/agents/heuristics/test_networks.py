@@ -329,30 +329,6 @@ def test_best_home_does_not_decline_requests_without_end() -> None:
     assert agent.decide(view, again) == agent.decide(view, again)
 
 
-def test_capacity_behind_a_full_link_is_left_for_requests_that_need_no_link() -> None:
-    """Both servers could take all of it; `cut_off` counts what is of no use to requests for several servers."""
-    view = rack_of([[10, 10], [10, 10]], [1, 0.2])
-    for cut_off, server in ((0.0, 0), (1.0, 1)):
-        agent = make("best-home", cut_off=cut_off)
-        agent.start(view, stream(0, "agent"))
-        placement = agent.decide(view, Request(0, 0.0, 1.0, (5 * UNIT, 5 * UNIT), False, UNIT // 10))
-        assert isinstance(placement, Provisioned)
-        assert [share[0] for share in placement.shares] == [server]
-
-
-def test_tetris_prefers_the_rack_of_the_last_server() -> None:
-    routing = Routing(tree((2, 2), (1, 1)))
-    free = [[[10, 10]], [[9, 9]], [[9, 10]], [[0, 0]]]
-    view = view_of(routing, [[[10, 10]]] * 4, free, routing.topology.link_capacity)
-    request = Request(0, 0.0, 1.0, (15, 15), False, 1)
-    for penalty, second in ((0.9, 1), (1.0, 2)):
-        agent = make("tetris", penalty=penalty)
-        agent.start(view, stream(0, "agent"))
-        placement = agent.decide(view, request)
-        assert isinstance(placement, Provisioned)
-        assert [share[0] for share in placement.shares] == [0, second]
-
-
 @pytest.mark.parametrize(
     ("most", "expected"),
     [
@@ -441,12 +417,6 @@ def accepted(name: str, network: str, seed: int, masked: bool = False) -> list[b
 def test_feasible_accepts_more(name: str) -> None:
     plain, kept = (np.mean([accepted(name, "alpha", seed, masked) for seed in range(6)]) for masked in (False, True))
     assert kept == plain if name == "best-home" else kept > plain + 0.01
-
-
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-def test_same_stream_same_answers(name: str, masked: bool) -> None:
-    assert accepted(name, "beta", 4, masked) == accepted(name, "beta", 4, masked)
 
 
 def test_random_is_uniform_over_what_has_anything_free() -> None:

@@ -151,20 +151,6 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     assert_same(compiled, engine)
 
 
-@given(simulations.cases())
-@scaled(1)
-def test_a_run_on_the_engine_with_failures_and_growth_is_the_scans(case: Run) -> None:
-    assert_same(engines(case, agent_of(best_fit), 1), engines(case, agent_of(best_fit), NEVER))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_busy_run_on_the_engine_is_the_scans(seed: int) -> None:
-    case = simulations.long_case(seed)
-    scan = engines(case, agent_of(best_fit), NEVER)
-    assert_same(engines(case, agent_of(best_fit), 1), scan)
-    assert_same(engines(case, agent_of(best_fit), len(case.capacity) + 1), scan)  # from when it has grown
-
-
 @given(simulations.cases(), rules_of_moves)
 @scaled(1)
 def test_a_run_among_the_best_few_with_failures_growth_and_moves_is_the_scans(case: Run, moves: Rules) -> None:
