@@ -17,8 +17,7 @@ from binwright.agents.solver.language.tables import LARGEST, Table
 from binwright.agents.solver.language.values import INT
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
-from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Given
-from binwright.agents.solver.specification.translated import DIM_LIMIT, Translated
+from binwright.agents.solver.specification.translated import COUNT_LIMIT, DIM_LIMIT, Given, Translated
 from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 

@@ -24,7 +24,7 @@ from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
 from binwright.agents.solver.model.program import MICRO, Family, Program
 from binwright.agents.solver.model.verify import utilisation
 from binwright.agents.solver.specification.build import Build
-from binwright.agents.solver.specification.inputs import Given
+from binwright.agents.solver.specification.translated import Given
 from binwright.simcore.errors import suggest
 
 _MARKS = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]')
