@@ -1,16 +1,22 @@
-"""Foresees what is free from now on, so that jobs can be promised a time at which they start."""
+"""Foresees what is free from now on, so that jobs can be promised a time at which they start.
+
+What is promised is amounts of a server, its devices, and that the rules of placement will let the job lie there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.agents.running import Job
-from binwright.fabric.availability import at_once, earliest, over, overdrawn, parts_from, take
-from binwright.simcore.types import Floats, Ints, Placement, Request, View, part
+from binwright.fabric.availability import MANY, at_once, earliest, least_from, over, overdrawn, parts_from, take
+from binwright.fabric.devices import DeviceView, in_python
+from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View, part
 
 
 class AvailabilityProfile:
@@ -66,6 +72,12 @@ class AvailabilityProfile:
         """Count how many parts that ask for so much have room from a time on, together, for so long."""
         return parts_from(self._times, self._levels, self._count, start, duration, np.array(demand, np.int64))
 
+    def least(self, starts: Floats, duration: float) -> Ints:
+        """Return what is free all the time from each start on, ascending, for so long: int64 [starts, kinds]."""
+        found = np.empty((len(starts), self._levels.shape[1]), np.int64)
+        least_from(self._times, self._levels, self._count, starts, duration, found)
+        return found
+
     @property
     def overdrawn(self) -> bool:
         """Whether more is promised than will be there."""
@@ -73,39 +85,53 @@ class AvailabilityProfile:
 
 
 class Reservation(NamedTuple):
-    """Promises a job so much of a server, int per node and kind, from a time on."""
+    """Promises a job so much of a server, int per node and kind and then of each device, from a time on."""
 
     start: float
     duration: float
     server: int
     demand: Sequence[int]
+    request: Request
 
 
 class ClusterAvailability:
     """Foresees what every server has free, from what runs there and what is reserved."""
 
     def __init__(self, view: View, jobs: Sequence[Job]) -> None:
-        self.now, self._view = view.now, view
-        self._nodes = view.free.shape[1]
-        self._profiles = [AvailabilityProfile(view.now, free.ravel()) for free in view.free]
+        self.now, self._view, self._jobs = view.now, view, [*jobs]
+        self._devices = view if isinstance(view, DeviceView) else None
+        free, capacity = view.everything_free, view.capacity
+        self._nodes, self._amounts = free.shape[1], free.shape[1] * free.shape[2]
+        levels, installed = free.reshape(len(free), -1), capacity.reshape(len(free), -1)
+        if self._devices:
+            devices = self._devices.devices
+            whole = (np.arange(devices.free.shape[1]) < devices.there[:, None]) * QUANTUM
+            levels, installed = np.hstack([levels, devices.free]), np.hstack([installed, whole])
+        self._profiles = [AvailabilityProfile(view.now, level) for level in levels]
+        self._reserved: list[Reservation] = []
         self._promised: list[int] = [0] * len(self._profiles)
         for job in jobs:
             for server, node, amounts in job.shares:
-                self._profiles[server].ends(job.end, self._on(node, amounts))
+                bits = self._devices.taken.get(job.request.index, 0) if self._devices else 0
+                self._profiles[server].ends(job.end, self._on(node, amounts, bits))
         for server, begins, until in view.closures:
             if server < len(self._profiles) and until > view.now:
                 if begins <= view.now:
-                    self._profiles[server].ends(until, view.capacity[server].ravel().tolist())
+                    self._profiles[server].ends(until, installed[server].tolist())
                 self._profiles[server].close(max(begins, view.now), until)
                 self._promised[server] += 1  # so that nobody is in the way
 
-    def _on(self, node: int, amounts: Sequence[int]) -> list[int]:
-        """Write amounts on a node as amounts of its whole server."""
+    def _on(self, node: int, amounts: Sequence[int], devices: int = 0) -> list[int]:
+        """Write amounts on a node as amounts of its whole server, with the devices that are the bits of a number."""
         kinds = len(amounts)
-        return [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
+        found = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
+        if self._devices:
+            _, each = in_python(amounts[self._devices.resource])
+            found += [each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])]
+        return found
 
     def _ways(self, request: Request) -> list[tuple[slice, list[int]]]:
-        """List the nodes that the request may take of a server, and what it takes then, of all nodes."""
+        """List the nodes that the request may take of a server, and what it takes then, of all nodes but no devices."""
         nodes = range(self._nodes)
         if request.spread:
             every = [amount for node in nodes for amount in part(request.demand, node, self._nodes)]
@@ -120,18 +146,25 @@ class ClusterAvailability:
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Note that a request has just been placed, or, with sign -1, that it has not after all."""
         stays = self._stays(request)
+        bits = sum(1 << device for device in placement.devices) if isinstance(placement, OnDevices) else 0
         for server, node, amounts in placement.shares:
-            self._change(Reservation(self.now, float(stays[server]), server, self._on(node, amounts)), sign)
+            one = Reservation(self.now, float(stays[server]), server, self._on(node, amounts, bits), request)
+            self._change(one, sign)
+        job = Job(self.now + float(stays[placement.shares[0][0]]), placement.shares, request)
+        (self._jobs.append if sign > 0 else self._jobs.remove)(job)
 
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
 
-        None for never. Of the servers on which parts have room then, those come first that have less now.
+        None for never. Of the servers on which parts have room then, those come first that have less now, where there
+        are neither devices nor rules.
         """
+        if self._devices or self._view.rules:
+            return self._earliest_of_all(request)
         if request.gang:
             return self._earliest_of_parts(request, request.gang.least)
         found = [
-            Reservation(profile.earliest(stays, demand), stays, server, demand)
+            Reservation(profile.earliest(stays, demand), stays, server, demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
             for _, demand in self._ways(request)
         ]
@@ -141,7 +174,7 @@ class ClusterAvailability:
     def _earliest_of_parts(self, request: Request, parts: int) -> list[Reservation]:
         ways = [(server, demand) for server in range(len(self._profiles)) for _, demand in self._ways(request)]
         lasts = float(self._stays(request)[0])
-        for time in sorted({max(time, self.now) for profile in self._profiles for time in profile.times}):
+        for time in self._changes:
             room = [self._profiles[server].parts(time, lasts, demand) for server, demand in ways]
             if sum(room) < parts:
                 continue
@@ -150,19 +183,99 @@ class ClusterAvailability:
             for way in sorted(range(len(ways)), key=lambda way: now[way]):
                 server, demand = ways[way]
                 if taken := min(room[way], parts):
-                    found.append(Reservation(time, lasts, server, [taken * amount for amount in demand]))
+                    found.append(Reservation(time, lasts, server, [taken * amount for amount in demand], request))
                     parts -= taken
             return found
         return []
 
+    @property
+    def _changes(self) -> list[float]:
+        """When something changes on any server, from now on."""
+        return sorted({max(time, self.now) for profile in self._profiles for time in profile.times})
+
+    def _earliest_of_all(self, request: Request) -> list[Reservation]:
+        """Find the earliest start where devices are to be chosen, or rules to be kept, part by part."""
+        stays, parts, starts = self._stays(request), request.least_parts, np.array(self._changes)
+        levels = np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
+        rooms = self._rooms(request, levels)
+        for n in np.flatnonzero(rooms.sum(axis=0) >= parts).tolist():
+            time = float(starts[n])
+            left, level = np.where(self._may(request, time), rooms[:, n], 0), levels[:, n].copy()
+            found: list[Reservation] = []
+            while len(found) < parts:
+                open_to = left > 0
+                if request.gang and request.gang.rules.restricts:
+                    open_to &= self._view.rules.open_to_part(request, [one.server for one in found], left)
+                if not open_to.any():
+                    break
+                server = int(open_to.argmax())
+                if self.breaks(request, server, time):
+                    left[server] = 0
+                    continue
+                demand = self._fitted(request, level[server])
+                level[server] -= demand
+                left[server] -= 1
+                found.append(Reservation(time, float(stays[server]), server, demand, request))
+            if len(found) == parts:
+                return found
+        return []
+
+    def _rooms(self, request: Request, levels: Ints) -> Ints:
+        """Count how many like this request fit on each server, int64 [servers, times], of `levels` [..., kinds]."""
+        each = np.array([demand[: self._amounts] for _, demand in self._ways(request)])  # by node, or all of a server
+        fit = np.where(each > 0, levels[:, :, None, : self._amounts] // np.maximum(each, 1), MANY).min(axis=3)
+        rooms: Ints = np.clip(fit, 0, MANY).sum(axis=2)
+        count = in_python(request.demand[self._devices.resource])[0] if self._devices else 0
+        if self._devices and count:
+            _, each_device = in_python(request.demand[self._devices.resource])
+            rooms = np.minimum(rooms, (levels[:, :, self._amounts :] // each_device).clip(0).sum(axis=2) // count)
+            model = self._devices.devices.model
+            right = (model >= 0) & ((request.models == 0) | (request.models >> np.maximum(model, 0) & 1 == 1))
+            rooms = np.where(right[:, None], rooms, 0)
+        return rooms
+
+    def _fitted(self, request: Request, level: Ints) -> list[int]:
+        """Return what a request takes of a server that has so much, and room for it: the tightest of its devices."""
+        if not self._devices:
+            return next(demand for _, demand in self._ways(request) if (level >= demand).all())
+        count, each = in_python(request.demand[self._devices.resource])
+        free = level[self._amounts :]
+        enough = np.flatnonzero(free >= each)
+        chosen = enough[np.argsort(free[enough], kind="stable")][:count]
+        return self._on(0, request.demand, sum(1 << int(device) for device in chosen))
+
+    def _may(self, request: Request, time: float, more: Reservation | None = None) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules of placement will let a request lie, bool [servers], beside one `more`."""
+        rules, row = self._view.rules, request.index
+        if not rules:
+            return np.ones(len(self._profiles), np.bool_)
+        gone = [job.request.index for job in self._jobs if job.end <= time]
+        some = [one for one in (*self._reserved, *([more] if more else ())) if one.request.index != row]
+        come = [(one.server, one.request.role) for one in some if one.start <= time < one.start + one.duration]
+        may: npt.NDArray[np.bool_] = rules.open_to(request, gone, come)
+        return may
+
+    def breaks(self, request: Request, server: int, start: float) -> bool:
+        """Tell whether rules would not let somebody lie where it was promised, if this one starts there then."""
+        if not self._view.rules:
+            return False
+        more = Reservation(start, float(self._stays(request)[server]), server, (), request)
+        later = (one for one in self._reserved if start <= one.start < start + more.duration)
+        return any(
+            not self._may(one.request, one.start, more)[one.server] and self._may(one.request, one.start)[one.server]
+            for one in later
+        )
+
     def reserve(self, one: Reservation) -> None:
         """Promise a job its place."""
         self._promised[one.server] += 1
+        self._reserved.append(one)
         self._change(one, 1)
 
     def cancel(self, one: Reservation) -> None:
         """Take a promise back."""
         self._promised[one.server] -= 1
+        self._reserved.remove(one)
         self._change(one, -1)
 
     def _change(self, one: Reservation, sign: int) -> None:
@@ -173,13 +286,33 @@ class ClusterAvailability:
         """Whether some server has more promised than it will have."""
         return any(one.overdrawn for one, promised in zip(self._profiles, self._promised, strict=True) if promised)
 
-    def harmless(self, view: View, request: Request) -> View:
-        """Return what a request may see free now: nothing where it would be in the way of a reservation."""
+    def harmless(self, view: View, request: Request, but: Collection[int] = ()) -> View:
+        """Return what a request may see free now: nothing where it would be in the way of a reservation.
+
+        That holds for nodes, or for single devices, and for all servers in `but`.
+        """
         shown, stays = view.free, self._stays(request)
         for server, promised in enumerate(self._promised):
-            for nodes, demand in self._ways(request) if promised else ():
-                fits = (view.free[server].ravel() >= demand).all()
-                if fits and not self._profiles[server].at_once(float(stays[server]), demand):
+            if not promised and server not in but:
+                continue
+            for nodes, demand in self._ways(request):
+                fits = (view.free[server].ravel() >= demand[: self._amounts]).all()
+                if server in but or (fits and not self._profiles[server].at_once(float(stays[server]), demand)):
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
-        return view if shown is view.free else view.showing(shown)
+        if not self._devices:
+            return view if shown is view.free else view.showing(shown)
+        return self._with_devices(view, request, shown, stays)
+
+    def _with_devices(self, view: View, request: Request, shown: Ints, stays: Floats) -> View:
+        """Return a view of what is `shown`, and of the devices that are in nobody's way."""
+        assert isinstance(view, DeviceView)
+        own, r = view.devices, view.resource
+        free: Ints = np.where(np.any(shown, axis=(1, 2))[:, None], own.free, 0)
+        _, each = in_python(request.demand[r])
+        for server in np.flatnonzero(self._promised).tolist() if each else ():
+            [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
+            free[server, level[self._amounts :] < each] = 0
+        shown = shown.copy()
+        shown[:, 0, r] = np.minimum(shown[:, 0, r], free.sum(axis=1))
+        return replace(view, free=shown, devices=own._replace(free=free))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import inf, nextafter
 from typing import NamedTuple
 
-from binwright.simcore.types import Placed, Share, View
+from binwright.simcore.types import Placed, Request, Share, View
 
 
 class Job(NamedTuple):
-    """Holds when a job ends, as far as is known, and what it holds where."""
+    """Holds when a job ends, as far as is known, and what it holds where; and its request."""
 
     end: float
     shares: tuple[Share, ...]
+    request: Request
 
 
 class Running:
@@ -39,5 +40,5 @@ class Running:
                 self._jobs[row] = one, end
             request, server = one.request, one.server
             placement = request.across(server, nodes) if request.spread else request.on(server, one.node)
-            found.append(Job(max(end, soon), placement.shares))
+            found.append(Job(max(end, soon), placement.shares, request))
         return found

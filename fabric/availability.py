@@ -125,6 +125,22 @@ def parts_from(times: Floats, levels: Ints, count: int, start: float, duration: 
 
 
 @lean
+def least_from(times: Floats, levels: Ints, count: int, starts: Floats, duration: float, found: Ints) -> None:
+    """Write what is free all the time from each start on, not before now, for so long: int64 [starts, kinds]."""
+    first = 0
+    for n in range(len(starts)):
+        while first + 1 < count and times[first + 1] <= starts[n]:
+            first += 1
+        end, i = over(starts[n], duration), first
+        for k in range(levels.shape[1]):
+            found[n, k] = levels[first, k]
+        while i < count and times[i] < end:
+            for k in range(levels.shape[1]):
+                found[n, k] = min(found[n, k], levels[i, k])
+            i += 1
+
+
+@lean
 def overdrawn(levels: Ints, count: int) -> bool:
     """Tell whether more is taken at some time than there is."""
     for i in range(count):

@@ -54,6 +54,7 @@ class DeviceLedger(Ledger):
             resource=spec.resource,
             models=spec.models,
             usual=Usual(*nothing),
+            taken=self.taken,
         )
         self._show()
 

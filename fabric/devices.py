@@ -6,7 +6,7 @@ must be a whole number, takes as many whole devices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -48,13 +48,14 @@ class DeviceView(View):
     """A view of servers with devices: `devices`, read-only, are new arrays after the cluster grows.
 
     `resource` is the place of the devices' resource, `models` are the names of their models; `usual` tells what kinds
-    of requests there usually are.
+    of requests there usually are, and `taken` of each row the bits of the devices that it had last.
     """
 
     devices: Devices
     resource: int
     models: tuple[str, ...]
     usual: Usual
+    taken: Mapping[int, int]
 
 
 def empty_devices(cluster: Cluster) -> Devices:

@@ -34,12 +34,10 @@ def answer_all(
     view: View,
     offer: list[Request],
     answer: Callable[[Placement | Refusal | None, Request], None],
-    show: Callable[[Request], None] | None = None,
 ) -> int:
     """Let an agent answer the requests of `offer`, which are offered together; returns the nanoseconds it thought.
 
-    `answer` applies each answer and takes the request from `offer`, which is empty in the end. Where the view differs
-    from request to request, `show` has it show one's; the agent is then asked about one after another.
+    `answer` applies each answer and takes the request from `offer`, which is empty in the end.
     """
     offered, thought = tuple(offer), 0
     answers: Iterator[tuple[Request, Placement | Refusal | None]] | None = None
@@ -47,7 +45,7 @@ def answer_all(
         before = perf_counter_ns()
         try:
             if answers is None:
-                answers = iter(agent.decide_line(view, offered) if show is None else _each(agent, view, offered, show))
+                answers = iter(agent.decide_line(view, offered))
             request, placement = next(answers, (None, None))
         except Exception as error:
             raise raised(
@@ -58,20 +56,6 @@ def answer_all(
             offer.clear()
             return thought
         answer(placement, request)
-
-
-def _each(
-    agent: Agent, view: View, offered: Sequence[Request], show: Callable[[Request], None]
-) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-    for request in offered:
-        if request.gang and view.held_back(request):
-            continue
-        for part in request.each():
-            show(part)
-            answer = agent.decide(view, part)
-            yield part, answer
-            if not isinstance(answer, Placement):
-                break
 
 
 def raised(agent: object, error: Exception, of: str) -> AgentError:

@@ -62,7 +62,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
             before = perf_counter_ns()
             if simulation.offer:
                 placed = len(simulation.record.sequence)
-                thought += answer_all(agent, view, simulation.offer, answer, simulation.ledger.offer)
+                thought += answer_all(agent, view, simulation.offer, answer)
                 left = max(0, left - max(1, len(simulation.record.sequence) - placed)) if left > 0 else left
             else:
                 try:

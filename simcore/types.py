@@ -400,7 +400,8 @@ class View:
     `meter` is the `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that
     they ask for. `closures` are announced: which server will be down, from when until when. `queues` are the
     queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the times for which
-    requests stay; `None` where it is 1 everywhere.
+    requests stay; `None` where it is 1 everywhere. `rules` is the ledger that keeps rules of placement, `None` where
+    there are none.
     """
 
     resources: tuple[str, ...]
@@ -419,6 +420,12 @@ class View:
     closures: Sequence[tuple[int, float, float]] = ()
     queues: Any = None
     speed: Floats | None = None
+    rules: Any = None
+
+    def offer(self, request: Request) -> None:
+        """Have `free` show what rules of placement leave to a request, before it is decided."""
+        if self.rules is not None:
+            self.rules.offer(request)
 
     def stays(self, request: Request) -> float | Floats:
         """Return how long a request is expected to stay, on all servers or on each of them, float64 [servers]."""
@@ -493,6 +500,10 @@ class Agent:
     """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
     keeps_queues: bool = False
     """Does its own `decide_line`, if it has one, go by the `queues` of the view?"""
+    keeps_rules: bool = False
+    """Does its own `decide_line`, if it has one, `offer` each request to the view before it is decided?"""
+    passes_devices: bool = False
+    """Does it ask another agent that chooses devices where servers have some?"""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""
@@ -521,6 +532,7 @@ class Agent:
         if request.gang and view.held_back(request):  # the first part would get no place, and the others no answer
             return False
         for part in request.each():
+            view.offer(part)
             answer = self.decide(view, part)
             yield part, answer
             if not isinstance(answer, Placement):

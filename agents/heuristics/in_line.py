@@ -14,7 +14,9 @@ from binwright.agents.availability import ClusterAvailability, Reservation
 from binwright.agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, FairShare, OtherOrder, SharedOrder
 from binwright.agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
 from binwright.agents.nested_agent import inner
+from binwright.agents.rules.on_devices import choosing
 from binwright.agents.running import Running
+from binwright.fabric.devices import DeviceView
 from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
 from binwright.simcore.unions import PlainOrMapping
@@ -62,6 +64,7 @@ class InLine(Agent):
             raise UserError("is for easy backfilling", key="reservations", value=reservations, remedy=remedy)
         self.agent = inner(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
+        self.on_devices = self.agent.on_devices
         self.reservations = reservations
         self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
         self._score = None if order == "random" or self._shared else _order(str(order))
@@ -71,11 +74,12 @@ class InLine(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a random stream of its own."""
-        if type(view) is not View and (self._reserves or self.commit):
-            remedy = "Take `backfilling: none` or `any` without `commit`, or servers without network and devices."
-            problem = "promises are made of what servers have, and not of links or devices"
+        if type(view) not in (View, DeviceView) and (self._reserves or self.commit):
+            remedy = "Take `backfilling: none` or `any` without `commit`, or servers without a network."
+            problem = "promises are made of what servers have, and not of links"
             raise UserError(problem, key="backfilling", value=self.backfilling, remedy=remedy)
         self._rng, of_agent = rng.spawn(2)
+        self.agent = choosing(self.agent, view)
         self.agent.start(view, of_agent)
         self._running = Running()
         if self._shared:
@@ -86,7 +90,7 @@ class InLine(Agent):
         self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf
 
-    places_gangs = keeps_queues = True
+    places_gangs = keeps_queues = keeps_rules = passes_devices = True
 
     @property
     def compiled(self) -> Compiled | None:
@@ -164,7 +168,15 @@ class InLine(Agent):
         """Start a request, all or enough of its parts, where that is in nobody's way; returns whether it has."""
         placed: list[tuple[Request, Placement]] = []
         for part in request.each():
-            answer = self.agent.decide(availability.harmless(view, part), part)
+            view.offer(part)
+            in_the_way: set[int] = set()
+            while True:
+                answer = self.agent.decide(availability.harmless(view, part, in_the_way), part)
+                if not isinstance(answer, Placement):
+                    break
+                if not availability.breaks(part, server := answer.shares[0][0], view.now):
+                    break
+                in_the_way.add(server)
             if not isinstance(answer, Placement):
                 if placed:
                     yield part, answer

@@ -58,6 +58,7 @@ class ConstrainedLedger(Ledger):
         self._goes: dict[int, tuple[int, int]] = {}
         """The same of every request on its way, for where it goes: it counts at both, once in a domain of both."""
         super().__init__(cluster, *more, **options)
+        self.view.rules = self
         if len(set(map(str, self.rules))) < len(self.rules):
             raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
         drains = [(number, rule) for number, rule in enumerate(self.rules) if isinstance(rule, Drain)]
@@ -161,14 +162,21 @@ class ConstrainedLedger(Ledger):
         assert request.gang
         return [self._lies[row][0] for row in range(request.gang.first, request.index)]
 
-    def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
-        """Tell where a part of a gang may lie, bool [servers, 1, 1]: the first one where there is room for all."""
+    def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie, bool [servers], where the earlier ones have `taken` servers.
+
+        The first one may where there is room for all, `rooms` int64 [servers] parts on each server.
+        """
         assert request.gang
-        gang, taken = request.gang, self._taken(request)
+        gang = request.gang
         found = open_to(gang.rules, self._domains, taken, self._servers)
         if gang.rules.together and not taken:
-            found &= most_parts(gang.rules, self._domains, self.rooms(request, free)) >= gang.least
-        return found[:, None, None]
+            found &= most_parts(gang.rules, self._domains, rooms) >= gang.least
+        return found
+
+    def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie now, bool [servers, 1, 1]."""
+        return self.open_to_part(request, self._taken(request), self.rooms(request, free))[:, None, None]
 
     def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
         """Count for how many parts like this request there is room, as far as rules among them say.
@@ -264,12 +272,19 @@ class ConstrainedLedger(Ledger):
 
         `after` says to which servers rows are moved before that.
         """
+        lies = self._lies
+        taken = [(server, lies[row][1]) for row, server in after.items() if row != request.index]
+        return self.open_to(request, {*after, request.index}, taken)
+
+    def open_to(self, request: Request, gone: Iterable[int], come: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules let a request lie, bool [servers], without the rows that are `gone` by then.
+
+        `come` lists the server and the role of requests that lie somewhere by then.
+        """
         role, lies = request.role, self._lies
         if self._open[role]:
             return np.ones(self._servers, np.bool_)
-        left = [lies[row] for row in {*after, request.index} if row in lies]
-        taken = [(server, lies[row][1]) for row, server in after.items() if row != request.index]
-        changes = [(lay, -1) for lay in left] + [(lay, 1) for lay in taken]
+        changes = [(lies[row], -1) for row in gone if row in lies] + [(lay, 1) for lay in come]
         for lay, sign in changes:
             self._count_one(self._mask, *lay, sign)
         self._show_role(self._mask, self._aside, role, self._free)

@@ -110,7 +110,8 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
     requests stay is hidden from an agent that asks for it.
     """
     world.suits(agent)
-    hiding = world.ruled or ("devices" if world.devices and not agent.on_devices else "")
+    own_devices = agent.on_devices or agent.passes_devices
+    hiding = "" if agent.keeps_rules else world.ruled or ("devices" if world.devices and not own_devices else "")
     if hiding and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
         raise UserError(
             f"{type(agent).__name__} chooses among requests that wait, for each of which {hiding} hide other servers",
@@ -122,7 +123,7 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
         remedy = "Take an agent that answers one request after another, such as best-fit."
         problem = f"{type(agent).__name__} chooses among requests that wait, and knows none of several parts"
         raise UserError(problem, key="agents", remedy=remedy)
-    if world.devices == agent.on_devices:
+    if world.devices == agent.on_devices or (world.devices and agent.passes_devices):
         return agent
     if agent.on_devices:
         raise no_devices_for(agent)

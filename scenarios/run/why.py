@@ -239,7 +239,7 @@ class _Asked:
             if mine is not None and seen is None:
                 seen = self._look(mine, self._view.everything_free, "")
             if line := list(simulation.offer):
-                answer_all(agent, self._view, simulation.offer, simulation.answer, self._ledger.offer)
+                answer_all(agent, self._view, simulation.offer, simulation.answer)
                 if mine is not None and waited is None and simulation.record.outcome[row] == PENDING:
                     waited = Line(simulation, agent, line, row).waits()
                 elif mine is not None and simulation.record.outcome[row] != PENDING:

@@ -79,7 +79,7 @@ class Jobs:
     def _free(self, view: View) -> Ints:
         """Compute what running jobs leave, int64 [servers, slots, kinds]."""
         free = np.repeat(view.free, self.slots, axis=1)
-        for end, [(server, _, demand)] in self.running.look(view):
+        for end, [(server, _, demand)], _ in self.running.look(view):
             if end < inf:
                 free[server, max(1, ceil((end - view.now) / self.slot - NEARLY)) :] += demand
         return free

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.in_line import Backfilling, InLine
 from binwright.agents.heuristics.orders import ORDERS
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import rng
@@ -26,7 +26,6 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Request
 from tests.reference.backfilling import Backfilled, Job
 from tests.reference.engine import Case
-from tests.support.mixed import MIXED
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cluster_of, workload_of
 from tests.support.views import view_of
@@ -298,13 +297,10 @@ def test_jobs_that_are_moved_run_where_they_are(tmp_path: Path) -> None:
     assert found["wait_total"].to_list() == [189.0 + 193.0] * 3
 
 
-def test_of_links_and_devices_nothing_is_promised() -> None:
+def test_of_links_nothing_is_promised() -> None:
     agent = InLine("tetris", backfilling="easy")
     with pytest.raises(UserError, match="backfilling: promises are made of what servers have, and not of links"):
         agent.start(build_world(load_scenario("nara/train-alpha")).ledger(0).view, rng.stream(0, "agent"))
-    world = build_world(scenario_from({**MIXED, "overflow": {"wait": {"together": 9}}}))
-    with pytest.raises(UserError, match="InLine chooses among requests that wait, for each of which devices hide"):
-        adapt_agent(world, InLine())
 
 
 def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:

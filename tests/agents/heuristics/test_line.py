@@ -111,7 +111,7 @@ class Looking(FirstFit):
         assert seen == there
         placement = super().decide(view, request)
         if placement is not None:
-            self.jobs[request.index] = Job(view.now + request.duration, placement.shares)
+            self.jobs[request.index] = Job(view.now + request.duration, placement.shares, request)
         return placement
 
 

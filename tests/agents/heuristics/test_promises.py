@@ -1,0 +1,149 @@
+"""Promises of backfilling on devices and under rules of placement: nobody starts later than was first promised."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.agents.heuristics.in_line import InLine
+from binwright.simcore.types import Request, View
+from tests.support.properties import scaled
+from tests.support.scenarios import first_run
+
+
+class Promising(InLine):
+    """Keeps the first promise to each request."""
+
+    promised: dict[int, float]
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        super().start(view, rng)
+        Promising.promised = {}
+
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Any:
+        yield from super().decide_line(view, requests)
+        for row, one in self.reserved.items():
+            Promising.promised.setdefault(row, one.start)
+
+
+GPUS: list[dict[str, Any]] = [
+    {"cpu": 4, "gpu": 1},
+    {"cpu": 1, "gpu": 0.5},
+    {"cpu": 8, "gpu": 2},
+    {"cpu": 2, "gpu": 0.25},
+    {"cpu": 6},
+]
+GROUPS: list[dict[str, Any]] = [
+    {"cpu": 4, "group": "a"},
+    {"cpu": 2, "group": "b"},
+    {"cpu": 7, "group": "a"},
+    {"cpu": 3, "where": {"rack": "0"}},
+]
+RULES: list[dict[str, Any]] = [
+    {"at_most": 2, "of": "a", "per": "server"},
+    {"apart": ["a", "b"], "per": "server"},
+]
+GANGS: list[dict[str, Any]] = [
+    {"parts": {"number": 2, "together": "rack"}},
+    {"parts": {"number": 3, "at_most": {"server": 1}}},
+]
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a line of jobs on a few servers with devices, or under rules, or both.
+
+    Not of rules by which somebody needs others (`spread`, `near`), who may start and end earlier than was foreseen.
+    """
+    devices, ruled = draw(st.sampled_from([(True, False), (False, True), (True, True)]))
+    some: list[dict[str, Any]] = [*(GPUS if devices else []), *(GROUPS if ruled else [])]
+    flavours: list[dict[str, Any]] = draw(st.lists(st.sampled_from(some), min_size=2))
+    if ruled:
+        flavours += GROUPS[:2]
+    if draw(st.booleans()):
+        gang = draw(st.sampled_from(GANGS if ruled else [{"parts": {"number": 2}}]))
+        flavours = [*flavours[:-1], {**flavours[-1], **gang}]
+    rules = draw(st.lists(st.sampled_from(RULES), unique_by=str, max_size=2)) if ruled else []
+    node = {"cpu": 16}
+    return {
+        "cluster": {
+            "servers": draw(st.integers(2, 4)),
+            "node": node,
+            **({"domains": {"rack": 2}} if ruled else {}),
+            **({"devices": {"model": "V100", "count": 2}} if devices else {}),
+        },
+        "workload": {
+            "requests": 25,
+            "arrivals": {"poisson": {"every": "20 s"}},
+            "flavours": flavours,
+            "lifetimes": {"exponential": {"mean": "3 min"}},
+        },
+        "placement": rules,
+        "overflow": {"wait": {"together": 25}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [
+            {
+                f"{__name__}:Promising": {
+                    "backfilling": draw(st.sampled_from(["easy", "conservative"])),
+                    "agent": draw(st.sampled_from(["first-fit", "worst-fit"])),
+                }
+            }
+        ],
+        "seed": draw(st.integers(0, 10**6)),
+    }
+
+
+@scaled(0.3, deadline=None)
+@given(scenarios())
+def test_nobody_starts_later_than_was_first_promised(scenario: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        _, requests = first_run(scenario, Path(folder))
+    decided = dict(zip(requests["row"].to_list(), requests["decided"].to_list(), strict=True))
+    for row, start in Promising.promised.items():
+        assert decided[row] <= start
+
+
+@pytest.mark.parametrize(
+    ("devices", "jobs", "starts"),
+    [
+        (2, ["0,100,1", "0,50,0.5", "1,10,2", "2,98,0.5", "3,98,0.5"], [0, 0, 100, 2, 110]),
+        (3, ["0,100,1", "0,100,0.5", "0,60,1", "1,10,2", "2,200,0.5"], [0, 0, 0, 100, 60]),
+    ],
+)
+def test_jobs_pass_on_devices_that_are_not_promised_to_the_first(
+    tmp_path: Path, devices: int, jobs: list[str], starts: list[float]
+) -> None:
+    """The first that waits, for two, is promised 100. Who passes is over by then, or on the third from 60 on."""
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("\n".join(["id,cpu,arrival,lifetime,gpu", *(f"{n},1,{job}" for n, job in enumerate(jobs))]))
+    scenario = {
+        "cluster": {"servers": 1, "node": {"cpu": 9}, "devices": {"model": "V100", "count": devices}},
+        "workload": {"trace": "table", "path": str(trace)},
+        "overflow": {"wait": {"together": 9}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [{"in-line": {"backfilling": "easy"}}],
+    }
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["decided"].to_list() == starts
+
+
+@pytest.mark.parametrize("backfilling", ["easy", "conservative"])
+def test_rules_keep_others_from_where_the_first_was_promised(tmp_path: Path, backfilling: str) -> None:
+    """The second is promised 50. The third would have its rule keep it out until 92, and waits; the fourth is short."""
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("id,arrival,lifetime,cpu,group\nw,0,50,8,b\nx,1,50,8,a\ny,2,90,1,a\nz,3,20,1,a\n")
+    scenario = {
+        "cluster": {"servers": 1, "node": {"cpu": 10}},
+        "workload": {"trace": "table", "path": str(trace)},
+        "placement": [{"at_most": 1, "of": "a", "per": "server"}],
+        "overflow": {"wait": {"together": 9}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [{"in-line": {"backfilling": backfilling}}],
+    }
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["decided"].to_list() == [0, 50, 100, 3]
