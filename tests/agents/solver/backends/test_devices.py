@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import wait
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -126,12 +127,7 @@ def test_attempts_beside_one_another_are_the_attempts() -> None:
     for seed in (2, 3):
         *_, expected = reference.attempts(made, seed, 0, 12)
         *_, got = opencl.attempts(made, seed, 0, 12, devices=[number], beside=7)
-        assert (got.alloc, got.left, got.attempt, got.group) == (
-            expected.alloc,
-            expected.left,
-            expected.attempt,
-            expected.group,
-        )
+        assert replace(got, checked=0) == replace(expected, checked=0)
 
 
 @pytest.mark.parametrize("slow", [0, 1])
@@ -151,7 +147,7 @@ def test_answers_do_not_depend_on_which_device_is_faster(slow: int, monkeypatch:
 
     monkeypatch.setattr(opencl.Session, "make", late)
     *_, got = opencl.attempts(made, 2, 0, 40, devices=[number, number])
-    assert (got.alloc, got.left, got.attempt, got.group) == (expected.alloc, 0, expected.attempt, expected.group)
+    assert replace(got, checked=0) == replace(expected, checked=0, left=0)
     assert len(sessions) == 2
 
 

@@ -1,8 +1,8 @@
 """Sets with WITH: together (or apart) first, otherwise when they must, and the answer says which hold."""
 
+from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.impossible import hopeless
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
 from tests.reference import attempts as reference
 from tests.support.opencl import BACKENDS, opencl_device
@@ -173,21 +173,6 @@ def agrees(backend: str, text: str, seed: int) -> None:
     for trims in (False, True) if found.elastic.any() else (False,):
         *_, fast = BACKENDS[backend](found, seed, 0, 4, trims=trims)
         *_, slow = reference.attempts(found, seed, 0, 4, trims=trims)
-        assert (list(fast.alloc), fast.left, fast.attempt, fast.group) == (
-            slow.alloc,
-            slow.left,
-            slow.attempt,
-            slow.group,
-        )
-
-
-@scaled(2.0)
-@given(specs(), st.integers(0, 2**40), st.integers(0, 6))
-def test_an_attempt_keeps_what_must_hold(text: str, seed: int, number: int) -> None:
-    found = problem(text)
-    alloc, left = reference.attempt(found, seed, number % len(found.groupings), number)
-    missing = {int(found.unit_of[ball]) for ball in np.flatnonzero(np.array(alloc) < 0)}
-    assert left == len(missing)
-    if found.program.alloc_free:
-        assert not faults(found, alloc)
-    assert all(chance <= MICRO for _, chance in found.friends)
+        assert replace(fast, checked=0) == replace(slow, checked=0)
+        assert fast.left == len({int(found.unit_of[ball]) for ball, place in enumerate(fast.alloc) if place == NULL})
+        assert not (found.program.alloc_free and faults(found, fast.alloc))

@@ -1,5 +1,6 @@
 """Attempts that are cut short: on every device what was placed counts, and launches in parts change nothing."""
 
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -72,12 +73,7 @@ def test_parts_of_an_attempt_are_the_attempt(trims: bool, monkeypatch: pytest.Mo
             list(opencl.attempts(given, 5, 0, 3, trims=trims, until=until, devices=[number]))[-1]
             for until in (float("inf"), monotonic() + 1000)
         )
-        assert (whole.alloc, whole.left, whole.attempt, whole.group) == (
-            parts.alloc,
-            parts.left,
-            parts.attempt,
-            parts.group,
-        )
+        assert replace(whole, checked=0) == replace(parts, checked=0)
 
 
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,15 +169,6 @@ def test_within_a_limit_of_time_the_others_go_on_without_it(monkeypatch: pytest.
     assert answer.placed > 0
 
 
-def test_a_mistake_while_local_search_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: Problem) -> None:
-        raise ValueError("compiler")
-
-    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", fails)
-    with pytest.raises(ValueError, match="compiler"):
-        bw.solve(FORMS["pods"](1), attempts=60)
-
-
 def test_where_trimming_fails_and_published_attempts_do_not() -> None:
     given = problem(
         """TABLE SIZE = [3, 3, 3, 3] TABLE RATE = [2, 3, 3, 2] TABLE TENANT = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]

@@ -25,6 +25,7 @@ from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
 from tests.support.properties import first, scaled
+from tests.support.solver_forms import FORMS
 
 TWO = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
 SLACK = 8.0
@@ -75,13 +76,16 @@ def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
     assert monotonic() - began < 40
 
 
-def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["backends.cpu", "local.runs"])
+def test_a_mistake_while_compiling_is_told(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of attempts, and of local search where these fail."""
+
     def fails(_: object) -> None:
         raise ValueError("compiler")
 
-    monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", fails)
+    monkeypatch.setattr(f"binwright.agents.solver.{what}.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
-        bw.solve("network", time=10, attempts=16)
+        bw.solve(FORMS["pods"](1), attempts=60)
 
 
 @contextmanager
