@@ -42,7 +42,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
         in_use, refused = known[runs[agent][seed]]
-        ax.set_title(f"{chosen.heading(agent)}: {in_use:.0%} in use, {refused:,} refused", fontsize=points())
+        apart = "\n" if columns > 2 else ": "
+        ax.set_title(f"{chosen.heading(agent)}{apart}{in_use:.0%} in use, {refused:,} refused", fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
         if number + columns >= len(agents):
             ax.set_xlabel(f"time,{unit}")
