@@ -122,7 +122,7 @@ class Source:
                 self.set(here, value, places)
 
     def override(self, text: str) -> None:
-        """Set one key from the command line's `key=value`; the value is YAML."""
+        """Set one key from the command line's `key=value`; the value is YAML, and null takes the key out."""
         name, equals, value = text.partition("=")
         origin = given_as(text)
         if not equals or not name.strip():
@@ -132,7 +132,11 @@ class Source:
         keys = undotted(name.strip())
         places = {keys: Place(origin)}
         data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
+        had = self.value(keys) is not None
         self.set(keys, data, places)
+        parent = self.value(keys[:-1])
+        if data is None and had and isinstance(parent, dict):
+            del parent[keys[-1]]
 
 
 class Shorthand(str):

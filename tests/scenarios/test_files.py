@@ -598,3 +598,10 @@ def _written(file: Path, text: str) -> Path:
 def test_reference_of_scenarios_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
     assert written == reference(), "run: python -m binwright.scenarios.schema.reference > docs/reference/scenario.md"
+
+
+def test_null_takes_an_entry_out_of_a_mapping() -> None:
+    assert load_scenario("quickstart").prices.keys() == {"cpu_hour", "mem_gb_hour"}
+    assert load_scenario("quickstart", ["prices.cpu_hour=null"]).prices.keys() == {"mem_gb_hour"}
+    with pytest.raises(ScenarioError, match=r"--set workload\.requests=null: workload\.requests: is missing"):
+        load_scenario("quickstart", ["workload.requests=null"])
