@@ -16,6 +16,7 @@ from binwright.commands.console import many_of, new_table, note, out, print_line
 from binwright.commands.progress import Live, duration, remaining
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
+from binwright.simcore.files import write_text
 
 if TYPE_CHECKING:
     from binwright.analysis.results_api import Results
@@ -244,13 +245,17 @@ def warn_of_growth(done: pl.DataFrame) -> None:
 
 
 def list_failed(results: Results) -> None:
-    """Say why runs failed, every reason once with how many runs had it, up to SHOWN of them."""
-    failed = results.failed
+    """Say why runs failed, every reason once with how many runs had it, up to SHOWN; errors.txt has each in full."""
+    failed, file = results.failed, results.folder / "errors.txt"
     if not len(failed):
+        file.unlink(missing_ok=True)
         return
     out.print(f"[red]{many_of(len(failed), 'run')} failed:[/]")
     alike: dict[str, list[dict[str, Any]]] = {}
+    full = ""
     for row in failed.iter_rows(named=True):
+        point = "".join(f", {key} {as_written(row[key])}" for key in results.swept)
+        full += f"{row['agent']}, seed {row['seed']}{point}\n{row['error'].strip()}\n\n"
         said = _REQUEST.sub("", row["error"].strip().splitlines()[-1])
         alike.setdefault(without_numbers(said), []).append(row)
     for rows in list(alike.values())[:SHOWN]:
@@ -261,7 +266,8 @@ def list_failed(results: Results) -> None:
         print_line(said)
     if others := sum(map(len, list(alike.values())[SHOWN:])):
         print_line(f"... and {many_of(others, 'run')} more, for other reasons.")
-    print_line("Column `error` of runs.parquet says why in full; the same command tries them again.")
+    write_text(file, full)
+    print_line(f"{file} says why in full; the same command tries them again.")
 
 
 def _say_where(results: Results) -> None:

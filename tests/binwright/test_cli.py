@@ -186,6 +186,13 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     assert "Traceback" not in said.everything
     assert said.out.count("no idea") == 1
     assert "22 runs failed:\nmine.py:Mine, seed 0, and 21 runs more: Mine raised ValueError('no idea') at" in said.out
+    errors = Path("all-failed/errors.txt").read_text()
+    assert errors.count("ValueError('no idea')") == 22
+    assert errors.startswith("mine.py:Mine, seed 0\nMine raised")
+    assert "all-failed/errors.txt says why in full" in said.out
+    Path("mine.py").write_text(AGENT.format("pass"))
+    assert binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed", "--seeds", "22").code == 0
+    assert not Path("all-failed/errors.txt").exists()
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
