@@ -5,6 +5,7 @@
 # make versions  the core alone: with every other Python from 3.11 to 3.13 on the PATH, and with the lowest versions
 # make setup     the set-up alone, every extra
 # make site      builds the documentation into build/site, to be read without a network; warnings are errors
+# make release   builds sdist and wheel into build/dist, and checks that the wheel, installed elsewhere, runs a scenario
 # make bench     the benchmarks; they print ratios and never fail on time
 
 PYTHON ?= python3
@@ -28,7 +29,7 @@ EDITABLE := --config-settings editable_mode=compat --editable
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run setup test check test-all rest versions FORCE lint types bench docs site clean
+.PHONY: run setup test check test-all rest versions FORCE lint types bench docs site release clean
 
 run: .venv/light
 	@$(BIN)/binwright size first
@@ -90,6 +91,18 @@ docs: .venv/full
 
 site: .venv/full
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The wheel is built from the sdist, so that what the sdist lacks is missed here.
+release: .venv/full
+	@rm -rf build/dist build/release
+	@grep -q "^## \[$$($(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])')\] - " \
+		CHANGELOG.md || { echo "CHANGELOG.md has no entry for the version in pyproject.toml."; exit 1; }
+	@$(BIN)/python -c "from setuptools import build_meta; build_meta.build_sdist('build/dist')" > /dev/null
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist build/dist/*.tar.gz
+	@$(PYTHON) -m venv build/release
+	@build/release/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt build/dist/*.whl
+	@cd build/release && bin/binwright run quickstart --quiet --seeds 1 --agents first-fit,best-fit && bin/binwright --version
+	@ls build/dist
 
 clean:
 	rm -rf .venv results
