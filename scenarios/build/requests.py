@@ -22,8 +22,8 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import changed
+from binwright.workloads.demands import find_holding
 from binwright.workloads.generators import Flavour, Synthetic
-from binwright.workloads.holding import find_holding
 from binwright.workloads.lifetimes import pick
 from binwright.workloads.multiserver import MultiServerRequests
 from binwright.workloads.parts import WHOLE, in_gangs

@@ -15,8 +15,7 @@ from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.demands import DEMANDS
-from binwright.workloads.holding import LONGEST
+from binwright.workloads.demands import DEMANDS, LONGEST
 from binwright.workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.go_stream import GoStream
-from binwright.workloads.inflation import Draws, Inflated, fgd_order
+from binwright.workloads.inflation import Draws, GoStream, Inflated, fgd_order
 
 
 def test_draws_what_go_draws() -> None:

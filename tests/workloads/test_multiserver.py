@@ -17,8 +17,17 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
-from binwright.workloads.holding import LONGEST, average_load, find_holding
+from binwright.workloads.demands import (
+    DEMANDS,
+    LONGEST,
+    AlibabaLike,
+    AzureLike,
+    Demands,
+    Law,
+    Uniform,
+    average_load,
+    find_holding,
+)
 from binwright.workloads.multiserver import MultiServerRequests
 from binwright.workloads.traced_demands import Alibaba, Azure, OpenBDemand
 from binwright.workloads.traces.library import FOLDER

@@ -77,6 +77,7 @@ def __getattr__(name: str) -> type[Trace]:
 
 
 def _format(name: str) -> type[Trace]:
+    """Make the class of a format from its file."""
     text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(text)
     about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
