@@ -40,9 +40,7 @@ def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int) -> Floats
     share = (rows / ledger.view.capacity.mean(axis=(0, 1))).max(axis=1)
     chosen = np.sort(np.argsort(-count * share, kind="stable")[:most])
     rows, count, share = rows[chosen], count[chosen], share[chosen]
-    spread = ledger.spreads(rows).astype(np.float64)
-    importance = count * share / (count * share).sum() * share
-    table = np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
+    table = _table(rows, ledger, count * share / (count * share).sum() * share)
     found: Floats = table[np.argsort(share, kind="stable")]
     return found
 
@@ -52,9 +50,13 @@ def frequent_sizes(workloads: Iterable[Workload], ledger: Ledger) -> Floats:
     demands = np.concatenate([workload.demand for workload in workloads])
     rows, count = np.unique(demands, axis=0, return_counts=True)
     chosen = np.sort(np.argsort(-count, kind="stable")[:FREQUENT])
-    spread = ledger.spreads(rows[chosen]).astype(np.float64)
-    each = np.maximum(rows[chosen] / (1 + spread)[:, None], 1)
-    return np.column_stack([each, spread, count[chosen] / count[chosen].sum()])
+    return _table(rows[chosen], ledger, count[chosen] / count[chosen].sum())
+
+
+def _table(rows: Ints, ledger: Ledger, importance: Floats) -> Floats:
+    """Make the table of these demands, int64 [k, resources]."""
+    spread = ledger.spreads(rows).astype(np.float64)
+    return np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
 
 
 def beginning_of(sizes: Floats) -> tuple[Floats, Floats]:

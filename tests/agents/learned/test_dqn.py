@@ -251,6 +251,7 @@ def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str,
     assert buffer.outcome.tolist() == decisions.outcome.tolist()
     assert agent != "cvd-rl" or trainer.paired or {CONTINUES, TERMINATED, TRUNCATED} == set(buffer.outcome.tolist())
     trainer.moments[:], trainer.updated = 0, 0
+    trainer.target_network += np.random.default_rng(5).normal(0, 0.3, trainer.target_network.shape)  # chooses otherwise
     theta = torch.tensor(trainer.network, requires_grad=True)
     target, average = torch.tensor(trainer.target_network), torch.tensor(trainer.averaged_network)
     optimiser = torch.optim.Adam([theta], lr=trainer.rate)
