@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -62,16 +62,15 @@ class Outcome:
 
 
 def lowest(
-    attempt: Callable[[int, Callable[[], bool]], Result | None],
-    numbers: Iterable[int],
+    attempt: Callable[[int, Callable[[], bool]], Result],
+    numbers: range,
     *,
     until: float,
-    workers: int | None = None,
     halt: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
-    `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then. `halt` is called to
+    `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `halt` is called to
     end those that are under way: when time is up, and at Ctrl-C.
     """
     waiting = iter(numbers)
@@ -90,16 +89,12 @@ def lowest(
             if number is None or cancelled(number):
                 return
             result = attempt(number, partial(cancelled, number))
-            if result is None:
-                continue
             with lock:
                 ended.append((number, result))
                 if result.left == 0 and (not found or number < found[0]):
                     found[:] = [number]
 
-    workers = workers or usable_threads()
-    if isinstance(numbers, Sized):
-        workers = max(1, min(workers, len(numbers)))  # to begin a thread takes longer than some attempts
+    workers = max(1, min(usable_threads(), len(numbers)))  # to begin a thread takes longer than some attempts
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work) for _ in range(workers)]
         try:
@@ -121,7 +116,7 @@ def lowest(
 
 
 def in_waves(
-    attempt: Callable[[int, Callable[[], bool]], Result | None],
+    attempt: Callable[[int, Callable[[], bool]], Result],
     first: int,
     count: int,
     *,

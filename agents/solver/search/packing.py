@@ -36,14 +36,9 @@ class Packing:
     @classmethod
     def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
         """Make identical bins of capacity [d], with nothing pinned, in groups of one, two, four, ... and all."""
-        return cls.into(demand, np.broadcast_to(capacity, (bins, len(capacity))))
-
-    @classmethod
-    def into(cls, demand: Ints, capacity: Ints) -> Packing:
-        """Take bins of capacity [bins, d], with nothing pinned, in groups of one, two, four, ... and all."""
         nowhere = np.full(len(demand), NULL)
-        given = np.ascontiguousarray(demand), np.ascontiguousarray(capacity)
-        return cls(*given, nowhere, (), powers(len(capacity)), nowhere)
+        given = np.ascontiguousarray(demand), np.tile(capacity, (bins, 1))
+        return cls(*given, nowhere, (), powers(bins), nowhere)
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
