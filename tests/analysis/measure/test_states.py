@@ -84,6 +84,7 @@ def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:
 
 
 @given(cases())
+@example(Case([(4, 4)], [(0.0, 9.0, (1, 1)), (4.0, 1.0, (1, 1)), (8.0, 1.0, (1, 1))], failures=[(2.0, 0, 2.0)]))
 def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case) -> None:
     """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
     ran = run(case)
