@@ -142,8 +142,6 @@ class Feature:
 
 def written(scenario: Any, key: str) -> Keys:
     """Return where a scenario says what stands at a key; nothing where it does not say it."""
-    if key == "placement":
-        return ("placement",) if scenario.ruled_by else ()
     if key == "cluster.devices" and scenario.cluster.has_devices:
         return ("cluster", "trace" if scenario.cluster.trace else "devices")
     keys = tuple(key.split("."))

@@ -141,7 +141,6 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"overcommit": {"cpu": 101}}, "cluster.overcommit.cpu", "expected"),
     ({"overcommit": {"gpu": 2}, "devices": {"count": 2}}, "cluster.overcommit.gpu", "a device is not overcommitted"),
     (PREDICTED, "cluster.overcommit.cpu.predict", "no use is known"),
-    (PREDICTED | {"domains": {"rack": 1}}, "placement", "does not go with predicted peaks"),
     ({"overcommit": {"cpu": {"predict": "orakel"}}}, "cluster.overcommit.cpu.predict", "is no peak predictor"),
     ({"overcommit": {"cpu": {"predict": {"sgma": 5}}}}, "cluster.overcommit.cpu.predict.sgma", "unknown key"),
     ({"overcommit": {"cpu": {"predict": {"max": []}}}}, "cluster.overcommit.cpu.predict.max", "expected"),

@@ -141,11 +141,8 @@ class _Feature(Feature):
     excludes: ClassVar = {
         "cluster.network": "peaks are of servers, and not of links",
         "cluster.devices": "nobody shares what a device has left",
-        "placement": "rules are kept by other ledgers",
         "overflow.make_room": "movers go by what is requested",
         "rescheduling": "movers go by what is requested",
-        "sites": "routers go by what is requested",
-        "quotas": "quotas are of what is requested",
         "pacing": "use goes by the clock",
     }
 

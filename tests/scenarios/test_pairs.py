@@ -1,0 +1,161 @@
+"""Every feature goes with every other: the matrix of pairs in one small scenario, with a compiled agent and another."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run import execute as executed
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.record import PENDING, PLACED
+from binwright.simcore.types import Agent, Placement, Request, View
+
+BASE: dict[str, Any] = {
+    "cluster": {
+        "groups": [
+            {"name": name, "count": 2, "node": {"cpu": 8, "mem": 16}, "labels": {"site": name}} for name in ("a", "b")
+        ],
+        "domains": {"rack": 2},
+    },
+    "workload": {
+        "requests": 30,
+        "arrivals": {"poisson": {"every": "20 s"}},
+        "flavours": [
+            {"cpu": 2, "mem": 3, "group": "x", "priority": 1},
+            {"cpu": 4, "mem": 6, "group": "y"},
+            {"cpu": 1, "mem": 1, "group": "x"},
+        ],
+        "lifetimes": {"exponential": {"mean": "4 min"}},
+    },
+    "overflow": "wait",
+}
+WATCH = """
+def watch(simulation):
+    yield simulation.env.timeout(50)
+    simulation.drain([3])
+    yield simulation.env.timeout(200)
+    simulation.reopen([3])
+"""
+USE = {"workload": {"use": {"cpu": {"mean": "40 %"}}}}
+KWH = {"electricity": {"price": 0.1, "carbon": 200}}
+POWER = {"costs": {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}, **KWH}}
+TOGETHER = {"overflow": {"wait": {"together": 8}}, "knowledge": {"lifetimes": "known"}}
+TENANTS = {name: {"nominal": {"cpu": 9}, "cohort": "all"} for name in ("x", "y")}
+GPUS = {"cluster": {"groups": {"devices": {"model": "V100", "count": 4}}}, "workload": {"flavours": {"gpu": 1}}}
+FEATURES: dict[str, dict[str, Any]] = {
+    "failures": {"cluster": {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}},
+    "racks": {"cluster": {"failures": {"domains": {"rack": {"mtbf": "10 min", "mttr": "1 min"}}}}},
+    "expansion": {"cluster": {"expansion": [{"at": 100, "by": 1}]}},
+    "expand": {"overflow": {"expand": {"by": 1, "limit": 6, "then": "drop"}}},
+    "drop": {"overflow": "drop"},
+    "together": {"overflow": {"wait": {"together": 8}}},
+    "queues": {"overflow": {"wait": {"together": 8, "queues": {"q": {"running": {"requests": 5}}}}}},
+    "preempt": {"overflow": {"preempt": {"otherwise": "wait"}}},
+    "preempt together": {"overflow": {"preempt": {"otherwise": {"wait": {"together": 8}}}}},
+    "make room": {"overflow": {"make_room": {"moves": 2, "mover": "agent", "then": "wait"}}},
+    "rescheduling": {"rescheduling": {"every": "1 min", "moves": 3}},
+    "quotas": {"quotas": {"of": TENANTS}},
+    "placement": {"placement": [{"at_most": 2, "of": "x", "per": "server"}, {"drain": [0], "at": 60, "until": 200}]},
+    "devices": GPUS,
+    "overcommit": {"cluster": {"overcommit": {"cpu": 1.5}}},
+    "peaks": {"cluster": {"overcommit": {"cpu": {"predict": {"limit": 0.8}}}}},
+    "use": USE,
+    "costs": {"prices": {"cpu_hour": 0.1}, **POWER},
+    "spot": {"prices": {"cpu_hour": 0.1}, "spot": {"of": ["1"], "pays": "30 %"}},
+    "sites": {"sites": {"of": {"a": {}, "b": {}}}},
+    "pacing": {"pacing": {"step": 5}},
+    "known": {"knowledge": {"lifetimes": "known"}},
+    "predicted": {"knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}}},
+    "gangs": {"workload": {"flavours": {"parts": {"number": 2}}}},
+    "gangs in a rack": {"workload": {"flavours": {"parts": {"number": 2, "together": "rack"}}}},
+    "warm start": {"warm_start": {"resource": "cpu", "until": "30 %", "with": "first-fit"}},
+    "processes": {"processes": ["mine.py:watch"]},
+    "speed": {"cluster": {"groups": {"speed": 2}}},
+    "autoscale": {"autoscale": {"buy": {"b": {"delay": 30, "price": 1}}, "idle": 60, "below": "30 %"}},
+    "easy": {**TOGETHER, "agents": [{"in-line": {"backfilling": "easy"}}]},
+    "conservative": {**TOGETHER, "agents": [{"in-line": {"backfilling": "conservative", "order": "sjf"}}]},
+}
+
+
+class InPython(Agent):
+    """Places on the last server that has room, which is decided in Python."""
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        fits = np.flatnonzero((view.free[:, 0] >= request.demand).all(axis=1))
+        return request.on(int(fits[-1]), 0) if len(fits) else None
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """Lay keys over others; what is a list below and a mapping above is laid over the last of the list."""
+    if isinstance(below, list) and isinstance(above, dict):
+        return [*below[:-1], laid_over(below[-1], above)]
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: laid_over(below.get(key), value) for key, value in above.items()}}
+    return deepcopy(above)
+
+
+def check_conserved(scenario: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play the first run of a scenario; nothing is lost: what is free, what is held, and what became of requests."""
+    runs: list[Any] = []
+    prepare = executed.prepare_run
+
+    def kept(*arguments: Any) -> Any:
+        runs.append(prepare(*arguments))
+        return runs[-1]
+
+    monkeypatch.setattr(executed, "prepare_run", kept)
+    executed.execute(plan(scenario)[0], folder)
+    monkeypatch.setattr(executed, "prepare_run", prepare)
+    simulation, ledger, _ = runs[0]
+    ledger.check()
+    outcome = simulation.record.outcome[: simulation.record.rows]
+    assert (outcome[: len(simulation.workload)] != PENDING).all()
+    assert {*simulation.ledger.running} <= {*np.flatnonzero(outcome == PLACED).tolist()}
+
+
+ALTERNATIVES = [name for name, keys in FEATURES.items() if "overflow" in keys]
+"""Ways to overflow: a scenario has one of them."""
+LINES = ("together", "queues", "preempt together", "easy", "conservative")
+REFUSED: dict[str, list[tuple[str, str]]] = {
+    "added servers are at no site": [("expansion", "sites"), ("expand", "sites")],
+    "servers are added in two ways": [("expansion", "autoscale"), ("expand", "autoscale")],
+    "a router chooses for one request after another": [(name, "sites") for name in LINES],
+    "a pace is of single requests": [(name, "pacing") for name in LINES],
+    "who gives way at which site is not chosen": [("preempt", "sites")],
+    "movers do not know sites": [("make room", "sites"), ("rescheduling", "sites")],
+    "requests of a pace have no times": [(name, "pacing") for name in ("make room", "rescheduling", "autoscale")],
+    "does not go with make_room": [("make room", "gangs"), ("make room", "gangs in a rack")],
+    "does not go with rescheduling": [("rescheduling", "gangs in a rack")],
+    "movers go by what is requested": [("make room", "peaks"), ("rescheduling", "peaks")],
+    "nobody shares what a device has left": [("devices", "peaks")],
+    "use goes by the clock": [("pacing", "peaks")],
+    "does not go with predicted peaks": [("autoscale", "peaks")],
+}
+"""The pairs that make no sense, or that nobody has made yet, by the reason that the message gives."""
+
+
+def pairs_of(name: str) -> list[str]:
+    """List the features that come with this one in the matrix: itself and those after it, without other ways."""
+    names = [*FEATURES]
+    after = names[names.index(name) :]
+    return [one for one in after if one == name or not {one, name} <= {*ALTERNATIVES}]
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_each_feature_goes_with_every_other(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(WATCH)
+    monkeypatch.chdir(tmp_path)
+    reasons = {frozenset(pair): why for why, pairs in REFUSED.items() for pair in pairs}
+    for other in pairs_of(name):
+        data = laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])
+        for agent in ["first-fit", f"{__name__}:InPython"] if "agents" not in data else [None]:
+            both = data if agent is None else {**data, "agents": [agent]}
+            if why := reasons.get(frozenset((name, other))):
+                with pytest.raises(UserError, match=why):
+                    scenario_from(both)
+            else:
+                check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
