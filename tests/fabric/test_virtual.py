@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.virtual.secondnet import Matching, matched
+from binwright.agents.heuristics.virtual import Matching, matched
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkLedger

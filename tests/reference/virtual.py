@@ -57,7 +57,7 @@ def reservation(topology: Topology, network: VirtualNetwork, servers: list[int])
 
 
 class Oktopus:
-    """The rule of `binwright.agents.heuristics.virtual.oktopus`, which looks at everything anew at every step."""
+    """The rule of `binwright.agents.heuristics.virtual`, which looks at everything anew at every step."""
 
     def __init__(self, topology: Topology, free: Ints, link_free: Ints, network: VirtualNetwork) -> None:
         self.topology, self.free, self.link_free = topology, free, np.maximum(link_free, 0)

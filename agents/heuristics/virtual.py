@@ -1,0 +1,529 @@
+"""Places tenants' virtual networks: Oktopus, SecondNet, and two controls that go machine by machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from binwright.agents.networked import network_of
+from binwright.fabric.array_kernels import ascending
+from binwright.fabric.network import NetworkView
+from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.virtual import hosed, routed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.fabric.virtual_tree import Tree, grouped, needed, tree
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View, VirtualNetwork
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
+NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")
+NO_CLUSTER = Refusal("no cluster of servers has the room")
+NO_CLUSTER_PATHS = Refusal("no cluster of servers has the paths")
+
+
+def tenants_of(agent: Agent, view: View) -> NetworkView:
+    """Return the view of a network whose requests are virtual networks that the agent places, and refuse any other."""
+    found = network_of(agent, view)
+    if view.virtual not in agent.embeds:
+        asked = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
+        remedy = "Take an agent for such requests: `binwright list agents` lists them."
+        raise UserError(
+            f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {asked}", remedy=remedy
+        )
+    return found
+
+
+def warm(view: NetworkView, form: Form) -> None:
+    """Compile what `connected` and its like need, so that no decision waits for it."""
+    two = np.zeros(2, np.int64)
+    if form == "hose":
+        hosed(view.topology, VirtualNetwork(np.zeros((2, view.free.shape[2]), np.int64), hose=1), two, 1)
+    else:
+        prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
+
+
+TRIES = 32
+"""Nodes drawn blindly for a machine, before those with room are counted: the odds are the same."""
+
+
+@kernel
+def first_with_room(free: Ints, machine: Ints, start: int) -> int:
+    """Return the first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
+    for node in range(start, len(free)):
+        if has_room(free, machine, node):
+            return node
+    return -1
+
+
+@kernel
+def has_room(free: Ints, machine: Ints, node: int) -> bool:
+    """Tell whether this machine fits on this node."""
+    fits = True
+    for r in range(len(machine)):
+        fits = fits and free[node, r] >= machine[r]
+    return fits
+
+
+@kernel
+def first_fit(free: Ints, machines: Ints, hosts: Ints) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, resources], too."""
+    node = 0
+    for machine in range(len(machines)):
+        alike = machine > 0 and (machines[machine] == machines[machine - 1]).all()
+        node = first_with_room(free, machines[machine], node if alike else 0)
+        if node < 0:
+            return False
+        free[node] -= machines[machine]
+        hosts[machine] = node
+    return True
+
+
+@kernel
+def random_fit(free: Ints, machines: Ints, draws: Floats, hosts: Ints) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines], all with room equally likely.
+
+    `free` int64 [nodes, resources] is written, too; `draws` float64 [machines, TRIES + 1] in [0, 1).
+    """
+    able = np.empty(len(free), np.int64)
+    for machine in range(len(machines)):
+        node = -1
+        for place in range(TRIES):
+            drawn = int(draws[machine, place] * len(free))
+            if has_room(free, machines[machine], drawn):
+                node = drawn
+                break
+        if node < 0:
+            count = 0
+            for other in range(len(free)):
+                if has_room(free, machines[machine], other):
+                    able[count] = other
+                    count += 1
+            if count == 0:
+                return False
+            node = able[int(draws[machine, TRIES] * count)]
+        free[node] -= machines[machine]
+        hosts[machine] = node
+    return True
+
+
+def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
+    """Return the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
+    nodes = view.free.shape[1]
+    if network.form == "hose":
+        answer = hosed(view.topology, network, hosts, nodes)
+        fits = (view.link_free[list(answer.links)] >= answer.amounts).all()
+        return answer if fits else NO_PATHS
+    assert network.pairs is not None
+    assert network.rates is not None
+    order, left = np.arange(len(network.pairs)), view.link_free.copy()
+    lacking, first, links = route_pairs(
+        view.routing.routes, left, hosts // nodes, network.pairs, network.rates, order, False
+    )
+    return routed(network, hosts, nodes, first, links) if lacking < 0 else NO_PATHS
+
+
+class VMFirstFit(Agent):
+    """Each machine on the first server with room, and first paths: a control that looks at no bandwidth."""
+
+    reference = "first fit, as in Johnson 1973, Near-optimal bin packing algorithms; no published system"
+    embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
+    rule: Any = staticmethod(first_fit)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Look at the network, and take the run's random stream."""
+        self._view, self._rng = tenants_of(self, view), rng
+        if self._view.virtual:
+            warm(self._view, self._view.virtual)
+        free, none = self._view.free.copy(), np.zeros(0, np.int64)
+        prepared(self.rule, free.reshape(-1, free.shape[2]), none.reshape(0, 1), *self.draws(0), none)
+
+    def draws(self, machines: int) -> tuple[Floats, ...]:
+        """Return the random numbers that the rule wants for so many machines, if any."""
+        return ()
+
+    def decide(self, view: View, request: Request) -> Embedding | Refusal:
+        """Place every machine, if the links then have the bandwidth."""
+        network = request.network
+        assert network is not None
+        hosts, free = np.zeros(len(network), np.int64), self._view.free.copy()
+        if not self.rule(free.reshape(-1, free.shape[2]), network.machines, *self.draws(len(network)), hosts):
+            return NO_ROOM
+        return connected(self._view, network, hosts)
+
+
+class VMRandom(VMFirstFit):
+    """Each machine on any server with room, and first paths: a control that looks at no bandwidth."""
+
+    reference = "uniformly at random; no published system"
+    rule: Any = staticmethod(random_fit)
+
+    def draws(self, machines: int) -> tuple[Floats, ...]:
+        """Draw numbers in [0, 1)."""
+        return (self._rng.random((machines, TRIES + 1)),)
+
+
+NEVER = 2**62
+
+
+class VirtualCluster(NamedTuple):
+    """Holds a virtual cluster, whose machines take `size` int64 [resources] each, whichever needs the most.
+
+    `sizes` int64 [groups] machines in each group, `hose` and `trunk` as in `needed`.
+    """
+
+    size: Ints
+    sizes: Ints
+    hose: int
+    trunk: int
+
+
+class Room(NamedTuple):
+    """Holds scratch for placing one virtual cluster.
+
+    `slots` int64 [vertices] is how many machines fit below each vertex, as far as links further down let them;
+    `below` int64 [vertices, groups] how many of each group are placed there, all 0 between requests; `log` int64
+    [machines, 3] says where: a server, a group, and how many; `rows` int64 [1] counts its rows.
+    """
+
+    slots: Ints
+    below: Ints
+    log: Ints
+    rows: Ints
+
+
+@kernel
+def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
+    """Count machines of this size that fit on a server, up to `limit`; `free` int64 [servers, nodes, resources]."""
+    total = 0
+    for node in range(free.shape[1]):
+        total += fitting_node(free, server, node, size, limit)
+    return int(min(total, limit))
+
+
+@kernel
+def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> int:
+    """Count the machines of this size that fit on one node, up to `limit`."""
+    count = limit
+    for r in range(len(size)):
+        if size[r] > 0:
+            count = min(count, free[server, node, r] // size[r])
+    return int(count)
+
+
+@kernel
+def least_needed(tenant: VirtualCluster) -> Ints:
+    """Return the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
+
+    As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
+    """
+    machines, hose, trunk = tenant.sizes.sum(), tenant.hose, tenant.trunk
+    least = np.full(machines + 1, NEVER, np.int64)
+    for root_below in range(2):
+        sums, count = np.full(machines + 1, NEVER, np.int64), 0
+        sums[0] = 0
+        for size in tenant.sizes:
+            before = sums.copy()
+            sums[:] = NEVER
+            for here in range(size + 1):
+                there = size - here
+                one, other = (there, here) if root_below else (here, there)
+                cost = min(one * hose, other * hose + trunk)
+                for already in range(count + 1):
+                    sums[already + here] = min(sums[already + here], before[already] + cost)
+            count += size
+        least = np.minimum(least, sums)
+    return least
+
+
+@kernel
+def through(
+    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int
+) -> int:
+    """Return how many more of this group the link above a vertex allows below it, `wanted` at most.
+
+    It may allow more machines and not fewer, so all numbers are tried, from the largest on.
+    """
+    below, free = room.below[vertex, : len(tenant.sizes)], max(0, link_free[tree.uplink[vertex]])
+    before, most = below[group], 0
+    for more in range(wanted, 0, -1):
+        below[group] = before + more
+        if needed(below, tenant.sizes, tenant.hose, tenant.trunk) <= free:
+            most = more
+            break
+    below[group] = before
+    return most
+
+
+@kernel
+def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
+    """Undoe what was logged after the first `rows`, all of it below `top`."""
+    for row in range(rows, room.rows[0]):
+        group, placed = room.log[row, 1], room.log[row, 2]
+        vertex = tree.switches + int(room.log[row, 0])
+        room.slots[vertex] += placed
+        while vertex != top:
+            room.below[vertex, group] -= placed
+            vertex = int(tree.parent[vertex])
+    room.rows[0] = rows
+
+
+@kernel
+def fill(
+    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
+) -> int:
+    """Place up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
+
+    What is above `top` is not asked for bandwidth: nothing goes there.
+    """
+    target = int(min(wanted, room.slots[vertex]))
+    if vertex != top:
+        target = through(tree, tenant, room, link_free, vertex, group, target)
+    if target > 0 and vertex >= tree.switches:
+        room.log[room.rows[0], 0] = vertex - tree.switches
+        room.log[room.rows[0], 1] = group
+        room.log[room.rows[0], 2] = target
+        room.rows[0] += 1
+        room.slots[vertex] -= target
+    rows = room.rows[0]
+    while target > 0 and vertex < tree.switches:
+        placed = 0
+        for edge in range(tree.first[vertex], tree.first[vertex + 1]):
+            if placed < target:
+                child = int(tree.child[edge])
+                placed += fill(tree, tenant, room, link_free, top, child, group, target - placed)
+        # The children took fewer than they should: that many may be more than the link lets be here.
+        fewer = placed
+        if vertex != top and placed < target:
+            fewer = through(tree, tenant, room, link_free, vertex, group, placed)
+        target = fewer
+        if fewer == placed:
+            break
+        take_back(tree, room, vertex, rows)
+    if vertex != top:
+        room.below[vertex, group] += target
+    return target
+
+
+@kernel
+def below_children(
+    tree: Tree, tenant: VirtualCluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
+) -> int:
+    """Return how many machines fit on the children of a switch, each as many as its link allows."""
+    machines, total = len(least) - 1, 0
+    for edge in range(tree.first[vertex], tree.first[vertex + 1]):
+        child = int(tree.child[edge])
+        if child >= tree.switches:
+            room.slots[child] = fitting(free, child - tree.switches, tenant.size, machines)
+        most, spare = int(min(room.slots[child], machines)), max(0, link_free[tree.uplink[child]])
+        while least[most] > spare:
+            most -= 1
+        total += most
+    return total
+
+
+@kernel
+def oktopus(
+    tree: Tree, tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
+) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
+
+    Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
+    """
+    machines, least = len(groups), least_needed(tenant)
+    for place in range(0 if alone else len(free), len(tree.order)):
+        vertex = int(tree.order[place])
+        if vertex >= tree.switches:
+            room.slots[vertex] = fitting(free, vertex - tree.switches, tenant.size, machines)
+        else:
+            room.slots[vertex] = below_children(tree, tenant, least, room, free, link_free, vertex)
+        if room.slots[vertex] < machines:
+            continue
+        complete = True
+        for group in range(len(tenant.sizes)):
+            wanted = tenant.sizes[group]
+            complete = complete and wanted == fill(tree, tenant, room, link_free, vertex, vertex, group, wanted)
+        if complete:
+            write_hosts(tenant, groups, room, free, hosts)
+        take_back(tree, room, vertex, 0)
+        if complete:
+            return True
+    return False
+
+
+@kernel
+def write_hosts(tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
+    """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
+    nodes = free.shape[1]
+    order, following = ascending(groups), np.cumsum(tenant.sizes) - tenant.sizes
+    used = {0: 0}  # machines on a node
+    for row in range(room.rows[0]):
+        server, group = room.log[row, 0], room.log[row, 1]
+        node = 0
+        for _ in range(room.log[row, 2]):
+            while used.get(server * nodes + node, 0) == fitting_node(free, server, node, tenant.size, len(groups)):
+                node += 1
+            used[server * nodes + node] = used.get(server * nodes + node, 0) + 1
+            hosts[order[following[group]]] = server * nodes + node
+            following[group] += 1
+
+
+class Oktopus(Agent):
+    """The lowest subtree with room for all machines of a virtual cluster, filled child by child."""
+
+    reference = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
+    embeds: ClassVar[tuple[Form, ...]] = ("hose",)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Make a tree of the network."""
+        self._view = tenants_of(self, view)
+        self._tree = tree(self._view.topology)
+        self._largest = view.capacity.sum(axis=1).max(axis=0)
+        self._slots = np.zeros(len(self._tree.parent), np.int64)
+        self._below = np.zeros((len(self._slots), 1), np.int64)
+        warm(self._view, "hose")
+        none = np.zeros(1, np.int64)
+        tenant, room = VirtualCluster(none, none + 1, 0, 0), Room(self._slots, self._below, none.reshape(1, 1), none)
+        free, link_free = self._view.free, self._view.link_free
+        self._run = prepared(oktopus, self._tree, tenant, none, room, free, link_free, none, True)
+
+    def decide(self, view: View, request: Request) -> Embedding | Refusal:
+        """Find where the machines go, and what the links then need."""
+        network, view = request.network, self._view
+        assert network is not None
+        groups, sizes = grouped(network)
+        if len(sizes) > self._below.shape[1]:
+            self._below = np.zeros((len(self._slots), len(sizes)), np.int64)
+        tenant = VirtualCluster(network.machines.max(axis=0), sizes, network.hose, network.trunk)
+        room = Room(self._slots, self._below, np.zeros((len(network), 3), np.int64), np.zeros(1, np.int64))
+        hosts = np.zeros(len(network), np.int64)
+        alone = bool((tenant.size * len(network) <= self._largest).all())
+        if not self._run(self._tree, tenant, groups, room, view.free, view.link_free, hosts, alone):
+            return NO_SUBTREE
+        return hosed(view.topology, network, hosts, view.free.shape[1])
+
+
+class SecondNet(Agent):
+    """Matches machines with the servers of a cluster, smallest first, and routes their pairs, largest first."""
+
+    reference = "Guo et al. 2010, SecondNet: a data center network virtualization architecture, CoNEXT"
+    embeds: ClassVar[tuple[Form, ...]] = ("pairs",)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Group the servers: those of a rack, of a pod, and all."""
+        self._view = view = tenants_of(self, view)
+        topology = view.topology
+        self._groupings = groupings(topology)
+        self._own = topology.server_link
+        warm(view, "pairs")
+
+    def decide(self, view: View, request: Request) -> Embedding | Refusal:
+        """Find where the machines go, and along which paths they communicate."""
+        network, view = request.network, self._view
+        assert network is not None
+        assert network.pairs is not None
+        assert network.rates is not None
+        matching = Matching(network, view.free, self._own, view.link_capacity, view.link_free)
+        largest_first = np.argsort(-network.rates, kind="stable")
+        refusal = NO_CLUSTER
+        for cluster in self._clusters(matching.rooms, len(network)):
+            hosts = matching.into(cluster)
+            if hosts is None:
+                continue
+            servers, left = hosts // view.free.shape[1], view.link_free.copy()
+            lacking, first, links = route_pairs(
+                view.routing.routes, left, servers, network.pairs, network.rates, largest_first, True
+            )
+            if lacking < 0:
+                return routed(network, hosts, view.free.shape[1], first, links)
+            refusal = NO_CLUSTER_PATHS
+        return refusal
+
+    def _clusters(self, rooms: Ints, machines: int) -> Iterator[Ints]:
+        """Yield the servers of every cluster that could hold so many, the smaller first; `rooms` int64 [servers]."""
+        for group_of in self._groupings:
+            for group in np.flatnonzero(np.bincount(group_of, rooms) >= machines):
+                yield np.flatnonzero(group_of == group)
+
+
+def groupings(topology: Topology) -> list[Ints]:
+    """Return the rack of every server, its pod, and the network, each int64 [servers]."""
+    racks = topology.rack_of.astype(np.int64)
+    pods = topology.pod_of.astype(np.int64)[racks]
+    found = [racks, pods, np.zeros_like(racks)]
+    return [found[0], *(each for each in found[1:] if each.min() >= 0)]
+
+
+class Matching:
+    """Matches the machines of one request with the servers of one cluster after the other.
+
+    Machines are matched in rounds, each with at most one more of them on a server. A server takes a machine that fits,
+    as long as its own link has free what its machines then send to others. A matching costs the bandwidth that is used
+    on the servers' links already, so that those with the most left are taken first.
+    """
+
+    def __init__(self, network: VirtualNetwork, free: Ints, own: Indices, capacity: Ints, left: Ints) -> None:
+        assert network.pairs is not None
+        assert network.rates is not None
+        self._machines, self._free = network.machines, free
+        self._used = np.where(own >= 0, capacity[own] - left[own], 0)
+        self._spare = np.where(own >= 0, left[own], np.iinfo(np.int64).max)
+        self._rates = np.zeros((len(network), len(network)), np.int64)
+        for one, other in (network.pairs.T, network.pairs[:, ::-1].T):
+            self._rates[one, other] = network.rates
+        self._sends = self._rates.sum(axis=1)
+        asked = network.machines.min(axis=0)
+        fits = free[:, :, asked > 0] // asked[asked > 0]
+        self.rooms: Ints = fits.min(axis=2, initial=len(network)).sum(axis=1)
+        """How many of the machines would fit on every server at most, int64 [servers]."""
+
+    def into(self, cluster: Ints) -> Ints | None:
+        """Return a node for every machine on these servers, int64 [machines], or `None`."""
+        machines, sends, nodes = self._machines, self._sends, self._free.shape[1]
+        hosts = np.full(len(machines), -1)
+        left = np.argsort(-sends, kind="stable")
+        cluster = self._enough(cluster, len(machines))
+        free, spare, used = self._free[cluster], self._spare[cluster], self._used[cluster]
+        inside = np.zeros((len(machines), len(cluster)), np.int64)  # what a machine sends to those on a server
+        outside = np.zeros(len(cluster), np.int64)  # what those on a server send to others
+        while len(left):
+            fits: Bools = np.any(np.all(free >= machines[left, None, None], axis=3), axis=2)
+            fits &= outside + sends[left, None] - 2 * inside[left] <= spare
+            rows, taking = matched(fits, used)
+            if not len(rows):
+                return None
+            taken = left[rows]
+            node = (free[taking] >= machines[taken, None]).all(axis=2).argmax(axis=1)
+            hosts[taken] = cluster[taking] * nodes + node
+            free[taking, node] -= machines[taken]
+            outside[taking] += sends[taken] - 2 * inside[taken, taking]
+            inside[:, taking] += self._rates[:, taken]
+            left = np.delete(left, rows)
+        return hosts
+
+    def _enough(self, cluster: Ints, machines: int) -> Ints:
+        """Return the servers of a cluster with the least used links, as far as one round could need them.
+
+        These are so many that each machine has one of its own, which takes any of them: no matching costs less.
+        """
+        cheap = cluster[np.argsort(self._used[cluster], kind="stable")]
+        any_fits: Bools = np.any(np.all(self._free[cheap] >= self._machines.max(axis=0), axis=2), axis=1)
+        any_fits &= self._sends.max() <= self._spare[cheap]
+        enough = np.searchsorted(np.cumsum(any_fits), machines) + 1
+        return np.sort(cheap[:enough])
+
+
+def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:
+    """Match as many rows as possible with a column each that fits them, bool [rows, columns], at the least cost.
+
+    `cost` int64 [columns]. The matched rows and their columns, int64 [k] each.
+    """
+    none = (int(cost.max(initial=0)) + 1) * (min(fits.shape) + 1)  # worse than any matching that leaves nobody out
+    rows, columns = linear_sum_assignment(np.where(fits, cost, none))
+    there = fits[rows, columns]
+    return rows[there], columns[there]

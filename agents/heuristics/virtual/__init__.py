@@ -1,1 +1,0 @@
-"""Decides by simple rules for tenants' virtual networks."""
