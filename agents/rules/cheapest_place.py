@@ -116,8 +116,13 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
         free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, first: int, end: int
     ) -> tuple[int, int]:
         """Search the servers from `first` to `end` - 1; returns the least cost as trees have it, and the server."""
-        least, code = scan(free[first:end], capacity[first:end], demand, spread, numbers)
-        return (ordered(least), first * free.shape[1] + code) if code >= 0 else (NOTHING, -1)
+        nodes: int = free.shape[1]
+        some_free, some_capacity = free[first:end], capacity[first:end]
+        if nodes == 2:
+            least, code = search(some_free, some_capacity, demand, spread, 2, numbers)
+        else:
+            least, code = search(some_free, some_capacity, demand, spread, nodes, numbers)
+        return (ordered(least), first * nodes + code) if code >= 0 else (NOTHING, -1)
 
     @lean_inlined
     def look_at(
