@@ -94,7 +94,8 @@ class AccessMiddleware:
                 return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", LOGIN)
             scope["state"]["owner"] = digest.hex()
         host = headers.get("host", "")
-        if self._hosts and _name(f"//{host}") not in self._hosts:  # a name that others point to this machine
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+        if self._hosts and name.strip("[]").lower() not in self._hosts:  # a name that others point to this machine
             return refusal(421, "not the name of this service")
         origin = headers.get("origin", f"//{host}")
         if scope["method"] != "GET" and urlsplit(origin).netloc != host:
@@ -113,13 +114,5 @@ def _token(authorization: str) -> str:
         return value.strip()
     try:
         return base64.b64decode(value, validate=True).decode().partition(":")[2] if kind.lower() == "basic" else ""
-    except ValueError:
-        return ""
-
-
-def _name(address: str) -> str:
-    """Return the name without the port; "" for nonsense."""
-    try:
-        return urlsplit(address).hostname or ""
     except ValueError:
         return ""

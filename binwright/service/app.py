@@ -23,9 +23,8 @@ from starlette.routing import Match
 from binwright.agents.solver import examples
 from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service.access import AccessMiddleware, refusal
-from binwright.service.limits import Limits
+from binwright.service.limits import Limits, named
 from binwright.service.models import Health, Job, Listed, Refusal, Submission, key_of
-from binwright.service.offered_devices import named
 from binwright.service.runner import Runner, prepare
 from binwright.service.store import QueueFull, Row, StorageError, Store
 from binwright.simcore.errors import UserError
@@ -86,8 +85,7 @@ def application(
     app.add_middleware(AccessMiddleware, tokens=tokens, hosts=hosts, body=limits.body)
 
     def job_of(row: Row) -> dict[str, Any]:
-        result = json.loads(row.result) if row.result else None
-        return _listed(row) | {"progress": runner.progress.get(row.id), "result": result}
+        return _listed(row) | {"progress": runner.progress.get(row.id), "result": json.loads(row.result or "null")}
 
     def find(request: Request, name: str) -> Row:
         if row := store.get(request.state.owner, name):
@@ -179,11 +177,12 @@ def application(
         """Return the shipped specifications: name and text."""
         return examples()
 
-    for path, kind in FILES.items():
+    for path, media in FILES.items():
         text = files("binwright.service").joinpath(path[1:] or "page.html").read_text(encoding="utf-8")
-        app.get(path, include_in_schema=False)(partial(_file, text, kind))
-    for what, answer in ANSWERS.items():
-        app.add_exception_handler(what, answer)
+        app.get(path, include_in_schema=False)(partial(_file, text, media))
+    app.add_exception_handler(HTTPException, _refused)
+    for kind in (RequestValidationError, UserError, QueueFull, StorageError, Exception):
+        app.add_exception_handler(kind, _failed)
     return app
 
 
@@ -197,8 +196,7 @@ def _moment(seconds: float | None) -> str | None:
 
 def _listed(row: Row) -> dict[str, Any]:
     times = {name: _moment(getattr(row, name)) for name in ("submitted", "started", "finished")}
-    error = json.loads(row.error) if row.error else None
-    return {"id": row.id, "state": row.state, "title": row.title, "error": error, **times}
+    return {"id": row.id, "state": row.state, "title": row.title, "error": json.loads(row.error or "null"), **times}
 
 
 async def _refused(request: Request, error: Any) -> Response:
@@ -209,35 +207,17 @@ async def _refused(request: Request, error: Any) -> Response:
     return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", headers)
 
 
-async def _unlike(request: Request, error: Any) -> Response:
-    """Say the first of what is not as described; the input stays out of it."""
-    first = error.errors()[0]
-    where = "" if first["type"] == "json_invalid" else ".".join(str(part)[:100] for part in first["loc"][1:])
-    return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], "See /v1/openapi.json.")
-
-
-async def _unsuited(request: Request, error: Any) -> Response:
-    return refusal(422, error.problem, error.remedy)
-
-
-async def _full(request: Request, error: Exception) -> Response:
-    return refusal(429, "the queue is full", "Try again in 10 s.", {"retry-after": "10"})
-
-
-async def _no_room(request: Request, error: Exception) -> Response:
-    remedy = "Try again later; what was accepted is kept. Who runs the service makes room on its disk."
-    return refusal(507, f"the disk takes no changes now: {error}", remedy, {"retry-after": "5"})
-
-
-async def _broken(request: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Any) -> Response:
+    """Say what is wrong; of what is not as described the first thing, and the input stays out of it."""
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        where = "" if first["type"] == "json_invalid" else ".".join(str(part)[:100] for part in first["loc"][1:])
+        return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], "See /v1/openapi.json.")
+    if isinstance(error, UserError):
+        return refusal(422, error.problem, error.remedy)
+    if isinstance(error, QueueFull):
+        return refusal(429, "the queue is full", "Try again in 10 s.", {"retry-after": "10"})
+    if isinstance(error, StorageError):
+        remedy = "Try again later; what was accepted is kept. Who runs the service makes room on its disk."
+        return refusal(507, f"the disk takes no changes now: {error}", remedy, {"retry-after": "5"})
     return refusal(500, "the service failed", "This is our mistake; the server's log has the details.")
-
-
-ANSWERS: dict[Any, Any] = {
-    HTTPException: _refused,
-    RequestValidationError: _unlike,
-    UserError: _unsuited,
-    QueueFull: _full,
-    StorageError: _no_room,
-    Exception: _broken,
-}

@@ -1,12 +1,14 @@
-"""What the service lets clients have."""
+"""What the service lets clients have: limits, and OpenCL devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import inf, nan
 from typing import Any
 
+from binwright.agents.solver.backends.opencl_devices import Device, chosen, numbers_in
 from binwright.simcore.errors import UserError, suggest
 
 
@@ -49,3 +51,29 @@ def changed(changes: Iterable[str]) -> Limits:
         if not 0 < values[name] < inf:
             raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
     return Limits(**values)
+
+
+def offered(text: str | None) -> list[Device]:
+    """Find the devices of `--device`: `opencl`, `opencl:1` or `opencl:0,2-3`; none if there is no such option."""
+    if text is None:
+        return []
+    name, colon, numbers = text.partition(":")
+    if name != "opencl":
+        remedy = "Write opencl, opencl:1 or opencl:0,2-3; the processor is offered anyway."
+        raise UserError("is no OpenCL device", key="--device", value=text, remedy=remedy)
+    return chosen(numbers_in(numbers) if colon else ())
+
+
+def named(device: str, devices: Iterable[Device]) -> str:
+    """Name what a submission asks for in one way, by numbers; refuse devices that are not offered."""
+    known = [one.number for one in devices]
+    name, colon, text = device.partition(":")
+    numbers: tuple[int, ...] = ()
+    with suppress(UserError):
+        numbers = numbers_in(text) if colon else tuple(known[:1])
+    if device == "cpu":
+        return device
+    if name != "opencl" or not numbers or not set(numbers) <= set(known):
+        remedy = f"Here are: {', '.join(['cpu', *(f'opencl:{number}' for number in known)])}."
+        raise UserError(f"device {device} is not offered by this service", remedy=remedy)
+    return f"opencl:{','.join(map(str, numbers))}"

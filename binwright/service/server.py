@@ -33,8 +33,7 @@ def serve(
 
         from binwright.service.access import read_tokens
         from binwright.service.app import application
-        from binwright.service.limits import changed
-        from binwright.service.offered_devices import offered
+        from binwright.service.limits import changed, offered
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
             raise

@@ -12,7 +12,7 @@ from binwright.agents.solver.backends.opencl_devices import Device, opencl_devic
 from binwright.cli import main
 from binwright.client import Client
 from binwright.service.access import read_tokens
-from binwright.service.offered_devices import named, offered
+from binwright.service.limits import named, offered
 from binwright.service.server import serve
 from binwright.simcore.errors import UserError
 from tests.support.opencl import opencl_device
