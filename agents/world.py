@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow
@@ -161,20 +160,15 @@ class World:
         workload = self.draw(seed)
         if compiled and self.overflow.together:
             return CompiledQueue(workload, ledger, self.overflow)
-        simulation: Simulation
-        if compiled:
-            simulation = CompiledSimulation(
-                workload, ledger, self.overflow, expansion=self.expansion, faults=self.faults(seed)
-            )
-        else:
-            simulation = Simulation(
-                workload,
-                ledger,
-                self.overflow,
-                expansion=self.expansion,
-                faults=self.faults(seed),
-                pacing=self.pacing,
-            )
+        simulation = Simulation(
+            workload,
+            ledger,
+            self.overflow,
+            expansion=self.expansion,
+            faults=self.faults(seed),
+            pacing=self.pacing,
+            compiled=compiled,
+        )
         self.attach(simulation, seed)
         return simulation
 

@@ -15,10 +15,9 @@ from binwright.agents import AGENTS
 from binwright.agents.learned.numa.value import KNOWN, SIZE, value_es
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import as_argument, go
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import QUANTUM, Compiled, Workload
 
 
@@ -36,7 +35,7 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     """Million of requests a second, in the loop alone: the better of two."""
     took = inf
     for _ in range(2):
-        simulation = CompiledSimulation(workload, Ledger(cluster))
+        simulation = Simulation(workload, Ledger(cluster))
         decide, parts, none = as_argument(rule.scan, 2, rule.weights), np.zeros(0, np.int64), np.zeros(0, np.bool_)
         go(
             decide, rule.weights, simulation.requests, simulation.state, None, parts, none, 0, 0, inf, 1, False

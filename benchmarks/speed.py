@@ -22,17 +22,16 @@ from binwright.analysis.measure.contention import contention_of
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing
+from binwright.fabric.run.play import play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import topology
 from binwright.scenarios.features.preemption import Preempt
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.faults import Faults
-from binwright.simcore.play import play
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
@@ -95,7 +94,7 @@ def engine() -> None:
                 play(simulation, agent, Sampler(simulation, ledger))
 
             def compiled(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
-                CompiledSimulation(requests, Ledger(here)).go(agent.compiled)
+                Simulation(requests, Ledger(here)).go(agent.compiled)
 
             seconds, bare = best_of(simulate), best_of(compiled)
             small = small or seconds
@@ -116,10 +115,10 @@ def changes() -> None:
         ("preemption", urgent, [], True),
     ):
         took = []
-        for kind, way in (CompiledSimulation, play_compiled), (Simulation, play):
+        for kind, way in (Simulation, play_compiled), (Simulation, play):
             simulation: Any = kind(asked, Ledger(cluster(50)), Overflow("wait", preempt=preempt), faults=faults)
             log = Preemption(simulation, Preempt.model_validate({})).log if preempt else []
-            if kind is CompiledSimulation:
+            if kind is Simulation:
                 simulation.prepare(agent.compiled)
             began = process_time()
             way(simulation, agent)
@@ -188,7 +187,7 @@ def contention() -> None:
         case = VaryingUse.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4, "varies": 0.1})
         requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [ConstantUse(share=0.8)], 0))
         agent, ledger = AGENTS.load("worst-fit")(), Ledger(cluster(servers))
-        simulation = CompiledSimulation(requests, ledger)
+        simulation = Simulation(requests, ledger)
         simulation.go(agent.compiled)
         run = FinishedRun(simulation, 0, {}, 0, prices={})
         run.places  # noqa: B018 # what other metrics need, too

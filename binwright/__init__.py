@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from binwright.fabric.devices import DeviceView
     from binwright.fabric.ledger import Ledger
     from binwright.fabric.peak_predictors import PeakPredictor
+    from binwright.fabric.run.play import play
+    from binwright.fabric.run.simulation import Simulation
     from binwright.reproduction.reproduce import reproduce
     from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
     from binwright.scenarios.learn.tune import tune
     from binwright.scenarios.schema.scenario import Scenario
     from binwright.scenarios.search.search import search
-    from binwright.simcore.engine import Simulation
     from binwright.simcore.errors import BinwrightError, UserError
     from binwright.simcore.moves import Move, Mover, Running
-    from binwright.simcore.play import play
     from binwright.simcore.predictor import Predictor
     from binwright.simcore.types import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
@@ -63,10 +63,10 @@ _HOME = {
         "binwright.scenarios.learn.tune": ("tune",),
         "binwright.scenarios.schema.scenario": ("Scenario",),
         "binwright.scenarios.search.search": ("search",),
-        "binwright.simcore.engine": ("Simulation",),
+        "binwright.fabric.run.simulation": ("Simulation",),
         "binwright.simcore.errors": ("BinwrightError", "UserError"),
         "binwright.simcore.moves": ("Move", "Mover", "Running"),
-        "binwright.simcore.play": ("play",),
+        "binwright.fabric.run.play": ("play",),
         "binwright.simcore.predictor": ("Predictor",),
         "binwright.simcore.types": ("Agent", "OnDevices", "Placement", "Refusal", "Request", "View", "Workload"),
     }.items()

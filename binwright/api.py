@@ -18,7 +18,6 @@ from binwright.simcore.extras import pl
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.solving.answer import Answer
-    from binwright.scenarios.build.engines import Engine
     from binwright.scenarios.build.plan import Run
     from binwright.scenarios.run.progress import RunProgress
     from binwright.scenarios.run.why import RefusedRequests, Why
@@ -68,7 +67,6 @@ def run(
     fresh: bool = False,
     jobs: int | None = None,
     on: str = "local",
-    engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     on_progress: Callable[[RunProgress], None] = lambda progress: None,
     **keys: Any,
@@ -78,13 +76,12 @@ def run(
     Overrides, and `keys` of the scenario, are those of `scenario`.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
-    cluster: `ray` starts one, `ray://host:port` is there. `engine` is
-    `simpy`, `compiled` (for scenarios that allow it) or `auto`, compiled if possible; the results are the same.
-    `finished` is called with every finished run's row, and `on_progress` now and then with how far a run is.
+    cluster: `ray` starts one, `ray://host:port` is there. `finished` is called with every finished run's row, and
+    `on_progress` now and then with how far a run is.
     """
     given = loaded(scenario, with_keys(overrides, keys), load_to_run)
     batch = Batch(given, folder_for(given, out))
-    return batch.run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, on_progress=on_progress)
+    return batch.run(fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)
 
 
 def solve(

@@ -18,18 +18,17 @@ import yaml
 
 from binwright.agents import AGENTS
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import WRITTEN, Ledger
+from binwright.fabric.run.play import play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
 from binwright.simcore.file_tracking import is_ours
-from binwright.simcore.play import play
 from binwright.simcore.record import Record
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, View
@@ -255,7 +254,7 @@ class _Check:
         if point.not_compiled(agent, None):
             return False
         simulation = point.simulation(SEED, compiled=True)
-        assert isinstance(simulation, CompiledSimulation)
+        assert isinstance(simulation, Simulation)
         simulation.follows = follows
         agent.start(simulation.view, stream(SEED, "agent"))
         how, remedy = ("looking only at servers that changed", _BOUND) if follows else ("compiled", _KERNEL)

@@ -180,7 +180,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             FILES, SETS, AGENTS, SEEDS,
             _out("folder of the results (default: results/NAME); of several files OUT/NAME"),
             _jobs(), ON,
-            _option("--engine", default="auto", help="simpy, compiled, or auto (default): compiled where it can be"),
             FRESH,
             _flag("--dry-run", "say what would run, and run nothing"),
         )),

@@ -39,7 +39,6 @@ class Ledger(Unconstrained):
         self._moving: dict[int, tuple[Any, Any]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `_held` has both."""
         self._down: set[int] = set()
-        self._evicted: set[int] = set()
         self.missing: list[str] = []
         """Models of devices that no server has, and without which requests are impossible."""
         self.unasked: dict[str, str] = {}
@@ -91,6 +90,14 @@ class Ledger(Unconstrained):
         row = request.index
         if row in self._held:
             raise LedgerError(f"request {row} is placed already")
+        server, node, self._held[row] = self.take(request, placement)
+        return server, node
+
+    def take(self, request: Request, placement: Placement) -> tuple[int, int, tuple[Share, ...]]:
+        """Take what the placement says, and leave it to the caller to note who holds it.
+
+        Returns the server and the node of its first share, and all shares. Raises `InfeasiblePlacement` as `apply`.
+        """
         try:
             # request.on(server, node), the usual answer, needs no closer look than this.
             ((server, node, amounts),) = placement.shares
@@ -103,8 +110,7 @@ class Ledger(Unconstrained):
             shares = self._checked(request, placement)
             server, node, _ = shares[0]
         self._take(shares)
-        self._held[row] = shares
-        return server, node
+        return server, node, shares
 
     def _take(self, shares: tuple[Share, ...]) -> None:
         free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
@@ -178,14 +184,11 @@ class Ledger(Unconstrained):
         return f"it does not fit on node {node} of server {server}, which has {free} free"
 
     def release(self, row: int) -> None:
-        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
+        """Give back what this request holds."""
         shares = self._held.pop(row, None)
-        if shares is not None:
-            self._give_back(shares)
-        elif row in self._evicted:
-            self._evicted.remove(row)
-        else:
+        if shares is None:
             raise LedgerError(f"request {row} holds nothing")
+        self._give_back(shares)
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take the place that a request is to move to, beside its old one; returns the server and the node.
@@ -262,11 +265,10 @@ class Ledger(Unconstrained):
         )
 
     def evict(self, rows: Iterable[int]) -> list[int]:
-        """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
+        """Release requests before their time; returns them, in order."""
         hit = sorted(rows)
         for row in hit:
             self.release(row)
-        self._evicted.update(hit)
         return hit
 
     def give_way(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import WRITTEN, Ledger, read_only
 from binwright.fabric.peak_predictors import PeakPredictor, Seen
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, LedgerError
 from binwright.simcore.types import Floats, Ints, Placement, Request, Share
 from binwright.simcore.use import Use
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
 
 STEP = 300.0
 """Seconds of a step where nobody says what requests use."""

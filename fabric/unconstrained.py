@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ class Unconstrained:
             remedy = "Give the servers `labels`, or those of a network `marked`."
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
         return None
+
+    def hold_roles_in(self, whereabouts: MutableMapping[int, tuple[int, int]]) -> None:
+        """Keep in `whereabouts` where every row lies, and in which role; without rules nobody asks."""
 
     def ruling(self, roles: Ints | None) -> Any:
         """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""

@@ -90,7 +90,7 @@ class _Book:
         """Book what was placed and what is over, in order of the ends."""
         run = self._run
         record, running, now = run.record, run.ledger.running, run.now
-        for row in record.sequence[self._seen :]:
+        for row in record.sequence[self._seen :].tolist():
             if record.server[row] >= 0:
                 units = int(run.workload.demand[run.rows.source(row), 0]) / QUANTUM
                 self._runs[row] = float(record.decided[row]), units

@@ -1,8 +1,8 @@
 """SimPy's environment with plain calls at exact times.
 
 `Timeout(delay)` reaches now + delay, which in floats is not always the time that was meant; `run(until=t)` leaves the
-events at t itself to the next call; and an `Event` per request is half the cost of a run. So the queue also takes
-calls: entries (time, priority, number, call) with a priority below those of SimPy's events, which run beside them.
+events at t itself to the next call. So the queue also takes calls: entries (time, priority, number, call) with a
+priority below those of SimPy's events, which run beside them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,27 @@ import simpy
 from simpy.events import NORMAL, Event
 
 __all__ = ["Clock", "Event"]
-RELEASE, CHANGE = -2, -1
-"""Priorities at one instant: releases, then failures, repairs and expansion, then SimPy's events, then arrivals."""
+CHANGE = -1
+"""The priority of calls at one instant: failures, repairs and expansion come before SimPy's events."""
 
 
 class Clock(simpy.Environment):
-    """The event queue, and the time."""
+    """The event queue, and the time; ends of holding periods, which come first at an instant, are not in it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[Any] = self._queue
-        self.releases = 0
-        """How many releases are to happen that a compiled loop keeps, and not this queue."""
         self.pending = self.steps = 0
         """How many of SimPy's own events are to happen, and how many have happened."""
+
+    @property
+    def now(self) -> float:
+        """The time, which kernels let go on."""
+        return float(self._now)
+
+    @now.setter
+    def now(self, time: float) -> None:
+        self._now = time
 
     def schedule(self, event: Event, priority: simpy.events.EventPriority = NORMAL, delay: float = 0) -> None:
         """Put an event of SimPy into the queue, such as a timeout."""
@@ -37,12 +44,8 @@ class Clock(simpy.Environment):
         self.pending += 1
 
     def at(self, time: float, call: Callable[[int], object], number: int) -> None:
-        """Call `call(number)` at a time, after the releases and in the order of asking; False says: nothing changed."""
+        """Call `call(number)` at a time, in the order of asking; False says: nothing changed."""
         heappush(self._calls, (time, CHANGE, next(self._eid), lambda _: call(number)))
-
-    def release_at(self, time: float, call: Callable[[int], object], number: int) -> None:
-        """Call `call(number)` at a time, before anything else and in the order of the numbers, which are unique."""
-        heappush(self._calls, (time, RELEASE, number, call))
 
     def step(self) -> None:
         """Let the next thing happen."""
@@ -56,16 +59,12 @@ class Clock(simpy.Environment):
     def run_to(self, time: float, eager: bool) -> bool:
         """Let everything up to and including a time happen.
 
-        Stops before that, and returns true, at the end of an instant that changed the cluster; `eager` counts
-        releases as changes, too.
+        Stops before that, and returns true, at the end of an instant that changed the cluster, or `eager`, at any.
         """
         queue = self._calls
         stop = eager
         while queue and queue[0][0] <= time:
-            if queue[0][1] == RELEASE:
-                self._now, _, number, call = heappop(queue)  # nearly always: not worth a call of step()
-                call(number)
-            elif queue[0][1] == CHANGE:
+            if queue[0][1] == CHANGE:
                 self._now, _, number, call = heappop(queue)
                 stop = call(number) is not False or stop
             else:
@@ -77,11 +76,7 @@ class Clock(simpy.Environment):
             self._now = time
         return False
 
-    def pass_to(self, time: float) -> None:
-        """Let time go on to before what happens then; nothing may be due earlier."""
-        self._now = time
-
     @property
     def due(self) -> int:
-        """How many releases and other things are still to happen."""
-        return len(self._calls) + self.releases
+        """How many things are still to happen."""
+        return len(self._calls)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.types import Floats
@@ -36,10 +36,14 @@ class Record:
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
+        self.grown: Callable[[], None] = lambda: None
+        """Is called before the columns become longer, and other arrays."""
         self._codes = {reason: code for code, reason in enumerate(reasons)}
         self.rows = 0
-        self.sequence = array("i")
-        """The rows that got their answer, in order: int32."""
+        self.order = np.zeros(0, np.int32)
+        """The rows in the order of their answers, int32 [any]; the first `answers` count."""
+        self.answers = np.zeros(1, np.int64)
+        """How many answers there were, int64 [1]."""
         self.outcome = np.zeros(0, np.int8)
         self.decided: Floats = np.zeros(0)
         self.server = np.zeros(0, np.int32)
@@ -51,6 +55,9 @@ class Record:
         self.rows = rows
 
     def _grow(self, by: int) -> None:
+        self.grown()
+        order = zeros(len(self.order) + by, np.int32)
+        order[: len(self.order)], self.order = self.order, order
         empty = {"outcome": PENDING, "decided": np.nan, "interruption": np.nan}
         for name in self.COLUMNS:
             column = getattr(self, name)
@@ -66,10 +73,20 @@ class Record:
         # Memoryviews write one number several times faster than numpy's indexing.
         self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data
         self._decided: Any = self.decided.data
+        self._reason, self._order, self._count = self.reason.data, self.order.data, self.answers.data
+
+    @property
+    def sequence(self) -> npt.NDArray[np.int32]:
+        """The rows that got their answer, in order: int32 [answers]."""
+        return self.order[: self.answers[0]]
+
+    def _answered(self, row: int) -> None:
+        self._order[self._count[0]] = row
+        self._count[0] += 1
 
     def placed(self, row: int, now: float, server: int, node: int) -> None:
         """Note that a request got its place; `node` is `SPREAD` for an even part of every node."""
-        self.sequence.append(row)
+        self._answered(row)
         self._outcome[row] = PLACED
         self._decided[row] = now
         self._server[row] = server
@@ -83,14 +100,17 @@ class Record:
         code = self._codes.setdefault(reason, len(self.reasons))
         if code == len(self.reasons):
             self.reasons.append(reason)
-        self.sequence.append(row)
+        self._answered(row)
+        if parts == 1:
+            self._outcome[row], self._decided[row], self._reason[row] = REJECTED, now, code
+            return
         rows = slice(row, row + parts)
         self.outcome[rows], self.decided[rows], self.reason[rows] = REJECTED, now, code
 
     def spared(self, row: int, end: int, now: float) -> None:
         """Note that an elastic gang does without the parts from a row on."""
         self.rejected(row, now, SPARED, end - row)
-        self.sequence.pop()
+        self.answers[0] -= 1
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a failure ended a request's holding period early."""

@@ -22,6 +22,7 @@ REMOVED: Mapping[str, str] = {
     "command workloads": "Take `binwright list workloads`.",
     "option solve --server": "Take `binwright.client.Client(URL).solve(TEXT, tables=...)`, or curl.",
     "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
+    "option run --engine": "Leave it out: one loop plays every run.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",

@@ -11,7 +11,7 @@ import numpy as np
 
 from binwright.simcore.lifetime_info import LifetimeOracle
 from binwright.simcore.model import KeepsSpeeds, ResourceModel
-from binwright.simcore.record import PENDING, Record
+from binwright.simcore.record import Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
 
 
@@ -71,6 +71,9 @@ class RequestRows:
         """Which rows of the workload are the first of a gang, or requests of one part, bool [n]; None without gangs."""
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
         self._known: dict[int, Request] = {}
+        self._next: dict[int, Request] = {}  # made ahead, for those that are offered
+        self._made = 0
+        self._paced = paced
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
 
@@ -121,21 +124,30 @@ class RequestRows:
             known[row] = self.request(row)
         return known[row]
 
-    def arrivals(self) -> Iterator[Request]:
-        """Yield the workload's requests that an empty server could hold; of every gang the first part."""
-        rows, leads = len(self._workload), self.leads
-        for first in range(0, rows, CHUNK):
-            come = self._record.outcome[first : min(first + CHUNK, rows)] == PENDING
-            if leads is not None:
-                come &= leads[first : first + CHUNK]
-            yield from self.requests(first + np.flatnonzero(come))
+    def next_request(self, row: int) -> Request:
+        """Return the request of a row that waits; those of the workload are made many at a time."""
+        found = self._next.get(row)
+        if found is None:
+            rows = len(self._workload)
+            if row >= rows or self._paced:
+                return self.request(row)
+            if row >= self._made:
+                if len(self._next) > 4 * CHUNK:
+                    self._next = {}
+                self._made = min(rows, row + CHUNK)
+                come = np.arange(row, self._made)
+                self._next.update(zip(come.tolist(), self.requests(come), strict=True))
+            else:
+                self._next[row] = self.request(row)
+            found = self._next[row]
+        return found
 
     def requests(self, rows: Ints) -> Iterator[Request]:
         """Return the requests of these rows of the workload, int64 [n], one after another."""
         workload, networks, gangs = self._workload, self._workload.networks, self._workload.gangs
         columns = zip(
             rows.tolist(),
-            workload.arrival[rows].tolist(),
+            self.arrival[rows].tolist(),
             workload.expected[rows].tolist(),
             map(tuple, workload.demand[rows].tolist()),
             self.spreads[rows].tolist(),

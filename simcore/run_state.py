@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
 from typing import Any
 
 from binwright.simcore.clock import Clock
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.model import KeepsQueues, KeepsQuotas, KeepsSpeeds, Moves, Preempts, ResourceModel, Routes
-from binwright.simcore.record import SPREAD, Record
+from binwright.simcore.record import Record
 from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Placements, Request, Workload
@@ -30,10 +28,6 @@ class RunState:
         self.overflow = overflow or Overflow()
         self.clock = Clock()
         self.record = Record(len(workload), ledger.reasons)
-        self.offered = 0
-        """Requests of the workload that have arrived so far."""
-        self.stopped = False
-        """Did a request that fits nowhere end the run?"""
         self.offer: list[Request] = []
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
@@ -58,8 +52,9 @@ class RunState:
         """What has requests end sooner on faster servers, where there are some."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)
         self.view.asking = rows.oracle
-        self._placed = self.view.placed = Placements(ledger.running)
         self._lists = rows.kind is Request  # what is placed, where agents are told how long requests stay
+        self.view.placed = Placements(ledger.running, self._list_placed)
+        self._listed = 0
 
     @property
     def env(self) -> Clock:
@@ -71,21 +66,23 @@ class RunState:
         """Seconds since the first request of the workload arrived."""
         return self.clock.now
 
-    def begin(self, request: Request, server: int, node: int) -> None:
-        """Note that a request has its place, and what that is."""
-        node = SPREAD if request.spread else node
-        self.record.placed(request.index, self.clock.now, server, node)
-        if self._lists:
-            self._placed.add(request, server, node, self.clock.now)
+    def request(self, row: int) -> Request:
+        """Return the request of a row."""
+        return self.rows.request(row)
 
-    def end_after(self, duration: float, release: Callable[[int], object], index: int) -> None:
-        """Have a request of a row release what it holds after its holding period, if that ends."""
-        if duration < inf and self.overflow.one_by_one:
-            # By who was placed first; below all rows, by which the ends of a warm start go.
-            place = len(self.record.sequence) - 2**62
-            self.clock.release_at(self.clock.now + duration, lambda _: release(index), place)
-        elif duration < inf:
-            self.clock.release_at(self.clock.now + duration, release, index)
+    def _list_placed(self) -> None:
+        """List in the view what was placed since this was called last, where agents know lifetimes."""
+        rows, record = self.rows, self.record
+        listed, self._listed = self._listed, int(record.answers[0])
+        for row in record.order[listed : self._listed].tolist() if self._lists else ():
+            if record.server[row] >= 0:
+                request = rows.next_request(row)
+                if self.speeds:
+                    request = self.speeds.told(request)
+                elif row in rows.longer and not rows.oracle:
+                    request = request._replace(duration=rows.longer[row])
+                place = int(record.server[row]), int(record.node[row])
+                self.view.placed.add(request, *place, float(record.decided[row]))
 
     def freed(self, row: int) -> None:
         """Give back what a row counts against: its quota, and the limits of its queue."""

@@ -350,25 +350,34 @@ class Placed(NamedTuple):
 class Placements:
     """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does.
 
+    `fill` adds what was placed since it was called last.
+
     A request that has been moved is listed again, with its new place and the time at which it was placed first.
     """
 
-    def __init__(self, running: Set[int]) -> None:
-        self.running = running
-        self.total = 0
+    def __init__(self, running: Set[int], fill: Callable[[], None] = lambda: None) -> None:
+        self.running, self.fill = running, fill
+        self._total = 0
         self._kept: list[Placed] = []
         self._most = 1024
 
     def add(self, request: Request, server: int, node: int, began: float) -> None:
         """Note one more."""
-        self._kept.append(Placed(self.total, request, server, node, began))
-        self.total += 1
+        self._kept.append(Placed(self._total, request, server, node, began))
+        self._total += 1
         if len(self._kept) > self._most:
             self._kept = [placed for placed in self._kept if placed.request.index in self.running]
             self._most = 2 * len(self._kept) + 1024
 
+    @property
+    def total(self) -> int:
+        """How many were placed or moved."""
+        self.fill()
+        return self._total
+
     def since(self, number: int) -> list[Placed]:
         """Return those from a number on."""
+        self.fill()
         first = len(self._kept)
         while first and self._kept[first - 1].number >= number:
             first -= 1

@@ -35,7 +35,7 @@ LADDERS = {
 ONLY_IN = {
     "torch": "agents.learned", "gymnasium": "agents.environments environments", "pyopencl": "agents.solver",
     "lark": "agents.solver.language.parse", "ortools": "agents.solver.solving.exact", "matplotlib": "analysis",
-    "numba": "simcore.jit", "simpy": "simcore.clock", "ray": "scenarios.batch.on_ray",
+    "numba": "simcore.jit", "python": "simcore.clock", "ray": "scenarios.batch.on_ray",
     "fastapi": "service", "starlette": "service", "uvicorn": "service", "tests": "", "benchmarks": "",
 }  # fmt: skip
 """Where in Binwright a library may be imported."""
@@ -44,7 +44,7 @@ LATE = {
         "numpy",
         "polars",
         "numba",
-        "simpy",
+        "python",
         "scipy",
         "pydantic",
         "matplotlib",
@@ -123,7 +123,7 @@ def test_every_part_has_its_place_on_a_ladder() -> None:
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("simcore.engine", "def f():\n    from binwright.fabric.ledger import Ledger"),
+        ("simcore.clock", "def f():\n    from binwright.fabric.ledger import Ledger"),
         ("fabric.topology", "from binwright.workloads import TRACES"),
         ("scenarios.batch.batch", "if TYPE_CHECKING:\n    from binwright import api"),
         ("agents.heuristics.mine", "from binwright.agents.solver import search"),
@@ -161,8 +161,8 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
+from binwright.fabric.run.simulation import Simulation
+from binwright.fabric.run.play import play
 from binwright.simcore.types import Workload
 
 capacity = np.full((1, 1, 1), 1)
@@ -181,4 +181,4 @@ def test_a_heuristic_run_pays_only_for_the_compiler() -> None:
     done = subprocess.run([sys.executable, "-c", HEURISTIC_RUN], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
     assert "numba" in loaded
-    assert not {"torch", "pyopencl", "matplotlib", "ray", "polars", "pydantic", "scipy.linalg"} & set(loaded)
+    assert not {"torch", "pyopencl", "matplotlib", "ray", "polars", "scipy.linalg"} & set(loaded)

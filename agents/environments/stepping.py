@@ -19,7 +19,7 @@ from binwright.agents.world import World
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.compiled.numa_episodes import Flags, NumaEpisodes, NumaShown, check_overflow
 from binwright.fabric.compiled.numa_loop import placement_of
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Floats, Ints, Request, Workload
 

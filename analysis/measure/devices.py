@@ -11,7 +11,7 @@ from binwright.analysis.measure.order import Order
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import QUANTUM, Floats, Ints
 
 
@@ -44,7 +44,7 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     """
     ledger, record = simulation.ledger, simulation.record
     changed = simulation.changes or simulation.preempting
-    if not isinstance(ledger, DeviceLedger) or changed or not record.sequence:
+    if not isinstance(ledger, DeviceLedger) or changed or not len(record.sequence):
         return None
     view, workload = ledger.view, simulation.workload
     answered = np.frombuffer(record.sequence, np.int32)

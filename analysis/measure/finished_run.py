@@ -23,8 +23,8 @@ from binwright.analysis.measure.moved import OnTheWay, on_the_way, stays
 from binwright.analysis.measure.order import Order
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.network import NetworkLedger
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import LedgerError, RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot

@@ -22,7 +22,7 @@ KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
     *("windows", "outside", "missing_models", "missing_groups", "unscored", "too_late", "growing", "reasons", "random"),
-    *("engine", "check", "sites"),
+    *("compiled", "check", "sites"),
     *("refused_by", "refused_sizes", "refused_times"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""

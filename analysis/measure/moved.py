@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.moves import Moved
 from binwright.simcore.types import Floats, Ints
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import Ints
 
 KEPT = 128

@@ -13,7 +13,7 @@ from binwright.analysis.measure.costs.server_intervals import added_at, outages_
 from binwright.analysis.measure.moved import stays
 from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.network import NetworkLedger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
 from binwright.simcore.types import Floats, Ints

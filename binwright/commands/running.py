@@ -21,7 +21,6 @@ from binwright.simcore.files import write_text
 if TYPE_CHECKING:
     from binwright.analysis.results_api import Results
     from binwright.scenarios.batch.batch import Batch
-    from binwright.scenarios.build.engines import Engine
     from binwright.scenarios.schema.scenario import Scenario
 
 SHOWN = 20
@@ -42,13 +41,13 @@ def run(args: Namespace) -> int:
     checked_jobs(args.jobs)
     batches = _batches(args)
     if args.dry_run:
-        return _dry_run(batches, args.jobs, args.fresh, args.engine)
+        return _dry_run(batches, args.jobs, args.fresh)
     total = sum(len(batch.runs) for batch in batches)
     done = 0 if args.fresh else sum(len(batch.done()) for batch in batches)
     for batch in batches:
         _say_damaged(batch)
     with Live(total, done, args.jobs or usable_cpus()) as live:
-        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on, "engine": args.engine}
+        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
         found = run_batches(batches, **how, finished=live, on_progress=live.on_progress, anew=live.anew)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:
@@ -118,9 +117,8 @@ def _batches(args: Namespace) -> list[Batch]:
     return list(batches.values())
 
 
-def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
+def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool) -> int:
     from binwright.scenarios.batch.estimate import estimate
-    from binwright.scenarios.build.engines import check_engine
     from binwright.scenarios.run.check import check_scenario
     from binwright.simcore.cores import usable_cpus
 
@@ -129,11 +127,10 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     for batch in batches:
         known = {} if fresh else batch.done()
         check_scenario(batch.scenario, batch.folder)
-        check_engine(engine, batch.runs)
         _plan(batch, known)
         _say_doubts(batch.scenario, batch.folder)
         if len(known) < len(batch.runs):
-            found = estimate([batch], [known], jobs, engine)
+            found = estimate([batch], [known], jobs)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
     if probes or more:
         left = sum(len(batch.runs) for batch in batches)

@@ -1,1 +1,1 @@
-"""Plays whole runs in machine code, to the number as `simcore.engine` has them: docs/developers/compiled-runs.md."""
+"""Plays runs on arrays in machine code: docs/developers/compiled-runs.md."""

@@ -1,4 +1,4 @@
-"""Keeps what ends next in a compiled run: a binary heap of times and of the rows they belong to, in two arrays."""
+"""Keeps what ends next in a run: a binary heap of times, then of the rows they belong to, in two arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
     place = length
     while place > 0:
         parent = (place - 1) // 2
-        if due[parent] <= time:
+        if due[parent] < time or (due[parent] == time and holder[parent] <= row):
             break
         due[place], holder[place] = due[parent], holder[parent]
         place = parent
@@ -32,9 +32,10 @@ def pop(due: Floats, holder: Rows, length: int) -> None:
     time, row, place = due[length], holder[length], 0
     while 2 * place + 1 < length:
         child = 2 * place + 1
-        if child + 1 < length and due[child + 1] < due[child]:
-            child += 1
-        if due[child] >= time:
+        other = child + 1
+        if other < length and (due[other] < due[child] or (due[other] == due[child] and holder[other] < holder[child])):
+            child = other
+        if due[child] > time or (due[child] == time and holder[child] >= row):
             break
         due[place], holder[place] = due[child], holder[child]
         place = child

@@ -1,6 +1,6 @@
 """Steps many simulations of requests in a network together, in one compiled call, as learning needs it.
 
-An episode is a run of `simcore.engine.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in which
+An episode is a `fabric.run.simulation.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in which
 every choice of a server is a step. The same choices have the same outcomes at the same times, and leave the same
 capacity free. docs/developers/compiled-runs.md says what else to change when a rule of the run changes.
 """

@@ -1,6 +1,6 @@
 """Steps many simulations of servers with NUMA nodes together, in one compiled call, as environments need it.
 
-An episode is a run of `simcore.engine.Simulation` with overflow `drop` or `stop` in which every step answers a request.
+An episode is a `fabric.run.simulation.Simulation` with overflow `drop` or `stop` in which every step answers a request.
 The same answers have the same outcomes at the same times, and leave the same capacity free. Nothing waits here, so the
 clock goes from one arrival to the next, and no more of `binwright.fabric.compiled.numa_loop` is needed.
 """

@@ -1,6 +1,6 @@
-"""Runs the engine's rules as one compiled loop, for servers with NUMA nodes.
+"""Plays arrivals, the waiting line, ends of holding periods and decisions of compiled rules on arrays.
 
-`simcore.engine` defines these rules; docs/developers/compiled-runs.md says what else to change when one of them does.
+docs/developers/compiled-runs.md says what else to change with a rule of the run.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from binwright.fabric.compiled.heap import pop, push
 from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
-from binwright.simcore.jit import callback, inlined, kernel, tuple_setitem
+from binwright.simcore.jit import callback, inlined, kernel, lean_inlined, tuple_setitem
+from binwright.simcore.jit.bundle import Bundle
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 
-OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN = range(6)
-"""Why the loop stopped: the run is over; so many answers were given; the clock has something to do at this time; a
-request that has ended lies elsewhere than its row says; one fits nowhere; the answer was not a place that the request
-could take.
+OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN, ARRIVED, CHANGED = range(8)
+"""Why the loop stopped: the run is over; the first in line is to be answered; the clock has something to do at this
+time; the caller has to release what a row holds; one fits nowhere; the answer was not a place that the request could
+take; and where the run is `GUARDED`: a request arrives; the instant in which something changed is over.
 """
 DROP, WAIT, STOP = range(3)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
@@ -33,16 +34,18 @@ NO_REFUSALS, SOME_REFUSALS, ALL_REFUSALS = range(3)
 EVICTED, HOLDS, ELSEWHERE = range(3)
 """What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
-(FIRST, LAST, TAIL, ENDS, GONE, ANSWERED, BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, ROW, COUNTERS) = (
-    range(14)
-)
+FIRST, LAST, TAIL, ENDS, GONE, HELD = range(6)
+BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, GUARDED, ORDERED, ROW, COUNTERS = range(6, 16)
 """Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
-`NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many answers were given. Six are
-0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is offered
-because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the run. And
-`ROW` is whom a stop is about.
+`NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many wait apart from the line.
+Eight are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is
+offered because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the run;
+arrivals, ends and changes are the caller's to handle; holding periods that end together do so in the order in which
+they began. And `ROW` is whom a stop is about.
 """
 
+ROWS = 2**32 - 1
+"""The bits of a number in the heap that are its row."""
 ROOMLESS = 3
 """Reasons of `why_not` beside one for each resource; those of rules come after."""
 
@@ -70,9 +73,9 @@ class NumaState(NamedTuple):
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
     counts as free, so that a rule gains nothing by writing to `free`. `line` int32 [k] has the rows that wait. `due`
     float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
-    [COUNTERS], `now` float64 [1], and `sequence` int32 [k] has the rows in the order of their answers. The others are
-    the columns of `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any]
-    tells which servers changed, as `fabric.changed_servers` has it.
+    [COUNTERS], `now` float64 [1], and `sequence` int32 [n] has the rows in the order of their `answers`, int64 [1]: how
+    many there are. The others are the columns of `simcore.record.Record`, and `holds` int8 [n] tells which rows hold
+    something. `log` int64 [any] tells which servers changed, as `fabric.changed_servers` has it.
     """
 
     capacity: Ints
@@ -91,6 +94,7 @@ class NumaState(NamedTuple):
     reason: npt.NDArray[np.int32]
     holds: npt.NDArray[np.int8]
     log: Ints
+    answers: Ints
 
 
 @kernel
@@ -149,11 +153,154 @@ def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, 
     return said + ROOMLESS + left.shape[2] if said >= 0 else 0
 
 
+@lean_inlined
+def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, until: float) -> int:
+    """Let time go on to the next decision, or until the caller has to do something; returns why it stopped.
+
+    Changes `state` and `rules`, which are as for `go`.
+    """
+    rows, arrival, _, demands, _, priority, nothing = requests
+    line, due, at, clock = state.line, state.due, state.at, state.now
+    while True:
+        end = due[0] if at[ENDS] > 0 else np.inf
+        # Whose holding period ends as it begins is gone before the next of the line is offered.
+        at_once = at[JUST_ANSWERED] and (at[SERVING] or at[FIRST] < at[LAST]) and end <= clock[0]
+        if not at_once:
+            if at[JUST_ANSWERED]:
+                at[JUST_ANSWERED] = 0
+                if at[GUARDED]:
+                    return CHANGED
+            if at[STIRRED] and min(end, until) > clock[0]:  # all that happens at one instant comes first
+                at[STIRRED], at[BLOCKED], at[SERVING] = 0, 0, 1
+                if at[GUARDED]:
+                    return CHANGED
+            if at[FIRST] < at[LAST] and not at[BLOCKED]:
+                return ASK
+            next_arrival = np.inf
+            if at[TAIL] < len(rows):
+                next_arrival = arrival[rows[at[TAIL]]]
+            else:
+                at[ALL] = 1
+                if (at[FIRST] == at[LAST] and not at[HELD]) or min(end, until) == np.inf:
+                    return OVER
+            if min(end, until) > next_arrival:
+                row, clock[0], at[SERVING] = rows[at[TAIL]], max(clock[0], next_arrival), 0
+                if at[GUARDED]:
+                    at[ROW] = row
+                    return ARRIVED
+                at[TAIL] += 1
+                if at[LAST] == len(line):
+                    for i in range(at[FIRST], at[LAST]):
+                        line[i - at[FIRST]] = line[i]
+                    at[FIRST], at[LAST] = 0, at[LAST] - at[FIRST]
+                place = at[LAST]
+                if len(priority):
+                    while place > at[FIRST] and priority[line[place - 1]] < priority[row]:
+                        line[place] = line[place - 1]
+                        place -= 1
+                    if place == at[FIRST]:
+                        at[BLOCKED] = 0
+                line[place] = row
+                at[LAST] += 1
+                continue
+            if end > until:
+                at[STIRRED] = 1
+                return EVENT
+            at[STIRRED] = 1 if at[BLOCKED] or at[HELD] else 0
+        clock[0] = max(clock[0], end)
+        if end_next(state, rules, parts, demands, nothing):
+            return RELEASED
+
+
+@lean_inlined
+def end_next(state: NumaState, rules: Ruling | None, parts: Ints, demands: Ints, nothing: Amounts) -> bool:
+    """End the holding period that ends next, and release what it holds; tells whether the caller has to do that.
+
+    The row is then in `ROW`. Changes `state` and `rules`.
+    """
+    _, free, left, _, due, holder, at, _ = state[:8]
+    servers, nodes_of, _, holds, log = state[11:16]
+    row = holder[0] & ROWS
+    at[ENDS] -= 1
+    at[GONE] += 1
+    pop(due, holder, at[ENDS])
+    many = parts_of(parts, row)
+    elsewhere = at[GUARDED] > 0
+    for part in range(row, row + many):
+        elsewhere |= holds[part] == ELSEWHERE
+    if elsewhere:
+        at[ROW] = row
+        return True
+    for part in range(row, row + many):
+        if holds[part] == HOLDS:
+            holds[part] = EVICTED
+            move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
+            if rules is not None:
+                count(rules.mask, servers[part], rules.roles[part], -1)
+    return False
+
+
+@kernel
+def bundled(requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints) -> Any:
+    """Return a bundle of what `advance` and `begin` work on."""
+    return Bundle(requests, state, rules, parts)
+
+
+@kernel
+def advance(run: Any, until: float) -> int:
+    """Let a run go on to the next decision as `forward` does; `run` is what `bundled` has made."""
+    return forward(run.requests, run.state, run.rules, run.parts, until)
+
+
+@kernel
+def end_one(run: Any) -> int:
+    """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
+    requests, state = run.requests, run.state
+    state.now[0] = max(state.now[0], state.due[0])
+    if end_next(state, run.rules, run.parts, requests.demand, requests.nothing):
+        return int(state.at[ROW])
+    return -1
+
+
+@lean_inlined
+def _ends(state: NumaState, time: float, row: int) -> None:
+    """Have the holding period of a row end at a time; changes `state`."""
+    at = state.at
+    # Of those that end together the lowest number is first: by row, or by who began first, before all rows.
+    number = ((state.answers[0] - 2**30) << 32) | row if at[ORDERED] else row
+    push(state.due, state.holder, at[ENDS], time, number)
+    at[ENDS] += 1
+
+
+@kernel
+def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -> None:
+    """Note that a request has its place, and when its holding period ends; `held` is a value of `holds`.
+
+    It `stays` as long as its row says where that is negative.
+    """
+    requests, state = run.requests, run.state
+    now = state.now[0]
+    state.outcome[row], state.holds[row] = PLACED, held
+    state.server[row], state.node[row], state.decided[row] = server, node, now
+    state.sequence[state.answers[0]] = row
+    state.answers[0] += 1
+    if stays < 0:
+        stays = requests.duration[row]
+    if stays < np.inf:
+        _ends(state, now + stays, row)
+
+
+@kernel
+def end_at(run: Any, time: float, row: int) -> None:
+    """Have the holding period of a row end at a time."""
+    _ends(run.state, time, row)
+
+
 @kernel
 def go(
     rule: Any,
     weights: Any,
-    asked: NumaRequests,
+    requests: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
     parts: Ints,
@@ -176,76 +323,20 @@ def go(
     Changes `state` and `rules`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
-    rows, arrival, duration, demands, spread, priority, nothing = asked
+    _, _, duration, demands, spread, _, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
-    sequence, outcome, decided, servers, nodes_of, reason, holds, log = state[8:]
+    sequence, outcome, decided, servers, nodes_of, reason, holds, log, answered = state[8:]
     if rules is not None:
         roles, is_open, mask, view = rules
         shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
-    first, last, tail, ends, answered = at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED]
-    blocked, stirred, serving, just_answered = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0, at[JUST_ANSWERED] > 0
-    now, made, code, status = clock[0], 0, -1, ASK
+    made, code, status = 0, -1, ASK
     while status == ASK and (ahead or made != answers):
-        # -- time goes on; whose holding period ends as it begins is gone before the next of the line is offered -----
-        while True:
-            end = due[0] if ends > 0 else np.inf
-            at_once = just_answered and (serving or first < last) and end <= now
-            if not at_once:
-                just_answered = False
-                if stirred and min(end, until) > now:  # all that happens at one instant comes first
-                    stirred, blocked, serving = False, False, True
-                if first < last and not blocked:
-                    break
-                next_arrival = np.inf
-                if tail < len(rows):
-                    next_arrival = arrival[rows[tail]]
-                else:
-                    at[ALL] = 1
-                    if first == last or min(end, until) == np.inf:
-                        status = OVER
-                        break
-                if min(end, until) > next_arrival:
-                    now, row, serving = next_arrival, rows[tail], False
-                    tail += 1
-                    if last == len(line):
-                        for i in range(first, last):
-                            line[i - first] = line[i]
-                        first, last = 0, last - first
-                    place = last
-                    if len(priority):
-                        while place > first and priority[line[place - 1]] < priority[row]:
-                            line[place] = line[place - 1]
-                            place -= 1
-                        blocked = blocked and place > first
-                    line[place] = row
-                    last += 1
-                    continue
-                if end > until:
-                    stirred, status = True, EVENT
-                    break
-                stirred = blocked
-            row, now = holder[0], max(now, end)
-            ends -= 1
-            at[GONE] += 1
-            pop(due, holder, ends)
-            many = parts_of(parts, row)
-            for part in range(row, row + many):
-                if holds[part] == ELSEWHERE:
-                    status = RELEASED
-            if status == RELEASED:
-                at[ROW] = row
-                break
-            for part in range(row, row + many):
-                if holds[part] == HOLDS:
-                    holds[part] = EVICTED
-                    move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
-                    if rules is not None:
-                        count(mask, servers[part], roles[part], -1)
+        status = forward(requests, state, rules, parts, until)
         if status != ASK or made == answers:
             break
         # -- one decision ----------------------------------------------------------------------------------------------
-        row = line[first]
+        row, now = line[at[FIRST]], clock[0]
         demand = demand_of(demands, row, nothing)
         many, placed = parts_of(parts, row), 0
         while placed < many:
@@ -275,18 +366,16 @@ def go(
         made += 1
         if status == BROKEN:
             break
-        just_answered = True
+        at[JUST_ANSWERED] = 1
         if placed == many:
             for part in range(row, row + many):
                 outcome[part], holds[part] = PLACED, HOLDS
-                sequence[answered], decided[part] = part, now
-                answered += 1
+                sequence[answered[0]], decided[part] = part, now
+                answered[0] += 1
             if duration[row] < np.inf:
-                push(due, holder, ends, now + duration[row], row)
-                ends += 1
-            first += 1
-            if first == last:
-                first = last = 0
+                push(due, holder, at[ENDS], now + duration[row], row)
+                at[ENDS] += 1
+            leave(at)
             continue
         if mode in (DROP, STOP):
             reason[row] = why_not(left, demand, spread[row])
@@ -301,34 +390,25 @@ def go(
             at[ROW], status = row, REFUSED
             break
         if mode == WAIT:
-            blocked = True
+            at[BLOCKED] = 1
             continue
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        sequence[answered] = row
-        answered += 1
-        first += 1
-        if first == last:
-            first = last = 0
+        sequence[answered[0]] = row
+        answered[0] += 1
+        leave(at)
         if mode == STOP:
             status = OVER
             at[STOPPED] = 1
-    while status == OVER and first < last and not at[STOPPED]:  # they would wait for ever
-        row = line[first]
-        demand = demand_of(demands, row, nothing)
-        many = parts_of(parts, row)
-        reason[row] = why_not(left, demand, spread[row])
-        if rules is not None and not is_open[roles[row]] and reason[row] == 0:
-            reason[row] = _ruled_reason(mask, view, roles[row], left, demand, spread[row])
-        for part in range(row, row + many):
-            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        sequence[answered] = row
-        answered += 1
-        first += 1
-    at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED] = first, last, tail, ends, answered
-    at[BLOCKED], at[STIRRED], at[SERVING], at[JUST_ANSWERED] = blocked, stirred, serving, just_answered
-    clock[0] = now
     return made, status, code
+
+
+@inlined
+def leave(at: Ints) -> None:
+    """Take the first out of the line; changes `at`."""
+    at[FIRST] += 1
+    if at[FIRST] == at[LAST]:
+        at[FIRST] = at[LAST] = 0
 
 
 @kernel

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.fabric.compiled.numa_loop import (
-    ANSWERED,
     ASK,
     BROKEN,
     ENDS,
@@ -23,8 +22,8 @@ from binwright.fabric.compiled.numa_loop import (
     given,
     go,
 )
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.placement.role_views import Ruling, show
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
@@ -44,7 +43,7 @@ class Replay:
     that share of the resource is in use. What it places until then does not count.
     """
 
-    def __init__(self, simulation: CompiledSimulation, warm: tuple[int, float] | None = None) -> None:
+    def __init__(self, simulation: Simulation, warm: tuple[int, float] | None = None) -> None:
         if len(simulation.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
             raise ValueError("a replay plays no gangs, moves, evictions, or failures")
         self._requests, self._state = simulation.requests, simulation.state
@@ -57,7 +56,7 @@ class Replay:
         self._ruling: Ruling | None = None
         """The rules of placement while something is played."""
         self._start = self._copied()
-        self._answered = int(self._state.at[ANSWERED])
+        self._answered = int(self._state.answers[0])
 
     @property
     def capacity(self) -> Ints:
@@ -90,7 +89,7 @@ class Replay:
         state = self._state
         ends = int(state.at[ENDS])
         waiting = state.line[state.at[FIRST] : state.at[LAST]]
-        changing: list[Any] = [state.free, state.left, state.at, state.now, waiting]
+        changing: list[Any] = [state.free, state.left, state.at, state.now, state.answers, waiting]
         changing += [state.due[:ends], state.holder[:ends]]
         if self._stages:
             changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]
@@ -117,13 +116,14 @@ class Replay:
             return
         resource, share = self._warm
         by = by or rule._replace(weights=tuple(part.copy() for part in rule.weights))
-        installed, left, at = int(self.capacity[:, :, resource].sum()), self._state.left, self._state.at
+        installed, left = int(self.capacity[:, :, resource].sum()), self._state.left
+        answers = self._state.answers
         wanted, before = share * installed, -1
-        while at[ANSWERED] > before and (missing := wanted - installed + int(left[:, :, resource].sum())) > 0:
-            before = int(at[ANSWERED])
+        while answers[0] > before and (missing := wanted - installed + int(left[:, :, resource].sum())) > 0:
+            before = int(answers[0])
             # No fewer requests than that can make up what is missing.
             self._go(by, max(1, int(missing // self._largest)), mode=DROP)
-        self._answered = int(at[ANSWERED])
+        self._answered = int(answers[0])
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False, mode: int | None = None) -> int:
         """Let a rule answer, and return why the loop stopped."""
@@ -143,7 +143,7 @@ class Replay:
             answers -= made
 
     def _placed(self) -> int:
-        answered = self._state.sequence[self._answered : self._state.at[ANSWERED]]
+        answered = self._state.sequence[self._answered : self._state.answers[0]]
         return int((self._state.outcome[answered] == PLACED).sum())
 
     def placed(self, rule: Compiled, by: Compiled | None = None) -> int:
@@ -159,7 +159,7 @@ class Replay:
     def staying(self) -> Ints:
         """Return which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
         state = self._state
-        answered = state.sequence[self._answered : state.at[ANSWERED]]
+        answered = state.sequence[self._answered : state.answers[0]]
         never = (self._requests.duration[answered] == inf) & (state.outcome[answered] == PLACED)
         return np.flatnonzero(never | np.isin(answered, state.holder[: state.at[ENDS]]))
 

@@ -1,6 +1,6 @@
 """Runs requests that are offered together as one compiled loop: the batch queue, with its orders and backfilling.
 
-`simcore.engine` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
+`fabric.run.offering` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from binwright.fabric.availability import at_once, earliest, enough, just_after,
 from binwright.fabric.compiled.heap import pop, push
 from binwright.fabric.compiled.numa_loop import (
     ALL,
-    ANSWERED,
     ASK,
     BROKEN,
     ENDS,
@@ -73,12 +72,12 @@ def go_line(
     """
     rows, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
-    sequence, outcome, decided, servers, nodes_of, reason, _, log = state[8:]
+    sequence, outcome, decided, servers, nodes_of, reason, _, log, answers_given = state[8:]
     expected, rank, _, _, offered, _, until, runs, promise, place, offering, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
-    tail, ends, answered = at[TAIL], at[ENDS], at[ANSWERED]
+    tail, ends, answered = at[TAIL], at[ENDS], answers_given[0]
     first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[0], 0, -1, ASK
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
@@ -348,7 +347,7 @@ def go_line(
         first += 1
     if status == OVER:
         at[ALL] = 1
-    at[FIRST], at[LAST], at[TAIL], at[ENDS], at[ANSWERED] = first, last, tail, ends, answered
+    at[FIRST], at[LAST], at[TAIL], at[ENDS], answers_given[0] = first, last, tail, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen
     clock[0] = now
     return made, status, code

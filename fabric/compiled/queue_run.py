@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.compiled.numa_loop import BROKEN, as_argument
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, COUNTERS, SEEN, Queue
 from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.jit import prepared
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, InOrder, Workload
 
 
-class CompiledQueue(CompiledSimulation):
-    """Simulates servers whose requests wait and are offered together. `numa_run.play_compiled` drives it."""
+class CompiledQueue(Simulation):
+    """Simulates servers whose requests wait and are offered together. `fabric.run.play.play_compiled` drives it."""
 
     def __init__(self, workload: Workload, ledger: Ledger, overflow: Overflow) -> None:
-        super().__init__(workload, ledger, overflow)
+        super().__init__(workload, ledger, overflow, compiled=True)
         self._queue: Queue | None = None
         self._call: Any = None
         self.counted = 0

@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress, RunProgress
@@ -30,7 +29,6 @@ class Task(NamedTuple):
     folder: Path
     version: str
     code: str
-    engine: Engine = "auto"
 
 
 def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
@@ -49,7 +47,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
     try:
         printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")
         with recursion(), printed, awaited_by(task.run.agent.label), in_files(task.folder):
-            metrics, status, error = execute(task.run, task.folder, task.engine, said), "done", ""
+            metrics, status, error = execute(task.run, task.folder, said), "done", ""
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
     except (RunError, UserError) as failure:

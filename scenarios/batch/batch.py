@@ -20,8 +20,8 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import Task, detail, shown
 from binwright.scenarios.batch.backends import opened
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
+from binwright.scenarios.build.agents import in_python
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.engines import Engine, check_engine, on_the_clock
 from binwright.scenarios.build.plan import Run, asked_of, plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
@@ -160,7 +160,6 @@ class Batch:
         fresh: bool = False,
         jobs: int | None = 1,
         on: str = "local",
-        engine: Engine = "auto",
         finished: Callable[[Row], None] = lambda row: None,
         on_progress: OnProgress = lambda progress: None,
     ) -> Results:
@@ -169,11 +168,9 @@ class Batch:
         `on_progress` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
-        where runs are done, see `scenarios.batch.backends.opened`; `engine` by what, see `scenarios.build.engines`.
+        where runs are done, see `scenarios.batch.backends.opened`.
         """
-        return run_batches(
-            [self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, on_progress=on_progress
-        )[0]
+        return run_batches([self], fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
 
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
@@ -293,7 +290,6 @@ def run_batches(
     fresh: bool = False,
     jobs: int | None = 1,
     on: str = "local",
-    engine: Engine = "auto",
     finished: Callable[[Row], None] = lambda row: None,
     on_progress: OnProgress = lambda progress: None,
     anew: Callable[[], None] = lambda: None,
@@ -305,7 +301,7 @@ def run_batches(
     """
     for left in reversed(range(CHANGES)):
         try:
-            return _run_batches(batches, fresh, jobs, on, engine, finished, on_progress)
+            return _run_batches(batches, fresh, jobs, on, finished, on_progress)
         except InputChanged as changed:
             if not left:
                 remedy = "Give the same command again when nobody writes to it: what is finished is kept."
@@ -322,13 +318,12 @@ def _run_batches(
     fresh: bool,
     jobs: int | None,
     on: str,
-    engine: Engine,
     finished: Callable[[Row], None],
     on_progress: OnProgress,
 ) -> list[Results]:
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
-        Task(number, run, batch.folder.absolute(), batch.version, ours(), engine)
+        Task(number, run, batch.folder.absolute(), batch.version, ours())
         for number, batch in enumerate(batches)
         for run in batch.runs
         if run.name not in done[number]
@@ -348,9 +343,8 @@ def _run_batches(
         backend = stack.enter_context(opened(on, jobs, tasks, on_progress))
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
-            check_engine(engine, batch.runs)
-            for label, why in on_the_clock(batch.runs) if engine == "auto" and LOG.isEnabledFor(logging.INFO) else ():
-                LOG.info("%s runs on SimPy's clock: %s", label, why)
+            for label, why in in_python(batch.runs) if LOG.isEnabledFor(logging.INFO) else ():
+                LOG.info("%s decides in Python: %s", label, why)
         record += [
             stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
         ]

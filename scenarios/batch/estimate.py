@@ -10,7 +10,6 @@ from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.progress import RunProgress
 
@@ -26,9 +25,7 @@ class Estimate(NamedTuple):
     more: bool
 
 
-def estimate(
-    batches: Sequence[Batch], done: Sequence[Mapping[str, Row]], jobs: int, engine: Engine = "auto"
-) -> Estimate:
+def estimate(batches: Sequence[Batch], done: Sequence[Mapping[str, Row]], jobs: int) -> Estimate:
     """Estimate what is left to do of batches, of each after its `done`, by one process. Nothing is written.
 
     Each agent's mean over a batch's runs that are done counts. Of agents that have none the first seed is tried, at the
@@ -45,7 +42,7 @@ def estimate(
         known.append(times)
         probes.append(_probes(run for run in left[-1] if run.agent.label not in times))
     tried = [run for runs in probes for run in runs]
-    took = _tried(tried, batches[0].version, jobs, engine) if tried else {}
+    took = _tried(tried, batches[0].version, jobs) if tried else {}
     unfinished = [run.name for run in tried if run.name not in took]
     took |= dict.fromkeys(unfinished[jobs:], mean(took.values()) if took else PATIENCE)
     seconds = 0.0
@@ -68,7 +65,7 @@ def _probes(runs: Iterable[Run]) -> list[Run]:
     return list({run.name: run for run in (*first.values(), *last.values())}.values())
 
 
-def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> dict[str, float]:
+def _tried(probes: Sequence[Run], version: str, jobs: int) -> dict[str, float]:
     """Time the probes in worker processes that can be stopped; returns their seconds.
 
     Those are of the ones that finished in time, and what the others will take if they go on as they began.
@@ -83,7 +80,7 @@ def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> di
 
     with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), on_progress) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.
-        tasks = [Task(0, run, Path(scratch) / "results", version, ours(), engine) for run in (*probes, *probes)]
+        tasks = [Task(0, run, Path(scratch) / "results", version, ours()) for run in (*probes, *probes)]
         for task, row in pool.rows(tasks, PATIENCE):
             took[task.run.name] = min(row["seconds"], took.get(task.run.name, PATIENCE))
     for name, progress in going.items():

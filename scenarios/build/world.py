@@ -13,6 +13,7 @@ from binwright.agents import AGENTS
 from binwright.agents.nested_agent import make, split_book
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import Luck, WarmStart, World
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
 from binwright.scenarios.build.lifetime_info import foreseen
 from binwright.scenarios.build.requests import requests_of
@@ -25,7 +26,6 @@ from binwright.scenarios.schema.tenants import Tenants
 from binwright.scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import findings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from binwright.agents.world import Luck, Requests
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.placement.rules import ServerLabels
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import Keys, Model

@@ -11,6 +11,7 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.agents.world import World
 from binwright.analysis.measure.overlap import Overlap, overlap, worst
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import KINDS
 from binwright.scenarios.build.trace import TraceRequests, kept
@@ -27,7 +28,6 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.compiling import awaited_by
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.fields import Keys
 from binwright.simcore.jit import postponed

@@ -16,8 +16,8 @@ from binwright.analysis.measure.order import Order
 from binwright.analysis.measure.states import states
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.network import NetworkLedger
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
-from binwright.simcore.engine import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_tables
 from binwright.simcore.memmap import blocks

@@ -17,9 +17,10 @@ from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
-from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
+from binwright.fabric.run.play import Watchers, play, play_compiled
+from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.features import used
@@ -29,30 +30,26 @@ from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import WORKER
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
-from binwright.simcore.play import Watchers, play
 from binwright.simcore.rng import TrackedGenerator, stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.describe import growing
 
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
-"""As `binwright.simcore.play.play`."""
+"""As `binwright.fabric.run.play.play`."""
 LEAST = 100
 """Requests of which it is told whether their load grows."""
 
 
-def execute(
-    run: Run, folder: Path, engine: Engine = "auto", on_progress: OnProgress = lambda progress: None
-) -> dict[str, Any]:
-    """Play a run; returns its row: every metric, and the engine.
+def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: None) -> dict[str, Any]:
+    """Play a run; returns its row: every metric, and whether its agent was compiled.
 
     Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
-    compiled = is_compiled(engine, run, world, agent, warm_agent)
+    compiled = world.not_compiled(agent, warm_agent) is None
     streams: list[TrackedGenerator] = []
 
     def luck(name: str) -> TrackedGenerator:
@@ -82,7 +79,7 @@ def execute(
     return {
         **_row(run, world, agent, ledger, over),
         "random": world.drawn or any(each.drawn for each in streams),
-        "engine": "compiled" if compiled else "simpy",
+        "compiled": compiled,
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }

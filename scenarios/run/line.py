@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from binwright.agents.heuristics.in_line import InLine
 from binwright.analysis.measure.metric import duration
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.record import PENDING
 from binwright.simcore.types import Agent, Request
 

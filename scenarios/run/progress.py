@@ -4,8 +4,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run
-from binwright.simcore.engine import Simulation
 from binwright.simcore.memmap import release_pages
 
 TOLD_EVERY = 1.0
@@ -33,7 +33,7 @@ OnProgress: TypeAlias = Callable[[RunProgress], None]
 
 
 class Reporter:
-    """Says now and then how far a run is: a callback of `binwright.simcore.play.Watchers`.
+    """Says now and then how far a run is: a callback of `binwright.fabric.run.play.Watchers`.
 
     `portion` is after how many decisions it is called first; then the time that decisions take says how many there are
     from call to call.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED
 from binwright.simcore.types import Floats, Ints, Request

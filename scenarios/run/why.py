@@ -13,7 +13,8 @@ from binwright.agents.world import World
 from binwright.analysis.measure.metric import duration
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.build.engines import agents_of, is_compiled
+from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features import features
@@ -22,7 +23,6 @@ from binwright.scenarios.run.line import Line
 from binwright.scenarios.run.refusals import over_time, room_for_parts
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
@@ -194,7 +194,7 @@ def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
 def _played(run: Run, world: World) -> tuple[int, Simulation]:
     """Play a run to its end; returns the first row that its agent was asked about, too."""
     agent, warm = agents_of(run, world)
-    simulation, _, play_on = prepare_run(run, world, warm, is_compiled("auto", run, world, agent, warm))
+    simulation, _, play_on = prepare_run(run, world, warm, world.not_compiled(agent, warm) is None)
     first = measured_from(simulation)
     world.begin(simulation, run.seed, partial(stream, run.seed))
     agent.start(simulation.view, stream(run.seed, "agent"))

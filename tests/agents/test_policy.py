@@ -12,8 +12,8 @@ import pytest
 
 import binwright as bw
 from binwright.agents.policy import Policy, observed
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
-from binwright.simcore.play import play
 from binwright.simcore.types import Placement, Request, View
 from tests.support import ROOT
 from tests.support.learning import ruled, small

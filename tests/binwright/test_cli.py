@@ -110,7 +110,7 @@ def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None
     ]
     assert "s: 4 runs, 4 of them done already" in again.err
     slow = binwright("run", "s.yaml", "--set", "pacing={step: 1 s}", "--jobs", "1", "-v", "--out", "slow")
-    assert "first-fit runs on SimPy's clock: requests are not offered as they arrive\n" in slow.err
+    assert "first-fit decides in Python: requests are not offered as they arrive\n" in slow.err
     assert binwright("run", "s.yaml", "--jobs", "1").err == ""
     wrong = binwright("-v", "run", "none.yaml")
     assert wrong.code == MISTAKE

@@ -217,7 +217,7 @@ def test_blanks_and_line_ends_of_others_are_no_mistake(capsys: pytest.CaptureFix
     rows = ["id, arrival, lifetime, cpu", "1, 0, 5, 1", "2, 1, 5, 1"]
     for end in ("\n", "\r\n", "\r"):
         Path("t.csv").write_bytes(end.join(rows).encode())
-        asked = ["run", "s.yaml", "--engine", "simpy", "--out", f"out-{len(end)}{ord(end[0])}"]
+        asked = ["run", "s.yaml", "--out", f"out-{len(end)}{ord(end[0])}"]
         assert main(asked) == 0
         assert "100" in capsys.readouterr().out
 

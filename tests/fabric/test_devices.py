@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import OnDevices, Placement, Workload

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.fabric.network import FAILED, NetworkLedger, Provisioned
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario, scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from binwright.simcore.faults import Faults
 from binwright.simcore.jit import kernel
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload

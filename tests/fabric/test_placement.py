@@ -13,9 +13,9 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
-from binwright.simcore.play import play
 from binwright.simcore.record import IMPOSSIBLE, PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
 from binwright.simcore.rules import Overflow

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
 from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.overcommit import Predict, predictor_of
 from binwright.scenarios.features.preemption import Preempt
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow

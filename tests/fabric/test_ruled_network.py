@@ -16,10 +16,10 @@ from binwright.fabric.network import NetworkLedger, Provisioned
 from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
 from binwright.fabric.routing import Routing
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
-from binwright.simcore.play import play
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.types import QUANTUM, Placement, Request, Workload

@@ -16,11 +16,11 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkLedger
 from binwright.fabric.routing import Routing
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import TopologyError, topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
 from binwright.fabric.virtual_tree import grouped, needed, reserve, tree
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import Request, part
 
 DAY = 86_400.0

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from tests.support.scenarios import first_run
+from tests.support.scenarios import WAYS, first_run
 
 
 def given(
@@ -99,7 +99,7 @@ def test_either_engine_buys_the_same(tmp_path: Path, agent: str) -> None:
         "flavours": [{"cpu": 1}, {"cpu": 2}, {"cpu": 6}],
         "lifetimes": {"exponential": {"mean": "2 min"}},
     }
-    (one, requests), (_, same) = (first_run(scenario, tmp_path / engine, engine) for engine in ("simpy", "auto"))
+    (one, requests), (_, same) = (first_run(scenario, tmp_path / way, way) for way in WAYS)
     assert requests.equals(same)
     assert requests.filter(pl.col("outcome") != "placed").is_empty()
     assert one["servers_bought"] > 2

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from tests.support.bookkeeping import Books, check_record
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import scaled
+from tests.support.scenarios import deciding
 
 SERVER = {"cpu": 8.0, "mem": 16.0}
 NETWORKS: list[dict[str, Any]] = [
@@ -201,7 +202,8 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("binwright.agents.world.Simulation", Watched)
-        execute(run, folder, "simpy")
+        with deciding("python"):
+            execute(run, folder)
     return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet")
 
 

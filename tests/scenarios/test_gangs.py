@@ -7,14 +7,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.properties import first
-from tests.support.scenarios import first_run, random_requests
+from tests.support.scenarios import Way, first_run, random_requests
 
 SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
@@ -68,10 +67,10 @@ LOG = """; three jobs
 
 
 @pytest.mark.parametrize(
-    ("backfilling", "engine"),
-    first(1, [("easy", "simpy"), ("easy", "compiled"), ("conservative", "compiled"), ("none", "compiled")]),
+    ("backfilling", "way"),
+    first(1, [("easy", "python"), ("easy", "compiled"), ("conservative", "compiled"), ("none", "compiled")]),
 )
-def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, engine: Engine) -> None:
+def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, way: Way) -> None:
     log = tmp_path / "log.swf"
     log.write_text(LOG)
     given = {
@@ -81,7 +80,7 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, 
         "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
         "agents": [{"in-line": {"backfilling": backfilling}}],
     }
-    row, requests = first_run(given, tmp_path, engine)
+    row, requests = first_run(given, tmp_path, way)
     leads = requests.filter(pl.col("gang") == pl.col("row"))
     assert leads["outcome"].to_list() == ["placed", "placed", "impossible"]
     assert leads["decided"].to_list()[:2] == [0.0, 10.0]

@@ -10,14 +10,14 @@ import yaml
 from binwright.agents import AGENTS
 from binwright.agents.environments.observation import USUAL, Features, Observer
 from binwright.environments import fabric
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.simcore.play import play
 from tests.support.scenarios import random_requests
 
 BASE: dict[str, Any] = {

@@ -15,7 +15,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
-from tests.support.scenarios import first_run
+from tests.support.scenarios import WAYS, deciding, first_run
 
 GROUPS: list[dict[str, Any]] = [
     {"count": 1, "nodes": 3, "node": {"cpu": 2, "mem": 8}},
@@ -60,9 +60,10 @@ def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -
     scenario = load_scenario("mixed", ["workload.requests=400", "replications=1", "agents=[balance-fit]"])
     [run] = plan(scenario.model_copy(update={"record": ("requests",)}))
     rows = []
-    for engine in ("simpy", "compiled"):
-        assert execute(run, tmp_path / engine, engine)["engine"] == engine
-        rows.append(pl.read_parquet(tmp_path / engine / "details" / f"{run.name}.requests.parquet"))
+    for way in WAYS:
+        with deciding(way):
+            assert execute(run, tmp_path / way)["compiled"] == (way == "compiled")
+        rows.append(pl.read_parquet(tmp_path / way / "details" / f"{run.name}.requests.parquet"))
     assert_frame_equal(*rows, check_exact=True)
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.heuristics.movers import ByAgent
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.moves import MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM, Workload
 from tests.support.learning import small

@@ -18,6 +18,7 @@ from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
 from tests.support.batches import TIMES
+from tests.support.scenarios import deciding
 
 BASE: dict[str, Any] = {
     "name": "moved",
@@ -72,7 +73,8 @@ def scenario(**changes: Any) -> dict[str, Any]:
 def run(data: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
     """Run a scenario of one run; returns its row, and its name."""
     [one] = plan(scenario_from(data))
-    return execute(one, folder, "simpy"), one.name
+    with deciding("python"):
+        return execute(one, folder), one.name
 
 
 @pytest.mark.parametrize(
@@ -235,8 +237,10 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
 )
 def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Path) -> None:
     [one] = plan(scenario_from(scenario(**moving)))
-    fast, slow = execute(one, tmp_path), execute(one, tmp_path, "simpy")
-    assert (fast.pop("engine"), slow.pop("engine")) == ("compiled", "simpy")
+    fast = execute(one, tmp_path)
+    with deciding("python"):
+        slow = execute(one, tmp_path)
+    assert (fast.pop("compiled"), slow.pop("compiled")) == (True, False)
     assert fast["moves"] > 0
     clock = {*TIMES, "plan_ms", "plans_late"}
     assert {name: fast[name] for name in fast if name not in clock} == {

@@ -9,11 +9,11 @@ import pytest
 
 import binwright as bw
 from binwright.scenarios.build.cluster import build_cluster
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.batches import TIMES, data, plain
+from tests.support.scenarios import Way, deciding
 
 GROUPS = [
     {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "overcommit": {"cpu": 2}},
@@ -22,8 +22,9 @@ GROUPS = [
 POWER = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
 
 
-def runs(given: dict[str, Any], out: Path, engine: Engine = "auto") -> pl.DataFrame:
-    return bw.run(scenario_from(given), out=out, jobs=1, engine=engine).runs
+def runs(given: dict[str, Any], out: Path, way: Way = "compiled") -> pl.DataFrame:
+    with deciding(way):
+        return bw.run(scenario_from(given), out=out, jobs=1).runs
 
 
 def overcommitted(times: float, cpu: float = 1, **changes: Any) -> dict[str, Any]:
@@ -64,10 +65,10 @@ def test_one_is_no_overcommitment() -> None:
 def test_overcommitted_servers_place_as_larger_ones(overflow: Any, tmp_path: Path) -> None:
     triple = runs(overcommitted(3, overflow=overflow), tmp_path / "triple")
     larger = runs(overcommitted(1, 3, overflow=overflow), tmp_path / "larger")
-    clock = runs(overcommitted(3, overflow=overflow), tmp_path / "clock", "simpy")
+    clock = runs(overcommitted(3, overflow=overflow), tmp_path / "clock", "python")
     same = ["acceptance", "allocation_mem", "servers", "fragmentation_cpu"]
     assert triple.select(same).equals(larger.select(same))
-    ours = ["engine", *TIMES]
+    ours = ["compiled", *TIMES]
     assert triple.drop(ours, strict=False).equals(clock.drop(ours, strict=False))
     assert triple["allocation_cpu"].to_list() == pytest.approx([3 * share for share in larger["allocation_cpu"]])
     assert triple["load_cpu"].to_list() == pytest.approx([3 * share for share in larger["load_cpu"]])
@@ -87,9 +88,9 @@ def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_
     without = runs(given, tmp_path / "without")
     given["cluster"] |= {"overcommit": {"cpu": {"predict": predict}}}
     found = runs(given, tmp_path / "found")
-    again = runs(given, tmp_path / "again", "simpy")
+    again = runs(given, tmp_path / "again", "python")
     assert found.drop(TIMES).equals(again.drop(TIMES))
-    assert set(found["engine"]) == {"simpy"}
+    assert not found["compiled"].any()
     assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
 
 

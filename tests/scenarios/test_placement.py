@@ -12,7 +12,6 @@ from binwright.cli import main
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.execute import execute
@@ -20,9 +19,9 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
 from tests.support.batches import changed
-from tests.support.scenarios import first_run
+from tests.support.scenarios import WAYS, Way, deciding, first_run
 
-TIMES = {"seconds", "decision_us", "engine"}
+TIMES = {"seconds", "decision_us", "compiled"}
 ZONES: dict[str, Any] = {
     "cluster": {
         "domains": {"rack": 2},
@@ -95,9 +94,9 @@ def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
     assert found[0]["outcome"].value_counts().height > 1
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("overflow", ["drop", "wait"])
-def test_a_server_takes_requests_again_after_its_maintenance(engine: Engine, overflow: str, tmp_path: Path) -> None:
+def test_a_server_takes_requests_again_after_its_maintenance(way: Way, overflow: str, tmp_path: Path) -> None:
     """Of two servers of one request each, one is closed from 10 s to 30 s; one comes every 5 s for 9 s."""
     (tmp_path / "steady.csv").write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{5 * n},9,4\n" for n in range(10)))
     data = {
@@ -108,9 +107,9 @@ def test_a_server_takes_requests_again_after_its_maintenance(engine: Engine, ove
         "agents": ["first-fit"],
         "record": ["requests"],
     }
-    found, rows = first_run(data, tmp_path, engine)
+    found, rows = first_run(data, tmp_path, way)
     closed = rows.filter(pl.col("server") == 1)["decided"]
-    assert found["engine"] == engine
+    assert found["compiled"] == (way == "compiled")
     assert not closed.is_between(10, 30, closed="left").any()
     assert closed.to_list() == ([5, 35, 45] if overflow == "drop" else [5, 30, 39, 48])
     assert (found["drained"], found["undrained"]) == (4.0, 0)
@@ -142,8 +141,11 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
-    found = {engine: execute(run, tmp_path / engine, engine) for engine in ("simpy", "compiled")}
-    assert execute(run, tmp_path)["engine"] == "compiled"
+    found = {}
+    for way in WAYS:
+        with deciding(way):
+            found[way] = execute(run, tmp_path / way)
+    assert execute(run, tmp_path)["compiled"]
     first, second = ({key: value for key, value in row.items() if key not in TIMES} for row in found.values())
     np.testing.assert_equal(first, second)
     frame, other = (pl.read_parquet(tmp_path / engine / "details" / f"{run.name}.requests.parquet") for engine in found)

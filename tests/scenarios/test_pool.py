@@ -140,7 +140,7 @@ def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path, mon
     results = Batch(asked, tmp_path / "out").run(jobs=2)
     assert len(results.done) == 14
     assert len(list(pids.iterdir())) >= 2, "this process and a worker at least"
-    shown = numbers(results.runs).drop("run", "agent", "engine").rows()
+    shown = numbers(results.runs).drop("run", "agent", "compiled").rows()
     assert shown[::2] == shown[1::2]
 
 
@@ -176,7 +176,7 @@ def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Pa
     results = Batch(plain(agents=["first-fit", once, always], replications=2), tmp_path / "out").run(jobs=2)
     assert fuse.exists()
     assert results.runs["status"].to_list() == ["done", "done", "failed"] * 2
-    shown = numbers(results.done).drop("run", "agent", "engine").rows()
+    shown = numbers(results.done).drop("run", "agent", "compiled").rows()
     assert shown[::2] == shown[1::2]
     said = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
     assert results.failed["error"].to_list() == [said] * 2

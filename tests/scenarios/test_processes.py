@@ -10,7 +10,7 @@ import yaml
 import binwright as bw
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.build.plan import plan
-from tests.support.scenarios import first_run
+from tests.support.scenarios import WAYS, first_run
 
 MINE = """
 from binwright import Move
@@ -76,9 +76,9 @@ def mine(tmp_path: Path) -> str:
 @pytest.mark.parametrize("overflow", ["wait", {"wait": {"together": 4}}])
 def test_a_process_adds_servers_at_its_time(mine: str, tmp_path: Path, overflow: Any) -> None:
     scenario = given({f"{mine}:grow": {"by": 1}}, overflow=overflow)
-    _, added = first_run(scenario, tmp_path / "some", "simpy")
+    _, added = first_run(scenario, tmp_path / "some", "python")
     planned = {**scenario["cluster"], "expansion": [{"at": 10, "by": 1}]}
-    _, expected = first_run({**scenario, "cluster": planned, "processes": []}, tmp_path / "other", "simpy")
+    _, expected = first_run({**scenario, "cluster": planned, "processes": []}, tmp_path / "other", "python")
     assert added.to_dicts() == expected.to_dicts()
     assert added["server"].max() == 2
 
@@ -86,13 +86,11 @@ def test_a_process_adds_servers_at_its_time(mine: str, tmp_path: Path, overflow:
 @pytest.mark.parametrize("name", ["grow", "verbs", "watch"])
 def test_either_engine_plays_the_same_with_a_process(mine: str, tmp_path: Path, name: str) -> None:
     process: Any = {f"{mine}:grow": {"by": 1}} if name == "grow" else f"{mine}:{name}"
-    (row, requests), (other, same) = (
-        first_run(given(process), tmp_path / engine, engine) for engine in ("simpy", "compiled")
-    )
+    (row, requests), (other, same) = (first_run(given(process), tmp_path / way, way) for way in WAYS)
     assert requests.equals(same)
-    assert {**row, "engine": "", "seconds": 0, "decision_us": 0} == {
+    assert {**row, "compiled": "", "seconds": 0, "decision_us": 0} == {
         **other,
-        "engine": "",
+        "compiled": "",
         "seconds": 0,
         "decision_us": 0,
     }

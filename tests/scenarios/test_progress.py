@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from binwright.fabric.run.play import Watchers
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
@@ -12,7 +13,6 @@ from binwright.scenarios.run import progress
 from binwright.scenarios.run.progress import PORTION, Reporter
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.play import Watchers
 from tests.support.scenarios import random_requests
 
 

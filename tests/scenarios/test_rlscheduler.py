@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
 from binwright.fabric.cluster import Cluster
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.reproduction.reproduce import reproduce
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore import rng
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ScenarioError, WorkloadError
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.traces.library import FOLDER, find

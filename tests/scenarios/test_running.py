@@ -27,7 +27,7 @@ from binwright.workloads.predictors import Survival
 from binwright.workloads.starts import RandomStart
 from binwright.workloads.windows import Window, select
 from tests.support.batches import data
-from tests.support.scenarios import first_run
+from tests.support.scenarios import WAYS, Way, first_run, run_as
 
 INF = float("inf")
 LONG = [(0, INF, 4), (1, 500, 2), (2, 3, 1), (3, 97, 1), (50, 10, 3), (100, 20, 1), (130, 5, 2), (140, 50, 2)]
@@ -100,9 +100,9 @@ def test_superposed_windows_take_over_each_its_own() -> None:
     assert more.duration[more.running :].tolist() == plain.duration.tolist()
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: dict[str, Any], engine: Any) -> None:
-    found = Batch(scenario(trace), tmp_path / "results").run(engine=engine)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: dict[str, Any], way: Way) -> None:
+    found = run_as(way, Batch(scenario(trace), tmp_path / "results"))
     row = found.runs.row(0, named=True)
     assert (row["offered"], row["scheduled"], row["running"], row["running_lost"]) == (3, 3, 2, 0)
     assert row["allocation_cpu"] == pytest.approx((6 * 40 + 20 + 2 * 5) / 400)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.analysis.compare.sites import site_table
-from binwright.scenarios.build.engines import check_engine
-from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features.sites.build import best_hours
 from binwright.scenarios.run.check import check_scenario
@@ -89,8 +87,6 @@ def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
     far = scenario_from(data({"router": "latency", "of": {"north": only, "south": only}}))
     with pytest.raises(UserError, match="has a latency to no site"):
         check_scenario(far)
-    with pytest.raises(ScenarioError, match="a router chooses the site"):
-        check_engine("compiled", plan(scenario_from(data({}))))
 
 
 @pytest.mark.parametrize("router", ["load", "home", "carbon", "random", ["latency", "price"]])

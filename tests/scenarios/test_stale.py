@@ -53,7 +53,7 @@ def names() -> set[str]:
         [
             "agents/learned/cvd_rl/rule.py", "agents/learned/numa/value.py", "agents/solver/online/agent.py",
             "agents/solver/templates/numa.alloc", "agents/solver/backends/attempt.py", "agents/learned/weights/*",
-            "simcore/engine.py", "analysis/measure/metrics/requests.py",
+            "fabric/run/simulation.py", "analysis/measure/metrics/requests.py",
         ],
     ),
 )  # fmt: skip

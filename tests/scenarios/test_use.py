@@ -7,11 +7,10 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError
 from tests.support.batches import TIMES
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import WAYS, Way, deciding, random_requests
 
 USE = {"cpu": [{"of": {"group": "web"}, "mean": "40 %", "daily": 0.3}, {"share": "90 %"}], "mem": "50 %"}
 FLAVOURS = [{"cpu": 2, "mem": "4 GB", "group": "web"}, {"cpu": 3, "mem": "2 GB", "priority": 5}]
@@ -24,14 +23,15 @@ def data(**more: Any) -> dict[str, Any]:
     return {**given, "agents": ["first-fit"], **more}
 
 
-def run(given: dict[str, Any], out: Path, engine: Engine = "auto") -> dict[str, Any]:
-    return bw.run(scenario_from(given), out=out, jobs=1, engine=engine).runs.row(0, named=True)
+def run(given: dict[str, Any], out: Path, way: Way = "compiled") -> dict[str, Any]:
+    with deciding(way):
+        return bw.run(scenario_from(given), out=out, jobs=1).runs.row(0, named=True)
 
 
 def test_both_engines_measure_the_same(tmp_path: Path) -> None:
     costs = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
-    slow, fast = (run(data(costs=costs), tmp_path / engine, engine) for engine in ("simpy", "compiled"))
-    assert [key for key in slow if slow[key] != fast[key] and key not in (*TIMES, "engine")] == []
+    slow, fast = (run(data(costs=costs), tmp_path / way, way) for way in WAYS)
+    assert [key for key in slow if slow[key] != fast[key] and key not in (*TIMES, "compiled")] == []
     assert 0 < slow["contention_cpu"] < slow["contended"] <= slow["contended_worst"] <= 1
     assert slow["contention_mem"] == 0
     assert slow["used_cpu"] < slow["allocation_cpu"]

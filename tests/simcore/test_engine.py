@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.play import play
 from binwright.simcore.record import OUTCOMES, PENDING, REJECTED, Record
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Placement, Request, View

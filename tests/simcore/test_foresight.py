@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, UserError
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.play import play
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import Agent, Floats, Placement, Placements, Request, View, Workload

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.rules import ServerLabels, numbered
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
-from binwright.simcore.play import play
 from binwright.simcore.record import OUTCOMES
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View, Workload

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import Victim
@@ -20,14 +21,13 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, UserError
 from binwright.simcore.record import OUTCOMES
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.batches import TIMES
 from tests.support.properties import first, scaled
-from tests.support.scenarios import first_run, random_requests
+from tests.support.scenarios import deciding, first_run, random_requests
 from tests.support.simulations import (
     VICTIMS,
     cases,
@@ -237,9 +237,10 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
     row, requests = first_run(scenario({"preempt": preempt}), tmp_path)
     evicted = requests.filter(pl.col("evicted_for") >= 0)
     [again] = plan(scenario({"preempt": preempt}))
-    slow = execute(again, tmp_path / "slow", "simpy")
-    assert (row["engine"], slow["engine"]) == ("compiled", "simpy")
-    clock = {*TIMES, "engine"}
+    with deciding("python"):
+        slow = execute(again, tmp_path / "slow")
+    assert (row["compiled"], slow["compiled"]) == (True, False)
+    clock = {*TIMES, "compiled"}
     assert {name: row[name] for name in row if name not in clock} == {
         name: slow[name] for name in slow if name not in clock
     }

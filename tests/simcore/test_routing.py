@@ -13,10 +13,10 @@ from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement, RunError
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import Agent, Floats, Request, Workload

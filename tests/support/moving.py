@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
-from binwright.simcore.engine import Simulation
 from binwright.simcore.moves import Move, Mover, Running
 from binwright.simcore.types import QUANTUM, Request, View
 from tests.reference.engine import Room, Where, feasible, shares

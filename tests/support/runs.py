@@ -13,9 +13,9 @@ from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import Watchers, play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.faults import Faults
-from binwright.simcore.play import Watchers, play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from binwright.simcore.use import Use
@@ -120,16 +120,21 @@ def run(case: Case) -> Run:
     )
     decisions: list[Decision] = []
 
-    def logged(write: Callable[..., None]) -> Callable[..., None]:
-        def call(row: int, now: float, *more: int) -> None:
-            write(row, now, *more)
-            installed = simulation.view.capacity.sum(axis=(0, 1)).tolist()
-            decisions.append(Decision(row, now, installed, ledger.used().tolist(), simulation.within_instant))
+    def logged(call: Callable[..., Any]) -> Callable[..., Any]:
+        """Have a call note the decisions that it makes."""
 
-        return call
+        def calling(*arguments: Any) -> Any:
+            before = int(simulation.record.answers[0])
+            result = call(*arguments)
+            for row in simulation.record.sequence[before:].tolist():
+                installed, used = simulation.view.capacity.sum(axis=(0, 1)).tolist(), ledger.used().tolist()
+                decisions.append(Decision(row, simulation.now, installed, used, simulation.within_instant))
+            return result
 
-    record: Any = simulation.record
-    record.placed, record.rejected = logged(record.placed), logged(record.rejected)
+        return calling
+
+    run: Any = simulation
+    run.answer, run.advance = logged(run.answer), logged(run.advance)
     if case.warm:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
         lengths = iter([case.warm, 0])

@@ -1,11 +1,16 @@
 """Parts of scenarios, as mappings like those of a YAML file, and a run of one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
+import pytest
 
-from binwright.scenarios.build.engines import Engine
+from binwright.agents.world import World
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
@@ -19,10 +24,32 @@ def random_requests(requests: int, every: Any, flavours: list[Any], lifetimes: A
     return {"requests": requests, "arrivals": arrivals, "flavours": flavours, "lifetimes": law, **more}
 
 
+Way: TypeAlias = Literal["python", "compiled"]
+WAYS: tuple[Way, ...] = ("python", "compiled")
+
+
+@contextmanager
+def deciding(way: Way) -> Iterator[None]:
+    """Have agents decide in Python within it, or in machine code where they can."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "python":
+            patch.setattr(World, "not_compiled", lambda *_: ("agents", "Python is compared"))
+        yield
+
+
+def run_as(way: Way, batch: Batch) -> Results:
+    """Do the runs of a batch in this process, with agents that decide so."""
+    with deciding(way):
+        results = batch.run()
+    assert results.runs["compiled"].unique().to_list() == [way == "compiled"]
+    return results
+
+
 def first_run(
-    given: Scenario | dict[str, Any], folder: Path, engine: Engine = "auto"
+    given: Scenario | dict[str, Any], folder: Path, way: Way = "compiled"
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Play the first run of a scenario and record its requests; returns the row of its metrics, and the requests."""
     run = plan(given if isinstance(given, Scenario) else scenario_from({"record": ["requests"], **given}))[0]
-    row = execute(run, folder, engine)
+    with deciding(way):
+        row = execute(run, folder)
     return row, pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")

@@ -17,6 +17,8 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Budget
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
 from binwright.scenarios.features.preemption.run import Preemption
@@ -26,11 +28,9 @@ from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quota, Quotas
 from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore import rng
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults, Kind
 from binwright.simcore.gangs import Gangs
-from binwright.simcore.play import play
 from binwright.simcore.record import OUTCOMES, PLACED
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
@@ -180,7 +180,7 @@ def simulate(
     case: Case,
     faults: Faults | None = None,
     quotas: type[QuotaBook] = QuotaBook,
-    kind: type[Any] = Simulation,
+    compiled: bool = False,
     least: int | None = 2,
 ) -> Simulation:
     """Put a case on an engine, with its own scheduled failures or with other ones."""
@@ -199,12 +199,13 @@ def simulate(
         workload = replace(workload, labels={"user": np.array(case.users)})
     if case.parts:
         workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=least))
-    simulation: Simulation = kind(
+    simulation = Simulation(
         workload,
         ledger,
         replace(overflow, preempt=case.preempt is not None),
         expansion=case.expansion,
         faults=[faults] if faults else _planned(case),
+        compiled=compiled,
     )
     if case.preempt:
         Preemption(simulation, preempt_of(case.preempt))

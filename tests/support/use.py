@@ -6,7 +6,7 @@ import numpy as np
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised

@@ -12,8 +12,9 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.options import check_options
@@ -50,7 +51,7 @@ def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> l
         for share in shares:
             ledger = world.ledger(0)
             resource = ledger.view.resources.index(warm.resource) if warm else 0
-            simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
+            simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
             if warm and warm.agent is None:
                 simulation.overflow = world.overflow
                 found.append(Replay(simulation, (resource, share)))

@@ -23,7 +23,7 @@ from binwright.analysis.measure.costs.server_intervals import (
     switching,
 )
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Tariff
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats, Ints

@@ -9,7 +9,7 @@ import numpy as np
 
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import HOUR, FinishedRun, ratio
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
 from binwright.simcore.types import Floats, Ints
 

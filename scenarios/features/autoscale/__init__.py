@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from binwright.agents.world import Luck
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.autoscale.run import Autoscale, Autoscaler, Bought
 from binwright.scenarios.features.feature import Feature, Point
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, known_resources, together, wrong
 

@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from binwright.agents.heuristics.movers import ByAgent
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves import MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event
-from binwright.simcore.engine import Simulation
 from binwright.simcore.fields import Index, Model, Number, PositiveTime, Share, Time
 from binwright.simcore.types import Ints, Request, part
 

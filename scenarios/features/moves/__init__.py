@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from binwright.agents import MOVERS
 from binwright.agents.world import Luck
 from binwright.fabric.placement.rules import Drain
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
 from binwright.scenarios.features.moves.details import moves_table
 from binwright.scenarios.features.moves.movers import fitted
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Share, Shown, Text, Time, Where, wrong
 from binwright.simcore.json_schema import Schema, given

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves.relief import Relief
 from binwright.simcore.agent_calls import describe_request, raised
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
@@ -129,7 +129,7 @@ class Moving:
         """Reschedule, unless room is being made; tells whether anything changed."""
         simulation, self.endless = self._simulation, 0
         assert self._schedule
-        alone = self._clock.due <= simulation.endless + len(self._flying)
+        alone = simulation.due <= simulation.endless + len(self._flying)
         repairs = simulation.waiting and self._clock.now < simulation.all_back  # are waited for
         if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come

@@ -17,8 +17,8 @@ from binwright.fabric.peak_predictors import (
     SigmaPeak,
 )
 from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveNumber, Shown, wrong
 from binwright.simcore.registered import Registered

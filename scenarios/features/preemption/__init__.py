@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES
-from binwright.simcore.engine import Simulation
 from binwright.simcore.fields import Index, Model, PositiveTime, Share, Shown, Text, Time, Where, checked, wrong
 from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.unions import PlainOrMapping

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES, Victim
 from binwright.simcore.agent_calls import describe_request, raised
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.roles import where_of
 from binwright.simcore.rules import Eviction
@@ -83,7 +83,7 @@ class Preemption:
         """
         simulation, row = self._simulation, request.index
         if (before := self._made.pop(row, None)) is not None:
-            since = [one for one in simulation.record.sequence[before:] if one in simulation.ledger.running]
+            since = [one for one in simulation.record.sequence[before:].tolist() if one in simulation.ledger.running]
             less = any(simulation.running_request(one).priority < request.priority for one in since)
             if less or not self._lacks_room(request):
                 self._vain.add(row)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from binwright.agents.world import Luck
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError, place_in
 from binwright.simcore.fields import Model, checked, wrong
 from binwright.simcore.options import check_options

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
 from binwright.scenarios.features.queues.run import COUNTED, QueueBook
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, together, wrong
 from binwright.simcore.types import Agent

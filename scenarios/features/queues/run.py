@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Ints, Request, Workload

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preempt
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.engine import Simulation
 from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Request

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError, short
 from binwright.simcore.registry import Registry
 from binwright.simcore.time_series import TimeSeries

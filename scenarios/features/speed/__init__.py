@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
-from binwright.simcore.engine import Simulation
 from binwright.simcore.fields import Model, PositiveNumber
 from binwright.simcore.types import Floats, Request
 

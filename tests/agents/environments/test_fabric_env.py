@@ -18,10 +18,10 @@ from binwright.environments import fabric, fabric_vector
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.graph import Graph, build
 from binwright.fabric.network import NetworkView
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.types import Request
 from tests.support.properties import first, scaled
 from tests.support.recording import Recorder

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.types import Agent, Placement, Request, View
 from tests.support.scenarios import random_requests
 

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import Backfilling, InLine
 from binwright.agents.heuristics.orders import ORDERS
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import rng
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Request
 from tests.reference.backfilling import Backfilled, Job

@@ -14,10 +14,10 @@ from binwright.agents.rules.on_devices import WithDevices
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
 from tests.reference import devices

@@ -14,7 +14,7 @@ from binwright.agents.heuristics.two_stage import TwoStage
 from binwright.agents.running import Job, Running
 from binwright.agents.solver.online.agent import Solver
 from binwright.agents.solver.online.jobs import Jobs
-from binwright.simcore.play import play
+from binwright.fabric.run.play import play
 from binwright.simcore.types import Placement, Request, View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled

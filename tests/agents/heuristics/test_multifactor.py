@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
 from binwright.agents.heuristics.multifactor import FairShare, Multifactor, OtherOrder
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore import rng
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Request, View
 from tests.reference.fair_share import Ran, fair_share

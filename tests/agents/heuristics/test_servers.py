@@ -15,11 +15,11 @@ from binwright.agents.heuristics.servers.costs import BestFit, FunSearch
 from binwright.agents.solver.model.packing_bound import l2
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UnknownName
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent, Ints, View
 from binwright.workloads.offline import machines

@@ -14,11 +14,10 @@ from binwright.agents.learned.cvd_rl.agent import CvdRL
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from binwright.agents.learned.numa.mlp import size_of, untrained
 from binwright.agents.rules.random_numbers import drawn
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
@@ -163,9 +162,9 @@ def test_draws_are_even_and_start_anew_with_a_seed() -> None:
 def placements(agent: Agent, engine: bool) -> Ints:
     """Server and node of every request."""
     workload, cluster = busy(400)
-    simulation = (Simulation if engine else CompiledSimulation)(workload, Ledger(cluster))
+    simulation = Simulation(workload, Ledger(cluster))
     agent.start(simulation.view, stream(0, "agent"))
-    if isinstance(simulation, CompiledSimulation):
+    if not engine:
         assert agent.compiled
         simulation.go(agent.compiled)
     else:

@@ -17,11 +17,10 @@ from binwright.agents.learned.hindsight.trainer import (
 )
 from binwright.agents.learned.numa.value import SIZE, TERMS, worth
 from binwright.fabric.compiled.numa_replay import Offer, Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Floats
 from tests.reference.value_es import gains
@@ -42,7 +41,7 @@ def valued(inputs: Floats, weights: Floats) -> float:
 def test_every_place_is_tried_with_what_really_follows() -> None:
     """As the engine does it: the first answers by one rule, one answer given, the others by another."""
     workload, cluster = busy(500)
-    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("stop")))
     student, plan = Compiled(best_fit), Compiled(internal)
     for answers in (0, 7, 30):
         offer = replay.follow(student, answers)
@@ -79,7 +78,7 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
 def test_requests_that_never_leave_stay() -> None:
     workload, cluster = busy(200)
     workload.duration[::2] = np.inf
-    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("stop")))
     placed, staying = replay.placed(Compiled(best_fit)), replay.staying()
     assert set(range(0, placed, 2)) <= set(staying.tolist())
     assert len(staying) < placed

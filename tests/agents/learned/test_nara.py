@@ -20,13 +20,13 @@ from binwright.agents.learned.nara.inference import infer, layers, product, wiri
 from binwright.agents.learned.nara.network import GraphTensors, Policy, drawn_as_in_keras
 from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.agents.learned.nara.variants import TEXT, WIDTH, Form, noted, shapes
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
 from binwright.scenarios.build.world import build_agent, build_learning, build_world
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from tests.support.networks import SHAPES, lone

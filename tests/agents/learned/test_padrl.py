@@ -29,10 +29,9 @@ from binwright.agents.learned.padrl.network import (
 )
 from binwright.agents.learned.padrl.trainer import AHEAD, sequence
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Floats, Ints
@@ -127,7 +126,7 @@ def test_of_equal_places_it_is_the_first() -> None:
 
 def test_diary_records_choices_and_their_candidates() -> None:
     workload, cluster = busy(300)
-    simulation = CompiledSimulation(workload, Ledger(cluster), Overflow("stop"))
+    simulation = Simulation(workload, Ledger(cluster), Overflow("stop"))
     replay, tensors = Replay(simulation), tensors_of(3)
     diary = diary_of(replay.requests, len(cluster.capacity))
     chosen = []
@@ -173,7 +172,7 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
         engine = Simulation(workload, Ledger(cluster))
         agent.start(engine.view, stream(0, "agent"))
         play(engine, agent)
-        compiled = CompiledSimulation(workload, Ledger(cluster))
+        compiled = Simulation(workload, Ledger(cluster))
         agent.start(compiled.view, stream(0, "agent"))
         assert agent.compiled
         compiled.go(agent.compiled)

@@ -10,14 +10,13 @@ import pytest
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import first_fit, internal
 from binwright.agents.learned.numa.rollouts import HeldOut, play_all, replays_of
-from binwright.fabric.compiled.numa_loop import ANSWERED, placement_of
+from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_agent, build_learning
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement, UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
@@ -25,6 +24,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Amounts, Compiled, Ints
 from tests.support.learning import a_little, busy, going_on, ruled, small, trained
+from tests.support.scenarios import run_as
 
 pytest.importorskip("safetensors")
 
@@ -65,9 +65,9 @@ def test_episodes_begin_with_the_scenarios_warm_start_as_runs_do(filler: str, tm
     names = ["first-fit", "internal", "random-top"]
     cluster = small()["cluster"] | {"servers": 9}
     asked = scenario_from(small(cluster=cluster, warm_start=OWN | {"with": filler}, agents=names, replications=3))
-    runs = {engine: Batch(asked, tmp_path / engine).run(engine=engine).runs for engine in ("simpy", "compiled")}
+    runs = {engine: run_as(engine, Batch(asked, tmp_path / engine)).runs for engine in ("python", "compiled")}
     same = ["agent", "seed", "offered", "scheduled", "allocation_mem"]
-    assert runs["simpy"][same].equals(runs["compiled"][same])
+    assert runs["python"][same].equals(runs["compiled"][same])
     world, lengths = build_learning(asked, warm=True), []
     for seed in range(3):
         [replay] = replays_of(world, [seed], [0.4])
@@ -87,7 +87,7 @@ def test_episodes_begin_with_the_scenarios_warm_start_as_runs_do(filler: str, tm
 def test_every_rule_fills_the_cluster_itself() -> None:
     """What is placed until then does not count, and neither does what fits nowhere then end the run."""
     workload, cluster = busy(400)
-    simulation = CompiledSimulation(workload, Ledger(cluster), Overflow("stop"))
+    simulation = Simulation(workload, Ledger(cluster), Overflow("stop"))
     replay = Replay(simulation, (0, 0.6))
     for scan in (internal, first_fit):
         engine = Simulation(workload, Ledger(cluster), Overflow("drop"))
@@ -126,7 +126,7 @@ def keeps_the_rules(replay: Replay, groups: list[str]) -> int:
     """Count at every placement who is where, with nothing but the record; returns how many there were."""
     state, asked, roles = replay._state, replay._requests, replay._roles
     assert roles is not None
-    answered = state.sequence[: state.at[ANSWERED]]
+    answered = state.sequence[: state.answers[0]]
     placed = answered[state.outcome[answered] == PLACED]
     web, db = (roles[placed] == groups.index(group) for group in ("web", "db"))
     server, since = state.server[placed], state.decided[placed]
@@ -162,8 +162,8 @@ def test_learners_keep_rules_of_placement_and_run_as_they_learned(
     assert len(seen) > 20
     path = str(next(tmp_path.glob("whole/*/best.safetensors")))
     used = scenario_from(ruled(agents=[{name: {"path": path}}, "best-fit"], replications=2))
-    compiled, simpy = (Batch(used, tmp_path / engine).run(engine=engine) for engine in ("compiled", "simpy"))
-    same = [column for column in compiled.runs.columns if column not in ("engine", "seconds", "decision_us")]
+    compiled, simpy = (run_as(engine, Batch(used, tmp_path / engine)) for engine in ("compiled", "python"))
+    same = [column for column in compiled.runs.columns if column not in ("compiled", "seconds", "decision_us")]
     assert compiled.runs[same].equals(simpy.runs[same])
     for row in compiled.runs.iter_rows(named=True):
         agent = build_agent(next(spec for spec in used.agents if spec.name == row["agent"].partition("(")[0]))

@@ -11,9 +11,9 @@ from binwright.agents import AGENTS
 from binwright.agents.learned.common.tensors import SHIPPED
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 
 pytestmark = pytest.mark.long

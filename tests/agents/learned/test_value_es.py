@@ -15,13 +15,12 @@ from binwright.agents.learned.numa.value_agent import by_table, value_of
 from binwright.agents.learned.value_es.agent import ValueES
 from binwright.fabric.cluster import NEVER
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from tests.reference.value_es import gains
@@ -63,7 +62,7 @@ def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
     capacity = np.broadcast_to(rng.integers(4, 11, (2, 2)) * grains + rng.integers(0, grains), cluster.capacity.shape)
     cluster = replace(cluster, capacity=capacity, spread_above=(NEVER, 3 * mem))
     workload = replace(workload, demand=rng.integers(1, 5, (200, 2)) * grains)
-    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("drop")))
+    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("drop")))
     sizes = np.array([[cpu, 2 * mem, 0, 1], [cpu, mem, 1, 1]], float)
     weights = rng.normal(size=SIZE + 2 * PER_SIZE)
     rule, there = value_of(weights, sizes), grains_of([replay])
@@ -77,13 +76,13 @@ def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
 
 def test_there_are_no_grains_of_servers_that_differ_or_of_too_many_states() -> None:
     workload, cluster = busy(20)
-    assert grains_of([Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("drop")))]) is None
+    assert grains_of([Replay(Simulation(workload, Ledger(cluster), Overflow("drop")))]) is None
     few = replace(workload, demand=workload.demand * 0 + 10)
-    assert grains_of([Replay(CompiledSimulation(few, Ledger(cluster), Overflow("drop")))]) is not None
+    assert grains_of([Replay(Simulation(few, Ledger(cluster), Overflow("drop")))]) is not None
     capacity = cluster.capacity.copy()
     capacity[0] += 10
     other = replace(cluster, capacity=capacity)
-    assert grains_of([Replay(CompiledSimulation(few, Ledger(other), Overflow("drop")))]) is None
+    assert grains_of([Replay(Simulation(few, Ledger(other), Overflow("drop")))]) is None
 
 
 def test_a_replay_is_the_run_again_and_again() -> None:
@@ -92,12 +91,12 @@ def test_a_replay_is_the_run_again_and_again() -> None:
     for mode in ("drop", "stop"):
         expected = []
         for rule in rules:
-            simulation = CompiledSimulation(workload, Ledger(cluster), Overflow(mode))
+            simulation = Simulation(workload, Ledger(cluster), Overflow(mode))
             simulation.go(rules[0], 20)
             before = int((simulation.record.outcome == 1).sum())
             simulation.go(rule)
             expected.append(int((simulation.record.outcome == 1).sum()) - before)
-        simulation = CompiledSimulation(workload, Ledger(cluster), Overflow(mode))
+        simulation = Simulation(workload, Ledger(cluster), Overflow(mode))
         simulation.go(rules[0], 20)
         replay = Replay(simulation)
         assert [replay.placed(rules[i]) for i in (0, 1, 1, 0)] == [expected[i] for i in (0, 1, 1, 0)]
@@ -110,7 +109,7 @@ def test_compiled_and_step_by_step_it_is_the_same() -> None:
     agent = ValueES("terms")
     agent.start(engine.view, stream(0, "agent"))
     play(engine, agent)
-    compiled = CompiledSimulation(workload, Ledger(cluster))
+    compiled = Simulation(workload, Ledger(cluster))
     assert agent.compiled
     compiled.go(agent.compiled)
     np.testing.assert_array_equal(engine.record.server, compiled.record.server)

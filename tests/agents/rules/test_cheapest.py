@@ -15,6 +15,7 @@ from tests.reference.agents import Where, after, feasible
 from tests.support.batches import numbers
 from tests.support.costs import bounded, choosy, dear, even, picky
 from tests.support.properties import scaled
+from tests.support.scenarios import run_as
 from tests.support.views import ask, view_of
 
 MINE = """
@@ -45,9 +46,9 @@ def runs(folder: Path, agents: list[Any], engine: Any, out: str) -> Any:
     """Run a small scenario with these agents, and return the numbers of its runs but for who made them."""
     scenario = load_scenario("quickstart", ["workload.requests=500", "replications=1", "agents=[first-fit]"])
     scenario = scenario.model_validate({**scenario.model_dump(mode="json", exclude_unset=True), "agents": agents})
-    results = Batch(scenario, folder / out).run(engine=engine)
+    results = run_as(engine, Batch(scenario, folder / out))
     assert results.runs["status"].unique().to_list() == ["done"]
-    return numbers(results).drop("run", "agent", "options", "engine", strict=False)
+    return numbers(results).drop("run", "agent", "options", "compiled", strict=False)
 
 
 def test_a_rule_in_a_file_of_ones_own_runs_compiled_and_its_edits_are_seen(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_a_rule_in_a_file_of_ones_own_runs_compiled_and_its_edits_are_seen(tmp_p
     mine = f"{file}:Tight"
     best, worst = runs(tmp_path, ["best-fit"], "compiled", "best"), runs(tmp_path, ["worst-fit"], "compiled", "worst")
     assert not best.equals(worst)
-    for engine in ("simpy", "compiled"):
+    for engine in ("python", "compiled"):
         file.write_text(MINE)
         assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-1"), best)
         file.write_text(MINE.replace("SIGN = 1", "SIGN = -1"))  # a constant that only a function it calls names

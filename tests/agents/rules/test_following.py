@@ -16,11 +16,10 @@ from binwright.agents.learned.numa.value_agent import begun, value_of
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import standings
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
+from binwright.fabric.run.play import play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled
 from tests.reference.engine import Case as Run
@@ -144,7 +143,7 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-    compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+    compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
     compiled.follows = True
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -182,8 +181,8 @@ def test_a_cluster_that_grows_past_the_limit_goes_on_the_same(compiled: bool) ->
         expected = Simulation(workload, Ledger(large), expansion=growth)
         play(expected, agent_of(rule))
     if compiled:
-        found: Simulation = CompiledSimulation(workload, Ledger(large), expansion=growth)
-        play_compiled(found, agent_of(rule))  # type: ignore[arg-type]
+        found: Simulation = Simulation(workload, Ledger(large), expansion=growth)
+        play_compiled(found, agent_of(rule))
     else:
         found, agent = Simulation(workload, Ledger(large), expansion=growth), agent_of(rule)
         agent.start(found.view, stream(0, "agent"))

@@ -222,7 +222,7 @@ def test_a_metric_that_fails_fails_its_run(tmp_path: Path, line: str, says: str)
 
 
 def test_none_is_no_value(tmp_path: Path) -> None:
-    text = LONGEST.replace("return ", "return None if run.simulation.record.sequence else ")
+    text = LONGEST.replace("return ", "return None if len(run.simulation.record.sequence) else ")
     results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
     assert results.failed.is_empty()
     assert "longest_queue" not in {metric.name for metric in results.metrics}

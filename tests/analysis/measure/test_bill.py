@@ -16,9 +16,9 @@ from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import describe, measure
 from binwright.analysis.measure.metric import MONEY
 from binwright.analysis.measure.samples import Sampler
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload

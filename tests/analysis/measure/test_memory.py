@@ -13,10 +13,10 @@ from binwright.analysis.measure.measuring import built_in, measure
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
-from binwright.simcore.play import play
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.support.properties import scaled
 from tests.support.runs import Case, Run, cases, run

@@ -18,10 +18,10 @@ from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metrics.requests import held, scheduled_bound
 from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.cluster import NEVER
+from binwright.fabric.run.cluster_events import Change
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.cluster_events import Change
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Workload

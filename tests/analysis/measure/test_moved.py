@@ -17,17 +17,18 @@ from binwright.analysis.measure.samples import Sampler
 from binwright.analysis.measure.states import states
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
 from binwright.simcore.moves import Move, Mover, Running
 from binwright.simcore.types import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide, Demand
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import scaled
+from tests.support.scenarios import deciding
 from tests.support.simulations import WatchedLedger, cases, deciders, drive, first_fit, place, simulate
 from tests.support.tariffs import costs as costs_of
 from tests.support.tariffs import tariff
@@ -210,7 +211,8 @@ def test_devices_are_followed_to_where_requests_move(
 
     monkeypatch.setattr(Simulation, "answer", answered)
     [one] = plan(scenario_from(data))
-    row = execute(one, tmp_path, "simpy")
+    with deciding("python"):
+        row = execute(one, tmp_path)
     assert row["moves"] > 5
     found = pl.read_parquet(tmp_path / "details" / f"{one.name}.devices.parquet")
     np.testing.assert_allclose(found["allocated"], [allocated for allocated, _ in seen])

@@ -17,10 +17,10 @@ from binwright.analysis.measure.states import moments, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import topology
-from binwright.simcore.engine import Simulation
 from binwright.simcore.faults import Faults
-from binwright.simcore.play import play
 from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow

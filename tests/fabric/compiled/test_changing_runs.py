@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from tests.reference.engine import Case, Preempt
 from tests.reference.moving import Rules
@@ -33,18 +32,17 @@ SCANS: list[Any] = [first_fit, best_fit, moody]
 
 def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, salt: int = 0) -> Simulation:
     """Play a case on both engines, compare all that they leave behind, and return the compiled run."""
-    engine, compiled = (simulate(case, faults, kind=kind, least=None) for kind in (Simulation, CompiledSimulation))
-    assert isinstance(compiled, CompiledSimulation)
+    engine, compiled = (simulate(case, faults, compiled=compiled, least=None) for compiled in (False, True))
     samples = []
     for each, way in (engine, play), (compiled, play_compiled):
         if salt % 3 == 1:  # a warm start
             overflow, each.overflow = each.overflow, Overflow("drop")
-            way(each, agent_of(best_fit), iter([5, 0]).__next__)  # type: ignore[arg-type]
+            way(each, agent_of(best_fit), iter([5, 0]).__next__)
             each.overflow = overflow
         if moves:
             move_in(each, moves, Told(shuffler(salt)))
         sampler = Sampler(each, each.ledger)  # type: ignore[arg-type]
-        way(each, agent_of(scan), sampler)  # type: ignore[arg-type]
+        way(each, agent_of(scan), sampler)
         samples.append(sampler.columns())
     assert_same(compiled, engine)
     for name, column in samples[0].items():
@@ -98,11 +96,11 @@ def test_compiled_runs_change_as_the_engine(start: int) -> None:
 def test_a_wrong_place_for_a_request_that_was_sent_back_is_refused_in_the_engines_words() -> None:
     case = replace(long_case(3), failures=[(0.5, 0, 1.0)], requeue=True, mode="wait", expansion=[])
     said = []
-    for kind, way in (Simulation, play), (CompiledSimulation, play_compiled):
-        run = simulate(case, kind=kind)
-        way(run, agent_of(best_fit), iter([1, 0]).__next__)  # type: ignore[arg-type]
+    for compiled, way in (False, play), (True, play_compiled):
+        run = simulate(case, compiled=compiled)
+        way(run, agent_of(best_fit), iter([1, 0]).__next__)
         with pytest.raises(InfeasiblePlacement) as refused:
-            way(run, agent_of(wrong))  # type: ignore[arg-type]
+            way(run, agent_of(wrong))
         said.append(str(refused.value))
     assert said[0] == said[1]
 
@@ -115,4 +113,4 @@ def test_a_replay_plays_nothing_that_happens_on_the_clock() -> None:
     ):
         case = replace(Case([[[4]]], [[4]], (9,), [(0.0, 9.0, (1,))] * 3, "drop"), **changes)
         with pytest.raises(ValueError, match="a replay plays no"):
-            Replay(simulate(case, kind=CompiledSimulation, least=None))  # type: ignore[arg-type]
+            Replay(simulate(case, least=None))

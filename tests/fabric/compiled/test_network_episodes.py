@@ -12,12 +12,12 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.network import NetworkLedger, NetworkView
 from binwright.fabric.routing import Routing
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.shapes import fabric
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
-from binwright.simcore.play import play
 from binwright.simcore.record import PENDING
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import Ints, Workload

@@ -13,12 +13,11 @@ from binwright.agents.heuristics.servers.costs import best_fit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import AtMost, Drain, ServerLabels
+from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.engine import Simulation
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.rules import Overflow
@@ -70,7 +69,7 @@ def places(free: Ints, demand: Sequence[int], spread: bool) -> list[int]:
 
 def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> None:
     """Hold a replay to the engine: what is placed, what is on offer, and what every answer leads to."""
-    simulation = CompiledSimulation(case.workload, ledger(), Overflow("drop"))
+    simulation = Simulation(case.workload, ledger(), Overflow("drop"), compiled=True)
     simulation.go(Compiled(case.rules[0]), warm)
     simulation.overflow = case.overflow
     replay = Replay(simulation)
@@ -119,7 +118,9 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
     written = [Drain(drain=(0,), at=1.0), Drain(drain=(1,), at=4.5)]
-    simulation = CompiledSimulation(workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"))
+    simulation = Simulation(
+        workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"), compiled=True
+    )
     simulation.go(Compiled(best_fit), 2)
     replay = Replay(simulation)
     for _ in range(2):
@@ -137,7 +138,7 @@ def test_requests_placed_before_a_replay_count_for_its_rules() -> None:
     workload = Workload(cluster.resources, np.arange(3.0), np.full(3, 9.0), np.ones((3, 1), np.int64), np.arange(3))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
     ledger = ConstrainedLedger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
-    simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
+    simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
     simulation.go(Compiled(best_fit), 1)
     replay = Replay(simulation)
     for _ in range(2):

@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.analysis.measure.samples import Sampler
-from binwright.fabric.compiled import numa_loop, numa_run
+from binwright.fabric.compiled import numa_loop
 from binwright.fabric.compiled.numa_loop import placement_of
-from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run import play as playing
+from binwright.fabric.run import simulation as running
+from binwright.fabric.run.play import play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.jit import kernel
-from binwright.simcore.play import play
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import Amounts, Compiled, Floats, Ints
@@ -38,7 +39,7 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     ledger.check()
-    compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+    compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
@@ -52,7 +53,7 @@ def test_a_compiled_run_places_gangs_as_the_engine(case: Case, parts: list[int])
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     ledger.check()
-    compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+    compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
@@ -72,7 +73,7 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     ledger.check()
     other = ConstrainedLedger(case.cluster, labels, written)
-    compiled = CompiledSimulation(case.workload, other, case.overflow, expansion=case.expansion)
+    compiled = Simulation(case.workload, other, case.overflow, expansion=case.expansion, compiled=True)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
@@ -85,7 +86,7 @@ def test_a_place_that_a_rule_forbids_is_refused_in_the_engines_words() -> None:
     engine = Simulation(workload, ConstrainedLedger(cluster, labels, []))
     with pytest.raises(InfeasiblePlacement, match="a taint that it does not tolerate") as expected:
         play(engine, agent_of(wrong))
-    compiled = CompiledSimulation(workload, ConstrainedLedger(cluster, labels, []))
+    compiled = Simulation(workload, ConstrainedLedger(cluster, labels, []), compiled=True)
     with pytest.raises(InfeasiblePlacement) as found:
         compiled.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)
@@ -101,7 +102,7 @@ def test_every_rule_decides_as_its_agent(name: str) -> None:
     engine = Simulation(workload, ledger := Ledger(cluster))
     expected = Sampler(engine, ledger)
     play(engine, agent, expected)
-    compiled = CompiledSimulation(workload, ledger := Ledger(cluster))
+    compiled = Simulation(workload, ledger := Ledger(cluster))
     found = Sampler(compiled, ledger)
     play_compiled(compiled, agent, found)
     assert_same(compiled, engine)
@@ -115,7 +116,7 @@ def test_three_resources() -> None:
     workload, cluster = busy(400, 3)
     engine = Simulation(workload, Ledger(cluster))
     play(engine, agent_of(first_fit))
-    compiled = CompiledSimulation(workload, Ledger(cluster))
+    compiled = Simulation(workload, Ledger(cluster))
     assert compiled.go(Compiled(first_fit)) == 400
     assert_same(compiled, engine)
 
@@ -125,7 +126,7 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     engine = Simulation(workload, Ledger(cluster))
     with pytest.raises(InfeasiblePlacement) as expected:
         play(engine, agent_of(wrong))
-    compiled = CompiledSimulation(workload, Ledger(cluster))
+    compiled = Simulation(workload, Ledger(cluster))
     with pytest.raises(InfeasiblePlacement) as found:
         compiled.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)
@@ -159,7 +160,7 @@ def test_whatever_a_rule_answers_nothing_holds_more_than_it_has(codes: list[int]
     workload, cluster = busy(30)
     if spread:
         cluster = replace(cluster, spread_above=(10**7, 10**7))
-    compiled, refused = CompiledSimulation(workload, Ledger(cluster)), ""
+    compiled, refused = Simulation(workload, Ledger(cluster)), ""
     engine = Simulation(workload, Ledger(cluster))
     try:
         compiled.go(Compiled(told, (np.array([0.0, *codes]),)))
@@ -189,10 +190,10 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
     workload, cluster = busy(200)
     some = replace(workload, **{name: getattr(workload, name)[:requests] for name in COLUMNS})
     ledger = Ledger(cluster)
-    simulation = CompiledSimulation(some, ledger) if run == "compiled" else Simulation(some, ledger)
-    play_one = play_compiled if isinstance(simulation, CompiledSimulation) else play
+    simulation = Simulation(some, ledger)
+    play_one = play_compiled if run == "compiled" else play
     with pytest.raises(AgentError, match="written to what it was shown" if requests == 2 else "written|does not fit"):
-        play_one(simulation, agent_of(generous))  # type: ignore[arg-type]
+        play_one(simulation, agent_of(generous))
     assert int((simulation.record.outcome == PLACED).sum()) < 10
 
 
@@ -205,10 +206,10 @@ def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
         known.add(rule)
         return real(*rule)
 
-    monkeypatch.setattr(numa_run, "as_argument", slow)
-    monkeypatch.setattr(numa_run, "perf_counter_ns", lambda: clock[0])
+    monkeypatch.setattr(running, "as_argument", slow)
+    monkeypatch.setattr(playing, "perf_counter_ns", lambda: clock[0])
     workload, cluster = busy(50)
-    simulation = CompiledSimulation(workload, Ledger(cluster))
+    simulation = Simulation(workload, Ledger(cluster))
     assert play_compiled(simulation, AGENTS.load("best-fit")()) == 0
     assert clock == [10**9]
     assert len(simulation.record.sequence) == 50

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.in_line import InLine
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.engine import Simulation
+from binwright.fabric.run.play import Watchers, play, play_compiled
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.play import Watchers, play
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Floats, Workload
@@ -70,7 +69,7 @@ def both(workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent)
     for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
         sampler = Sampler(one, ledger)
         agent.start(one.view, stream(0, "agent"))
-        way(one, agent, Watchers(one, sampler))  # type: ignore[arg-type]
+        way(one, agent, Watchers(one, sampler))
         sampler.look()
         seen.append((sampler.columns(), one.now, one.offered, one.waiting))
     assert_same(compiled, engine)
@@ -106,7 +105,7 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     said = []
     for kind, way in (Simulation, play), (CompiledQueue, play_compiled):
         with pytest.raises(InfeasiblePlacement) as error:
-            way(kind(workload, Ledger(cluster), Overflow("wait", together=9)), agent_of(wrong))  # type: ignore[arg-type]
+            way(kind(workload, Ledger(cluster), Overflow("wait", together=9)), agent_of(wrong))
         said.append(str(error.value))
     assert said[0] == said[1]
 

@@ -13,10 +13,10 @@ from binwright.agents.solver.online.template import Setup
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.engine import Simulation
-from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference import attempts as reference

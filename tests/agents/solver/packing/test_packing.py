@@ -15,10 +15,10 @@ from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.pack import HEURISTICS, pack
 from binwright.agents.solver.solving.solve import solve
 from binwright.cli import main
+from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.simcore.play import play
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import CLASSES, FITTED, NAMES, machines
 from binwright.workloads.offline_files import read_instance

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError
 from binwright.simcore.record import IMPOSSIBLE, PENDING
-from binwright.simcore.run_state import RunState
 from binwright.simcore.types import Refusal, Request
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
 
 
 class GangPlacement:
     """Keeps the gangs of a run: the one that is being placed, and those that run."""
 
-    def __init__(self, run: RunState) -> None:
+    def __init__(self, run: Simulation) -> None:
         self._run, self._ledger, self._rows = run, run.ledger, run.rows
         self._gangs = run.workload.gangs
         self.placed: list[tuple[Request, int, int]] = []
         """The parts that have a place of the gang that is being placed, and their servers and nodes."""
         self.lacked: dict[int, tuple[int, str]] = {}
         """Of every gang that found no place: how many parts had found one the last time, and the reason."""
-        self._members: dict[int, int] = {}  # of every gang that runs, by its first row, the parts that it has
-        self.complete = False
-        """Does every gang that runs have all its parts? Nobody notes how many it has then."""
+        self._fewer: dict[int, int] = {}  # of every gang that runs with fewer parts, by its first row, how many
 
     def next_part(self, head: Request) -> Request:
         """Return the part of a gang that is to be placed next, or a request of one part itself."""
@@ -66,25 +67,20 @@ class GangPlacement:
         self.lacked.pop(first, None)
         count, stays, longer = len(placed), self._rows.holding_time(first), self._rows.longer
         if count < gang.parts:
+            self._fewer[first] = count
             run.record.spared(first + count, first + gang.parts, run.now)
             if gang.rules.work:
                 stays *= gang.parts / count
                 longer |= dict.fromkeys(range(first, first + count), stays)
         if run.speeds:
             stays = run.speeds.begin(range(first, first + count), [server for _, server, _ in placed], stays)
-        self._members[first] = count
         for part, server, node in placed:
-            told = part._replace(duration=stays) if first in longer and not self._rows.oracle else part
-            run.begin(run.speeds.told(part) if run.speeds else told, server, node)
-        run.end_after(stays, self.end, first)
+            run.begin(part, server, node)
+        run.end_after(stays, first)
 
-    def end(self, first: int) -> None:
-        """End a gang, by its first row, unless it has been moved to slower servers."""
-        if self._run.speeds and not self._run.speeds.is_over(first):
-            return
-        for row in range(first, first + self._members.pop(first)):
-            self._ledger.release(row)
-        self._run.freed(first)
+    def ended(self, first: int) -> None:
+        """Forget the gang that began with a row."""
+        self._fewer.pop(first, None)
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""
@@ -99,7 +95,7 @@ class GangPlacement:
 
     def _count(self, first: int) -> int:
         """Return how many parts a gang that runs has, by its first row."""
-        return self._rows.running_request(first).parts if self.complete else self._members.get(first, 1)
+        return self._fewer.get(first) or self._rows.running_request(first).parts
 
     def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
         """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from math import ceil, inf
+from typing import TYPE_CHECKING
 
-from binwright.simcore.cluster_events import ClusterEvents
-from binwright.simcore.gang_placement import GangPlacement
-from binwright.simcore.run_state import RunState
+from binwright.fabric.run.cluster_events import ClusterEvents
+from binwright.fabric.run.gang_placement import GangPlacement
+from binwright.fabric.run.waiting_line import WaitingLine
 from binwright.simcore.types import Request
-from binwright.simcore.waiting_line import WaitingLine
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
 
 
 class Offering:
     """Goes on with a run where requests that wait are offered together."""
 
-    def __init__(self, run: RunState, queue: WaitingLine, gangs: GangPlacement, events: ClusterEvents) -> None:
+    def __init__(self, run: Simulation, queue: WaitingLine, gangs: GangPlacement, events: ClusterEvents) -> None:
         self._run, self._queue, self._gangs, self._events = run, queue, gangs, events
 
-    def at_instants(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+    def at_instants(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered once for everything at an instant."""
         run, queue, clock, events = self._run, self._queue, self._run.clock, self._events
         line, together, window = queue.requests, run.overflow.together, run.overflow.window
-        coming, due, patience = next(arrivals, None), inf, -inf
-        while coming or line or queue.held:
-            time = min(coming.arrival if coming else inf, due)
-            if time < inf or clock.due > events.endless:
+        due, patience = inf, -inf
+        while (coming := run.next_arrival) < inf or line or queue.held:
+            time = min(coming, due)
+            if time < inf or run.due > events.endless:
                 patience = events.all_back
-            elif clock.peek() > patience:
+            elif run.next_change > patience:
                 return
-            changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line or queue.held))
+            changed = run.run_to(time if time < inf else run.next_change, due == inf and bool(line or queue.held))
             changed = queue.readmit() or changed
             queue.blocked = True
-            while coming and coming.arrival <= clock.now:
-                changed = queue.arrive(coming) < together or changed
-                run.offered = coming.index + coming.parts
-                coming = next(arrivals, None)
+            while run.next_arrival <= clock.now:
+                changed = run.arrive_next() < together or changed
             changed = changed or not queue.blocked  # who arrives may get its quota back, and others the room
             if changed and line and due == inf:
                 due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
@@ -44,22 +45,19 @@ class Offering:
                 due = inf
                 yield from self._offer(together)
 
-    def after_events(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+    def after_events(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered after every single event; arrivals come first."""
-        run, queue, clock, events = self._run, self._queue, self._run.clock, self._events
-        coming, patience = next(arrivals, None), -inf
-        while coming or queue.requests or queue.held:
-            if coming or clock.due > events.endless:
+        run, queue, events, patience = self._run, self._queue, self._events, -inf
+        while (coming := run.next_arrival) < inf or queue.requests or queue.held:
+            if coming < inf or run.due > events.endless:
                 patience = events.all_back
-            elif clock.peek() > patience:
+            elif run.next_change > patience:
                 return
-            if coming and coming.arrival <= clock.peek():
-                clock.pass_to(coming.arrival)
-                queue.arrive(coming)
-                run.offered = coming.index + coming.parts
-                coming = next(arrivals, None)
+            if coming <= run.next_change:
+                run.pass_to(coming)
+                run.arrive_next()
             else:
-                clock.step()
+                run.step()
             yield from self._offer(run.overflow.together)
 
     def _offer(self, together: int) -> Iterator[Request]:

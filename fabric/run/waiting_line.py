@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from math import inf
+from typing import TYPE_CHECKING
 
-from binwright.simcore.run_state import RunState
 from binwright.simcore.types import Request
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
 
 
 class WaitingLine:
     """Holds the requests of a run that wait."""
 
-    def __init__(self, run: RunState) -> None:
-        self._run = run
-        self.requests: deque[Request] = deque()
-        self.blocked = False
+    def __init__(self, run: Simulation, requests: MutableSequence[Request]) -> None:
+        self._run, self.requests = run, requests
+
+    @property
+    def blocked(self) -> bool:
         """Whether the head was refused, and nothing has changed since."""
+        return self._run.blocked
+
+    @blocked.setter
+    def blocked(self, value: bool) -> None:
+        self._run.blocked = value
 
     @property
     def held(self) -> Sequence[Request]:

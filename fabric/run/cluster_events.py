@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from binwright.fabric.run.gang_placement import GangPlacement
+from binwright.fabric.run.waiting_line import WaitingLine
 from binwright.simcore.faults import FailingDomains, FaultProcess, Faults, Kind
-from binwright.simcore.gang_placement import GangPlacement
-from binwright.simcore.run_state import RunState
-from binwright.simcore.waiting_line import WaitingLine
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
 
 IDLE = 10_000
 """After so many steps of SimPy's processes without an answer, these alone do not keep a run going."""
@@ -34,7 +36,7 @@ class Change:
 class ClusterEvents:
     """Lets parts of the cluster of a run fail as `faults` say, adds servers, and interrupts requests that run."""
 
-    def __init__(self, run: RunState, queue: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
+    def __init__(self, run: Simulation, queue: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
         self._run, self._ledger, self._queue, self._gangs = run, run.ledger, queue, gangs
         self.changes: list[Change] = []
         self._down: set[tuple[Kind, int]] = set()  # links and switches
@@ -58,8 +60,9 @@ class ClusterEvents:
         Processes are among them once they have gone on for long while nobody got an answer.
         """
         run, clock = self._run, self._run.clock
-        if self._answered != len(run.record.sequence):
-            self._answered, self._steps = len(run.record.sequence), clock.steps
+        answered = int(run.record.answers[0])
+        if self._answered != answered:
+            self._answered, self._steps = answered, clock.steps
         idle = clock.pending if clock.steps - self._steps > IDLE else 0
         moving = run.moving.endless if run.moving else 0
         return sum(process.endless for _, process in self._faults) + moving + run.recurring + idle

@@ -1,4 +1,4 @@
-"""Shows the arrays of a compiled run as the engine's own: who holds what, and who waits."""
+"""Shows the arrays of a run to what handles single requests: who holds what, and who waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Request, Share, part
 
 if TYPE_CHECKING:
-    from binwright.fabric.compiled.numa_run import CompiledSimulation
+    from binwright.fabric.run.simulation import Simulation
 
 
 class Holdings(MutableMapping[int, Any]):
@@ -22,7 +22,7 @@ class Holdings(MutableMapping[int, Any]):
     kept beside it, and the loop then leaves the release to the ledger.
     """
 
-    def __init__(self, run: CompiledSimulation) -> None:
+    def __init__(self, run: Simulation) -> None:
         self._run = run
         self._elsewhere: dict[int, Any] = {}
 
@@ -49,7 +49,9 @@ class Holdings(MutableMapping[int, Any]):
         self._run.holds[row] = EVICTED
 
     def __contains__(self, row: object) -> bool:
-        return isinstance(row, int) and 0 <= row < len(self._run.holds) and bool(self._run.holds[row])
+        if not isinstance(row, int | np.integer) or not 0 <= row < len(self._run.holds):
+            return False
+        return bool(self._run.holds[row] != EVICTED)
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.flatnonzero(self._run.holds != EVICTED).tolist())
@@ -77,7 +79,7 @@ class Whereabouts(MutableMapping[int, tuple[int, int]]):
     A row that is removed has been released before.
     """
 
-    def __init__(self, run: CompiledSimulation, holdings: Holdings) -> None:
+    def __init__(self, run: Simulation, holdings: Holdings) -> None:
         self._run, self._holdings = run, holdings
 
     def __getitem__(self, row: int) -> tuple[int, int]:
@@ -102,38 +104,52 @@ class Whereabouts(MutableMapping[int, tuple[int, int]]):
 class LineOfRows(MutableSequence[Request]):
     """Shows those who wait as requests, in order."""
 
-    def __init__(self, run: CompiledSimulation) -> None:
+    def __init__(self, run: Simulation) -> None:
         self._run = run
 
     def _rows(self) -> Any:
-        state = self._run.state
-        return state.line[state.at[FIRST] : state.at[LAST]]
+        state, at = self._run.state, self._run.at
+        return state.line[at[FIRST] : at[LAST]]
 
     def __len__(self) -> int:
-        at = self._run.state.at
-        return int(at[LAST] - at[FIRST])
+        return self._run.waiting
+
+    def __iter__(self) -> Iterator[Request]:
+        return map(self._run.rows.next_request, self._rows().tolist())
 
     def __getitem__(self, place: Any) -> Any:
-        return self._run.request(int(self._rows()[place]))
+        return self._run.rows.next_request(int(self._rows()[place]))
 
     def __setitem__(self, place: Any, request: Any) -> None:
         self._rows()[place] = request.index
 
     def __delitem__(self, place: Any) -> None:
-        state, rows = self._run.state, self._rows()
+        if place == 0:
+            self._run.at[FIRST] += 1
+            return
+        rows = self._rows()
         rows[place:-1] = rows[place + 1 :].copy()
-        state.at[LAST] -= 1
+        self._run.at[LAST] -= 1
+
+    def index(self, request: Request, start: int = 0, stop: int | None = None) -> int:
+        """Return the place of a request."""
+        return int(np.flatnonzero(self._rows() == request.index)[0])
 
     def insert(self, place: int, request: Request) -> None:
         """Put a request into the line."""
-        self._run.make_room_for(request)
-        state = self._run.state
-        rows = self._rows().copy()
-        state.at[FIRST], state.at[LAST] = 0, len(rows) + 1
-        state.line[: len(rows) + 1] = np.insert(rows, place, request.index)
+        run, at = self._run, self._run.at
+        run.make_room_for(request)
+        if at[LAST] == len(run.state.line):
+            rows = self._rows().copy()
+            at[FIRST], at[LAST] = 0, len(rows)
+            self._rows()[:] = rows
+        at[LAST] += 1
+        rows = self._rows()
+        rows[place + 1 :] = rows[place:-1].copy()
+        rows[place] = request.index
 
     def popleft(self) -> Request:
         """Remove the first."""
         request: Request = self[0]
-        self._run.state.at[FIRST] += 1
+        self._run.at[FIRST] += 1
         return request

@@ -1,0 +1,772 @@
+"""Runs a simulation: the one definition of a run, for agents in Python and for compiled ones.
+
+`advance()` runs to the next request that needs an answer, `answer()` applies it; `go()` lets a compiled rule answer.
+Between two events of SimPy's clock a kernel plays arrivals, the waiting line and ends of holding periods on arrays
+(`fabric.compiled.numa_loop`), and stops for whatever else there is to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.numa_loop import (
+    ALL,
+    ALL_REFUSALS,
+    ARRIVED,
+    ASK,
+    BLOCKED,
+    BROKEN,
+    CHANGED,
+    COUNTERS,
+    ELSEWHERE,
+    ENDS,
+    EVENT,
+    FIRST,
+    GONE,
+    GUARDED,
+    HELD,
+    HOLDS,
+    JUST_ANSWERED,
+    LAST,
+    MODES,
+    NO_REFUSALS,
+    ORDERED,
+    OVER,
+    RELEASED,
+    ROW,
+    SOME_REFUSALS,
+    STIRRED,
+    STOPPED,
+    TAIL,
+    NumaRequests,
+    NumaState,
+    advance,
+    as_argument,
+    begin,
+    bundled,
+    end_at,
+    end_one,
+    go,
+    placement_of,
+)
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.role_views import Stage
+from binwright.fabric.ranking import Standings, standings
+from binwright.fabric.run.cluster_events import ClusterEvents
+from binwright.fabric.run.gang_placement import GangPlacement
+from binwright.fabric.run.offering import Offering
+from binwright.fabric.run.views import Holdings, LineOfRows, Whereabouts
+from binwright.fabric.run.waiting_line import WaitingLine
+from binwright.simcore.accounts import Accounts
+from binwright.simcore.agent_calls import describe_request
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.faults import Faults
+from binwright.simcore.jit import prepared
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.meter import UseMeter
+from binwright.simcore.record import IMPOSSIBLE, PENDING, SPREAD
+from binwright.simcore.rules import Overflow
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Compiled, Placement, Refusal, Request, Workload
+
+if TYPE_CHECKING:
+    from binwright.simcore.run_options import Pacing
+
+Loop = Callable[..., tuple[int, int, int]]
+
+
+class Simulation(RunState):
+    """Simulates one run: a workload against a ledger. Its arguments and the answers it gets determine all of it.
+
+    `expansion` lists (time, servers to add). The run is over when every request has its answer, or when overflow
+    stops it. Requests that no empty server could hold are never offered to the agent. With `compiled`, `go` may be
+    called; the ledger is one of servers, with or without rules of placement.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        ledger: Ledger,
+        overflow: Overflow | None = None,
+        *,
+        expansion: Sequence[tuple[float, int]] = (),
+        faults: Sequence[Faults] = (),
+        pacing: Pacing | None = None,
+        compiled: bool = False,
+    ) -> None:
+        self.inside = compiled or type(ledger) is Ledger
+        """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
+        self.holds = np.zeros(0, np.int8)
+        """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
+        self._holdings = holdings = Holdings(self)
+        if self.inside:
+            ledger.hold_in(holdings)
+        super().__init__(workload, ledger, overflow, paced=pacing is not None)
+        self.running_request, self.source = self.rows.running_request, self.rows.source
+        workload, record, self._servers, self._pacing = self.workload, self.record, ledger, pacing
+        self.gangs = gangs = GangPlacement(self)
+        self.lead, self.with_parts, self._parts = gangs.lead, gangs.with_parts, gangs.placed
+        record.outcome[~ledger.possible(workload.demand, self.rows.models, self.rows.roles)] = IMPOSSIBLE
+        if workload.gangs is not None:
+            ledger.rule_parts(workload.gangs)
+            if self.overflow.mode != "expand" and not expansion:
+                gangs.rule_out()
+        self._make_arrays()
+        self._line = LineOfRows(self)
+        self.queue = WaitingLine(self, self._line)
+        if compiled:
+            ledger.hold_roles_in(Whereabouts(self, holdings))
+        self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
+        self.events = events = ClusterEvents(self, self.queue, gangs, faults)
+        self.changes, self.fail, self.evict = events.changes, events.fail, events.evict
+        self.grow, self.repair, self.drain, self.reopen = events.grow, events.repair, ledger.drain, ledger.reopen
+        for time, by in expansion:
+            self.clock.at(time, events.grow, by)
+        for time, change, number in ledger.planned:
+            self.clock.at(time, change, number)
+        self.view.accounts = Accounts(self)
+        self.view.meter = UseMeter(self, workload.use) if workload.use else None
+        self._offering: Generator[Request, None, None] | None = None
+        self._head: Any = None
+        """The request that is to be answered, where they are offered one by one."""
+        self._paced_row, self._patience, self._events_before, self._vain = -1, -inf, (0, 0), False
+        self._known: tuple[Compiled, Standings] | None = None
+        self._ready: tuple[Any, Loop] | None = None
+        self.follows = False
+        """Do rules that can look only at what changed do so with few servers, too?"""
+
+    # -- the arrays ----------------------------------------------------------------------------------------------
+
+    def _make_arrays(self) -> None:
+        """Make what the kernels work on."""
+        workload, record, pacing = self.workload, self.record, self._pacing
+        possible, leads = record.outcome == PENDING, self.rows.leads
+        self.parts = np.zeros(0, np.int64) if workload.gangs is None else workload.gangs.parts
+        """How many parts the gang of every row has, int64 [rows]; empty without gangs."""
+        self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
+        if pacing:  # who is next comes when the one before has its answer
+            arrival = np.full(len(workload), -inf)
+            arrival[: workload.running] = workload.arrival[: workload.running]
+            self.requests = self.requests._replace(arrival=arrival)
+        self.roles = np.zeros(0, np.int64) if self.rows.roles is None else self.rows.roles
+        """The roles of all rows, for rules of placement, int64 [rows]."""
+        self._unordered = np.zeros(0, np.int64)
+        self._priority = self._unordered
+        """The priority of every row, int64 [rows]; empty where all are equal."""
+        if workload.priority is not None:
+            self._priority = np.require(workload.priority, np.int64, ["C", "W"])
+        self._least = int(self._priority.min(initial=0))
+        self._interested = self._priority > self._least
+        """Which rows others may give way to, bool [rows]; empty where all are equal."""
+        rows, kinds = len(self.requests.rows), workload.demand.shape[1]
+        self.holds = zeros(len(record.outcome), np.int8)
+        nowhere = np.zeros((1, 1, kinds), np.int64)
+        self._at = np.zeros(COUNTERS, np.int64)
+        self.state = NumaState(
+            *(self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)),
+            zeros(rows, np.int32),
+            np.zeros(rows),
+            np.zeros(rows, np.int64),
+            self._at,
+            np.zeros(1),
+            record.order,
+            record.outcome,
+            record.decided,
+            record.server,
+            record.node,
+            record.reason,
+            self.holds,
+            log_of(len(self.view.free) if self.inside else 1, self._servers.log if self.inside else None),
+            record.answers,
+        )
+        self.at = self._at.data  # reads a number several times faster than the array does
+        self.rules = self._servers.ruling(self.roles) if self.inside else None
+        self._run: Any = None
+        self._kernels: tuple[Any, ...] = ()
+        record.grown = self._unbind
+
+    def _unbind(self) -> None:
+        """Have the kernels take the arrays anew before they go on."""
+        self._run = None
+
+    def _bundle(self) -> Any:
+        """Return what the kernels `advance` and `begin` take."""
+        if self._run is None:
+            self._lay_out()
+            self._time, self._waiting = self.state.now.data, self.state.line.data
+            self.at[GUARDED] = bool(self.quotas or self.queues or self.speeds or self._pacing)
+            self.at[ORDERED] = self._rules.one_by_one
+            arrays = self.requests._replace(priority=self._order()), self.state, self.rules, self.parts
+            if not self._kernels:
+                bind = prepared(bundled, *arrays)
+                run = bind(*arrays)
+                self._advance, self._begin = prepared(advance, run, 0.0), prepared(begin, run, 0, 0, 0, 0, 0.0)
+                self._kernels = bind, prepared(end_one, run), prepared(end_at, run, 0.0, 0)
+            self._run = self._kernels[0](*arrays)
+        return self._run
+
+    def _order(self) -> Any:
+        """Return the priorities by which the line goes, int64 [rows]; empty where it does not."""
+        return self._priority if self.overflow.preempt else self._unordered
+
+    def _lay_out(self) -> None:
+        """Take the arrays that the ledger and the record have after something else has changed them."""
+        record, state, changes = self.record, self.state, dict[str, Any]()
+        if record.outcome is not state.outcome:
+            names = ("outcome", "decided", "server", "node", "reason")
+            changes = {name: getattr(record, name) for name in names} | {"sequence": record.order}
+        if self.inside and self._servers.arrays[2] is not state.left:
+            capacity, free, left = self._servers.arrays
+            log = log_of(len(free), state.log if self._servers.log is None else self._servers.log)
+            if log is not state.log:
+                self._known = None
+            changes |= {"capacity": capacity, "free": free, "left": left, "log": log}
+        if changes:
+            self.state = state._replace(**changes)
+        if self.inside and self._servers.log is None:
+            self.state.log[0] += len(self.state.log)  # any server may have changed
+        if self.inside:
+            self.rules = self._servers.ruling(self.roles)
+
+    def make_room_for(self, request: Request) -> None:
+        """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
+        self._widen()
+        if request.index < len(self.workload):
+            return
+        columns = self.requests
+        for each in request.each():
+            row = each.index
+            columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
+            columns.demand[row], columns.spread[row] = each.demand, each.spread
+            if len(self.parts):
+                self.parts[row] = each.parts
+            if len(self.roles):
+                self.roles[row] = each.role
+            if len(self._priority):
+                self._priority[row], self._interested[row] = each.priority, each.priority > self._least
+
+    def _widen(self) -> None:
+        """Make the loop's arrays longer where the record has more rows, since some were sent back."""
+        if self.record.rows <= len(self.requests.arrival):
+            return
+        more = len(self.record.outcome) - len(self.requests.arrival)
+
+        def longer(array: Any, filled: int | None = None) -> Any:
+            made = zeros((len(array) + more, *array.shape[1:]), array.dtype)  # of the type that the loop knows
+            made[: len(array) if filled is None else filled] = array[:filled]
+            return made
+
+        state, ends = self.state, self.at[ENDS]
+        columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
+        self.requests = self.requests._replace(**columns)
+        if len(self._priority):
+            self._priority, self._interested = longer(self._priority), longer(self._interested)
+        self.roles = longer(self.roles) if len(self.roles) else self.roles
+        self.parts = longer(self.parts) if len(self.parts) else self.parts
+        heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
+        self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
+        self.holds, self._run = self.state.holds, None
+
+    # -- what has happened so far --------------------------------------------------------------------------------
+
+    @property
+    def offered(self) -> int:
+        """Requests of the workload that have arrived so far."""
+        at = self.at
+        if at[ALL]:
+            return len(self.workload)
+        if not at[TAIL]:
+            return 0
+        last = int(self.requests.rows[at[TAIL] - 1])
+        return last + (int(self.parts[last]) if len(self.parts) else 1)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a request that fits nowhere ended the run."""
+        return bool(self.at[STOPPED])
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the head of the line was refused, and nothing has changed since."""
+        return bool(self.at[BLOCKED])
+
+    @blocked.setter
+    def blocked(self, value: bool) -> None:
+        self.at[BLOCKED] = value
+
+    @property
+    def overflow(self) -> Overflow:
+        """What happens when no placement is found; it may change on the way."""
+        return self._rules
+
+    @overflow.setter
+    def overflow(self, rules: Overflow) -> None:
+        self._rules, self._run = rules, None
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait in the line."""
+        return self.at[LAST] - self.at[FIRST]
+
+    @property
+    def head(self) -> int:
+        """The row of the first in the line, -1 where nobody waits."""
+        return int(self.state.line[self.at[FIRST]]) if self.waiting else -1
+
+    @property
+    def line(self) -> Sequence[Request]:
+        """The requests that wait, in order."""
+        return self._line
+
+    @property
+    def partway(self) -> int:
+        """How many parts of the gang that is being placed have a place so far."""
+        return len(self._parts)
+
+    @property
+    def within_instant(self) -> bool:
+        """Whether requests in the line are still to be offered at this instant, and none can wait."""
+        return self.waiting > 0 and not self.at[BLOCKED] and self.overflow.mode in ("drop", "stop")
+
+    @property
+    def due(self) -> int:
+        """How many ends of holding periods and other things are still to happen."""
+        return self.clock.due + self.at[ENDS]
+
+    @property
+    def all_back(self) -> float:
+        """When every part that has failed at random so far is back."""
+        return self.events.all_back
+
+    @property
+    def endless(self) -> int:
+        """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
+        return self.events.endless
+
+    def before(self, row: int) -> int:
+        """Count the requests before a row that have not arrived yet."""
+        leads = self.rows.leads
+        return row - self.offered if leads is None else int(np.count_nonzero(leads[self.offered : row]))
+
+    def asked(self) -> Workload:
+        """List the rows of the record: the workload, and after it every request that was sent back."""
+        return self.rows.asked()
+
+    def stages(self) -> list[Stage]:
+        """Return the rules of placement from now on, one after another; none where there are no rules."""
+        return self._servers.stages()
+
+    # -- the two calls that drive a run --------------------------------------------------------------------------
+
+    def advance(self) -> Request | None:
+        """Run the clock to the next request that needs an answer, or to the end: `None`."""
+        if self._rules.together:
+            if self._offering is None:
+                offering = Offering(self, self.queue, self.gangs, self.events)
+                self._offering = offering.after_events() if self.overflow.one_by_one else offering.at_instants()
+            request = next(self._offering, None)
+        elif self._parts:  # nothing happens between the parts of a gang
+            request = self.gangs.next_part(self._line[0])
+        else:
+            request = self._next()
+        if request is None:
+            if not self.at[STOPPED]:
+                self._finish()
+        elif self.ledger.offer:
+            self.ledger.offer(request)
+        return request
+
+    def _next(self) -> Request | None:
+        """Run to the next request where they are offered one by one, at the head of the line."""
+        at, clock, view, quotas = self.at, self.clock, self.view, self.quotas
+        while not at[STOPPED]:
+            if quotas:
+                at[HELD] = len(quotas.held)
+            run = self._run or self._bundle()
+            status = self._advance(run, self._until())
+            clock.now = view.now = self._time[0]
+            if status == ASK:
+                self._head = head = self.rows.next_request(self._waiting[at[FIRST]])
+                return head
+            if status == OVER:
+                return None
+            self._handle(status)
+        return None
+
+    def _until(self) -> float:
+        """Return when the clock has something to do."""
+        return inf if self._vain else self.clock.peek()
+
+    def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
+        """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
+
+        Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit. Whom a limit of its queue
+        keeps waiting gets no place.
+        """
+        offer, line = self.offer, self._line
+        if request is None:
+            head = offer[0] if offer else self._head
+            request = self.gangs.next_part(head) if self._parts else head
+        else:
+            head = self.gangs.head_of(request)
+        if self.queues and (reason := self.queues.limit_reached(head)):
+            placement = Refusal(reason)
+        gang = request.gang
+        if placement is None or isinstance(placement, Refusal):
+            if gang and self.gangs.refused(request, placement):
+                placement = Refusal(self.gangs.lacked[head.index][1])
+            if not self._parts:
+                if offer:
+                    offer.remove(head)
+                else:
+                    self.at[JUST_ANSWERED] = 1
+                    if self._overflow(head, placement):
+                        self._run = None
+                return
+        else:
+            try:
+                if self.inside and not gang:
+                    server, node, _ = self._servers.take(request, placement)
+                else:
+                    server, node = self.ledger.apply(request, placement)
+            except InfeasiblePlacement as error:
+                raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
+            if gang:
+                self._parts.append((request, server, node))
+                if len(self._parts) < gang.parts:
+                    return
+        if offer:
+            offer.remove(head)
+            line.remove(head)
+        else:
+            self.at[FIRST] += 1
+            self.at[JUST_ANSWERED] = 1
+        if self.queues:
+            self.queues.started(head)
+        if gang:
+            self.gangs.begin(head)
+            return
+        row, stays = request.index, -1.0
+        if self.speeds:
+            stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
+        run = self._run or self._bundle()
+        self._begin(run, row, server, SPREAD if request.spread else node, HOLDS if self.inside else ELSEWHERE, stays)
+
+    # -- gangs ---------------------------------------------------------------------------------------------------
+
+    def begin(self, request: Request, server: int, node: int) -> None:
+        """Note that a part of a gang has its place, and what that is."""
+        row = request.index
+        self.record.placed(row, self.clock.now, server, SPREAD if request.spread else node)
+        self.holds[row] = ELSEWHERE
+        if self.inside:
+            self._holdings.settle(row)
+
+    def end_after(self, duration: float, row: int) -> None:
+        """Have a request or a gang, by its first row, release what it holds after a time, if that ends."""
+        if duration < inf:
+            if self.at[ENDS] == len(self.state.due):  # some end a second time, as they were moved
+                heap = {name: np.tile(getattr(self.state, name), 2) for name in ("due", "holder")}
+                self.state, self._run = self.state._replace(**heap), None
+            run = self._bundle()
+            self._kernels[2](run, self.clock.now + duration, row)
+
+    # -- what the kernel stops for -------------------------------------------------------------------------------
+
+    def _handle(self, status: int) -> None:
+        """Do what the loop has stopped for."""
+        at, queue = self._at, self.queue
+        row = int(at[ROW])
+        if status == EVENT:
+            self._vain = self._in_vain()  # then the loop goes on to its end
+            at[STIRRED] = False
+            if not self._vain:
+                time = self.clock.peek()
+                self.state.now[0] = time
+                at[STIRRED] = self.clock.run_to(time, queue.eager)
+                self.view.now = time
+        elif status == RELEASED:
+            self.released(row)
+        elif status == ARRIVED:
+            if not (self._pacing and self._postponed(row, self._pacing)):
+                self.arrive_next()
+        elif status == CHANGED:
+            queue.readmit()
+        else:
+            gang = len(self.parts) and self.parts[row] > 1 and self.record.reason[row] >= 0
+            refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
+            self.record.reason[row] = -1
+            self._overflow(self._line[0], refusal)
+        self._run = None
+
+    def released(self, row: int) -> None:
+        """Release what a request or the gang of a row holds, if it has not been evicted, and what it counts against.
+
+        Nothing happens to one that has been moved to a slower server.
+        """
+        if self.speeds and not self.speeds.is_over(row):
+            return
+        running = self.ledger.running
+        for part in range(row, row + (int(self.parts[row]) if len(self.parts) else 1)):
+            if part in running:
+                self.ledger.release(part)
+        self.gangs.ended(row)
+        self.freed(row)
+
+    def arrive_next(self) -> float:
+        """Have the next request of the workload arrive; returns its place in line, infinite if it has none."""
+        row = int(self.requests.rows[self.at[TAIL]])
+        self.at[TAIL] += 1
+        request = self.rows.next_request(row)
+        self.view.now = self.clock.now
+        return self.queue.arrive(request)
+
+    @property
+    def next_arrival(self) -> float:
+        """When the next request of the workload arrives, infinite if none does."""
+        tail = self.at[TAIL]
+        return float(self.requests.arrival[self.requests.rows[tail]]) if tail < len(self.requests.rows) else inf
+
+    def _postponed(self, row: int, pacing: Pacing) -> bool:
+        """Tell whether a request that may arrive now is to come later, by its pace; sets when it comes."""
+        arrival, now, running = self.requests.arrival, self.clock.now, self.workload.running
+        if row < running:
+            return False
+        if self._paced_row != row:
+            self._paced_row, arrival[row] = row, now + pacing.step if row > running else 0.0
+            if arrival[row] > now:
+                return True
+        if pacing.await_room and self.due and not self.ledger.has_room(self.request(row)):
+            arrival[row] = self.next_change
+            return True
+        self.rows.arrival[[part.index for part in self.request(row).each()]] = now
+        return False
+
+    def run_to(self, time: float, eager: bool) -> bool:
+        """Let everything up to and including a time happen.
+
+        Stops before that, and returns true, at the end of an instant that changed the cluster; `eager` counts ends of
+        holding periods as changes, too.
+        """
+        stop = eager
+        while self.next_change <= time:
+            event = self.clock.peek()
+            if self.next_end <= event:
+                self._end_next()
+            else:
+                self.state.now[0] = event
+                stop = self.clock.run_to(event, False) or stop
+                self._run = None
+            if stop and self.next_change > self.clock.now:
+                return True
+        if time < inf:
+            self.pass_to(time)
+        return False
+
+    @property
+    def next_end(self) -> float:
+        """When the next holding period ends, infinite if none does."""
+        return float(self.state.due[0]) if self.at[ENDS] else inf
+
+    @property
+    def next_change(self) -> float:
+        """When the next holding period ends, or the clock has something to do; infinite if neither."""
+        return min(self.next_end, self.clock.peek())
+
+    def pass_to(self, time: float) -> None:
+        """Let time go on to before what happens then; nothing may be due earlier."""
+        self.state.now[0] = self.clock.now = time
+
+    def step(self) -> None:
+        """Let the next thing happen."""
+        if self.next_end <= self.clock.peek():
+            self._end_next()
+        else:
+            self.clock.step()
+            self.state.now[0], self._run = self.clock.now, None
+
+    def _end_next(self) -> None:
+        """End the holding period that ends next."""
+        self.clock.now = self.next_end
+        run = self._bundle()
+        row = self._kernels[1](run)
+        if row >= 0:
+            self.released(row)
+
+    def _overflow(self, head: Request, refusal: Refusal | None) -> bool:
+        """Do what the overflow says with the head of the line, which was refused; tells whether others changed."""
+        overflow = self._rules
+        mode = overflow.mode
+        if self.routing and self.routing.spills(head):
+            return True
+        if self.moving and self.moving.makes_room(head):
+            return True
+        if overflow.preempt and self.preempting and (when := self.preempting.makes_room([head])):
+            self.queue.blocked = when == "later"
+            return True
+        if mode == "expand":
+            room = overflow.limit - len(self.view.capacity)
+            if room > 0:
+                self.events.grow(min(overflow.by, room))
+                return True
+            mode = overflow.then
+        if mode == "wait":
+            self.at[BLOCKED] = 1
+        else:
+            self.at[FIRST] += 1
+            self._refuse(head, refusal)
+        if mode == "stop":
+            self.at[STOPPED] = 1
+        return False
+
+    def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
+        ledger, queues = self.ledger, self.queues
+        reason = refusal.reason if refusal else queues.limit_reached(request) if queues else ""
+        self.refuse(request, reason or ledger.reasons[ledger.why_not(request)])
+
+    def _finish(self) -> None:
+        """Refuse those who would wait for ever, as the run is over."""
+        self.at[ALL] = 1
+        if self.quotas:
+            self.quotas.refuse_held()
+        while self.waiting:
+            self._refuse(self._line.popleft())
+
+    def block(self) -> None:
+        """Let the head of the line wait until something changes."""
+        self.queue.blocked = True
+
+    def moved(self, request: Request, server: int, node: int) -> None:
+        """Note where a request lies that has been moved."""
+        row = request.index
+        self.view.placed.fill()
+        self.record.server[row], self.record.node[row] = server, node
+        if self.inside:
+            self._holdings.settle(row)
+        if self.speeds:
+            if (left := self.speeds.moved(row)) is not None:
+                self.end_after(left, self.lead(row))
+            request = self.speeds.told(request)
+        if self._lists:
+            self.view.placed.add(request, server, node, float(self.record.decided[row]))
+
+    def _in_vain(self) -> bool:
+        """Tell whether only random failures, repairs and what recurs are to come, after all that failed is back.
+
+        Then nobody who waits will ever have room.
+        """
+        at = self.at
+        happened = at[TAIL], at[GONE]
+        if not at[ALL] or self.due > self.endless or happened != self._events_before:
+            self._patience = self.all_back
+        self._events_before = happened
+        alone = at[ALL] and self.due <= self.endless and self.now < self.clock.peek()
+        return bool(alone) and self.clock.peek() > self._patience
+
+    # -- compiled agents -----------------------------------------------------------------------------------------
+
+    def prepare(self, rule: Compiled) -> None:
+        """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
+        self._loop(rule)
+
+    def _loop(self, rule: Compiled) -> tuple[Loop, Any, tuple[Any, ...]]:
+        """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
+        scan: Any = rule.scan
+        weights: tuple[Any, ...] = rule.weights
+        servers, _, resources = self.state.free.shape
+        if self.rules is None and scan.incremental and (self.follows or servers >= scan.worth_it):
+            if self._known is None or self._known[0] is not rule:
+                self._known = rule, standings(self.state.free)
+            scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
+        decide = as_argument(scan, resources, weights)
+        if self._ready is None or self._ready[0] is not decide:
+            form = self.requests, self.state, self.rules, self.parts, self._interested
+            self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
+        return self._ready[1], decide, weights
+
+    def go(self, rule: Compiled, answers: int = -1) -> int:
+        """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
+
+        Raises `InfeasiblePlacement` as `answer` does.
+        """
+        made, at = 0, self.at
+        at[GUARDED] = bool(self.quotas)
+        while made != answers and not at[STOPPED]:
+            self._lay_out()
+            stops, mode = self._stops()
+            loop, *form = self._loop(rule)
+            if self.quotas:
+                at[HELD] = len(self.quotas.held)
+            arrays = (
+                self.requests._replace(priority=self._order()),
+                self.state,
+                self.rules,
+                self.parts,
+                self._interested,
+            )
+            more, status, code = loop(*form, *arrays, stops, mode, self._until(), answers - made, False)
+            made += more
+            self.follow()
+            if status == BROKEN:
+                self._complain(self.head, code)
+            if status == OVER and not at[STOPPED]:
+                self._finish()
+            if status in (OVER, ASK):
+                break
+            self._handle(status)
+        return made
+
+    def _stops(self) -> tuple[int, int]:
+        """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
+        overflow, stops = self.overflow, NO_REFUSALS
+        if overflow.preempt and len(self._priority):  # where all are equal, nobody gives way
+            stops = SOME_REFUSALS
+        mode = overflow.mode
+        if (self.moving and self.moving.room) or (mode == "expand" and len(self.view.capacity) < overflow.limit):
+            stops = ALL_REFUSALS
+        return stops, MODES.index(overflow.then if mode == "expand" else mode)
+
+    def follow(self) -> None:
+        """Have the clock, the view and the rules of placement show how far the loop has come."""
+        if self.rules is not None:
+            self._servers.follow()
+        self.clock.now = self.view.now = float(self.state.now[0])
+
+    def let_go(self) -> None:
+        """Give back the memory that only a run which goes on needs."""
+        self.at[ENDS], self._run = 0, None
+        self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64))
+
+    def _complain(self, row: int, code: int) -> None:
+        """Raise the ledger's own error for an answer that it refuses."""
+        request = self.request(row)
+        placed = int(np.count_nonzero(self.record.server[row : row + request.parts] >= 0))
+        part = request._replace(index=row + placed) if request.gang else request
+        try:
+            self.ledger.apply(part, placement_of(code, part, self.view.free.shape[1]))
+        except InfeasiblePlacement as error:
+            raise InfeasiblePlacement(f"{describe_request(part, self.view.resources)}: {error}") from None
+
+
+def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
+    """Turn a workload into what the loop reads; `spread` and `possible` are bool [n]."""
+    rows = zeros(int(np.count_nonzero(possible)), np.int32)
+    filled = 0
+    for some in blocks(len(possible)):
+        found = np.flatnonzero(possible[some])
+        rows[filled : filled + len(found)] = found + some.start
+        filled += len(found)
+    return NumaRequests(
+        rows,
+        np.require(workload.arrival, np.float64, ["C", "W"]),
+        np.require(workload.duration, np.float64, ["C", "W"]),
+        np.require(workload.demand, np.int64, ["C", "W"]),
+        np.require(spread, np.bool_, ["C", "W"]),
+        np.zeros(0, np.int64),
+        (0,) * workload.demand.shape[1],
+    )
