@@ -1,0 +1,211 @@
+"""Holds the arrays of a run that kernels work on, and hands them over when others have changed them."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.numa_loop import (
+    COUNTERS,
+    ENDS,
+    GUARDED,
+    ORDERED,
+    NumaRequests,
+    NumaState,
+    advance,
+    begin,
+    bundled,
+    end_at,
+    end_one,
+)
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.ranking import Standings
+from binwright.fabric.run.views import Holdings
+from binwright.simcore.jit import prepared
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.record import PENDING
+from binwright.simcore.rules import Overflow
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Compiled, Request, Workload
+
+if TYPE_CHECKING:
+    from binwright.simcore.run_options import Pacing
+
+
+class RunArrays(RunState):
+    """Holds what kernels share of a run: its requests, its state, and the rules of placement."""
+
+    def __init__(
+        self, workload: Workload, ledger: Ledger, overflow: Overflow | None, pacing: Pacing | None, compiled: bool
+    ) -> None:
+        self.inside = compiled or type(ledger) is Ledger
+        """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
+        self.holds = np.zeros(0, np.int8)
+        """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
+        self._run: Any = None
+        self._kernels: tuple[Any, ...] = ()
+        self._known: tuple[Compiled, Standings] | None = None
+        self._servers, self._pacing = ledger, pacing
+        self._holdings = Holdings(self)  # type: ignore[arg-type]
+        if self.inside:
+            ledger.hold_in(self._holdings)
+        super().__init__(workload, ledger, overflow, paced=pacing is not None)
+
+    @property
+    def overflow(self) -> Overflow:
+        """What happens when no placement is found; it may change on the way."""
+        return self._rules
+
+    @overflow.setter
+    def overflow(self, rules: Overflow) -> None:
+        self._rules, self._run = rules, None
+
+    def _make_arrays(self) -> None:
+        """Make what the kernels work on."""
+        workload, record, pacing = self.workload, self.record, self._pacing
+        possible, leads = record.outcome == PENDING, self.rows.leads
+        self.parts = np.zeros(0, np.int64) if workload.gangs is None else workload.gangs.parts
+        """How many parts the gang of every row has, int64 [rows]; empty without gangs."""
+        self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
+        if pacing:  # who is next comes when the one before has its answer
+            arrival = np.full(len(workload), -inf)
+            arrival[: workload.running] = workload.arrival[: workload.running]
+            self.requests = self.requests._replace(arrival=arrival)
+        self.roles = np.zeros(0, np.int64) if self.rows.roles is None else self.rows.roles
+        """The roles of all rows, for rules of placement, int64 [rows]."""
+        self._unordered = np.zeros(0, np.int64)
+        self._priority = self._unordered
+        """The priority of every row, int64 [rows]; empty where all are equal."""
+        if workload.priority is not None:
+            self._priority = np.require(workload.priority, np.int64, ["C", "W"])
+        self._least = int(self._priority.min(initial=0))
+        self._interested = self._priority > self._least
+        """Which rows others may give way to, bool [rows]; empty where all are equal."""
+        rows, kinds = len(self.requests.rows), workload.demand.shape[1]
+        self.holds = zeros(len(record.outcome), np.int8)
+        nowhere = np.zeros((1, 1, kinds), np.int64)
+        self._at = np.zeros(COUNTERS, np.int64)
+        self.state = NumaState(
+            *(self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)),
+            zeros(rows, np.int32),
+            np.zeros(rows),
+            np.zeros(rows, np.int64),
+            self._at,
+            np.zeros(1),
+            record.order,
+            record.outcome,
+            record.decided,
+            record.server,
+            record.node,
+            record.reason,
+            self.holds,
+            log_of(len(self.view.free) if self.inside else 1, self._servers.log if self.inside else None),
+            record.answers,
+        )
+        self.at = self._at.data  # reads a number several times faster than the array does
+        self.rules = self._servers.ruling(self.roles) if self.inside else None
+        record.grown = self._unbind
+
+    def _unbind(self) -> None:
+        """Have the kernels take the arrays anew before they go on."""
+        self._run = None
+
+    def _bundle(self) -> Any:
+        """Return what the kernels `advance` and `begin` take."""
+        if self._run is None:
+            self._lay_out()
+            self._time, self._waiting = self.state.now.data, self.state.line.data
+            self.at[GUARDED] = bool(self.quotas or self.queues or self.speeds or self._pacing)
+            self.at[ORDERED] = self._rules.one_by_one
+            arrays = self.requests._replace(priority=self._order()), self.state, self.rules, self.parts
+            if not self._kernels:
+                bind = prepared(bundled, *arrays)
+                run = bind(*arrays)
+                self._advance, self._begin = prepared(advance, run, 0.0), prepared(begin, run, 0, 0, 0, 0, 0.0)
+                self._kernels = bind, prepared(end_one, run), prepared(end_at, run, 0.0, 0)
+            self._run = self._kernels[0](*arrays)
+        return self._run
+
+    def _order(self) -> Any:
+        """Return the priorities by which the line goes, int64 [rows]; empty where it does not."""
+        return self._priority if self.overflow.preempt else self._unordered
+
+    def _lay_out(self) -> None:
+        """Take the arrays that the ledger and the record have after something else has changed them."""
+        record, state, changes = self.record, self.state, dict[str, Any]()
+        if record.outcome is not state.outcome:
+            names = ("outcome", "decided", "server", "node", "reason")
+            changes = {name: getattr(record, name) for name in names} | {"sequence": record.order}
+        if self.inside and self._servers.arrays[2] is not state.left:
+            capacity, free, left = self._servers.arrays
+            log = log_of(len(free), state.log if self._servers.log is None else self._servers.log)
+            if log is not state.log:
+                self._known = None
+            changes |= {"capacity": capacity, "free": free, "left": left, "log": log}
+        if changes:
+            self.state = state._replace(**changes)
+        if self.inside and self._servers.log is None:
+            self.state.log[0] += len(self.state.log)  # any server may have changed
+        if self.inside:
+            self.rules = self._servers.ruling(self.roles)
+
+    def make_room_for(self, request: Request) -> None:
+        """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
+        self._widen()
+        if request.index < len(self.workload):
+            return
+        columns = self.requests
+        for each in request.each():
+            row = each.index
+            columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
+            columns.demand[row], columns.spread[row] = each.demand, each.spread
+            if len(self.parts):
+                self.parts[row] = each.parts
+            if len(self.roles):
+                self.roles[row] = each.role
+            if len(self._priority):
+                self._priority[row], self._interested[row] = each.priority, each.priority > self._least
+
+    def _widen(self) -> None:
+        """Make the loop's arrays longer where the record has more rows, since some were sent back."""
+        if self.record.rows <= len(self.requests.arrival):
+            return
+        more = len(self.record.outcome) - len(self.requests.arrival)
+
+        def longer(array: Any, filled: int | None = None) -> Any:
+            made = zeros((len(array) + more, *array.shape[1:]), array.dtype)  # of the type that the loop knows
+            made[: len(array) if filled is None else filled] = array[:filled]
+            return made
+
+        state, ends = self.state, self.at[ENDS]
+        columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
+        self.requests = self.requests._replace(**columns)
+        if len(self._priority):
+            self._priority, self._interested = longer(self._priority), longer(self._interested)
+        self.roles = longer(self.roles) if len(self.roles) else self.roles
+        self.parts = longer(self.parts) if len(self.parts) else self.parts
+        heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
+        self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
+        self.holds, self._run = self.state.holds, None
+
+
+def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
+    """Turn a workload into what the loop reads; `spread` and `possible` are bool [n]."""
+    rows = zeros(int(np.count_nonzero(possible)), np.int32)
+    filled = 0
+    for some in blocks(len(possible)):
+        found = np.flatnonzero(possible[some])
+        rows[filled : filled + len(found)] = found + some.start
+        filled += len(found)
+    return NumaRequests(
+        rows,
+        np.require(workload.arrival, np.float64, ["C", "W"]),
+        np.require(workload.duration, np.float64, ["C", "W"]),
+        np.require(workload.demand, np.int64, ["C", "W"]),
+        np.require(spread, np.bool_, ["C", "W"]),
+        np.zeros(0, np.int64),
+        (0,) * workload.demand.shape[1],
+    )
