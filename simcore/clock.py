@@ -30,12 +30,12 @@ class Clock(simpy.Environment):
         """How many of SimPy's own events are to happen, and how many have happened."""
 
     @property
-    def now(self) -> float:
-        """The time, which kernels let go on."""
-        return float(self._now)
+    def next(self) -> float:
+        """When something is to happen, infinite if nothing is."""
+        return self._calls[0][0] if self._calls else inf
 
-    @now.setter
-    def now(self, time: float) -> None:
+    def pass_to(self, time: float) -> None:
+        """Let time go on to before what happens then; nothing may be due earlier."""
         self._now = time
 
     def schedule(self, event: Event, priority: simpy.events.EventPriority = NORMAL, delay: float = 0) -> None:

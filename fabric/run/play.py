@@ -74,7 +74,8 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 if times is not None:
                     times.append((request.index, took))
                 answer(placement)
-                if not simulation.partway:  # a gang counts once, and nobody looks on while it has some of its places
+                # A gang counts once, and nobody looks on while it has some of its places.
+                if not (request.gang and simulation.partway):
                     left -= 1
             if not left:
                 left = watch()

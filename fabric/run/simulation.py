@@ -113,6 +113,7 @@ class Simulation(RunArrays):
             self.clock.at(time, change, number)
         self.view.accounts = Accounts(self)
         self.view.meter = UseMeter(self, workload.use) if workload.use else None
+        self._show = ledger.offer
         self._offering: Generator[Request, None, None] | None = None
         self._head: Any = None
         """The request that is to be answered, where they are offered one by one."""
@@ -217,19 +218,20 @@ class Simulation(RunArrays):
         if request is None:
             if not self.at[STOPPED]:
                 self._finish()
-        elif self.ledger.offer:
-            self.ledger.offer(request)
+        elif self._show:
+            self._show(request)
         return request
 
     def _next(self) -> Request | None:
         """Run to the next request where they are offered one by one, at the head of the line."""
-        at, clock, view, quotas = self.at, self.clock, self.view, self.quotas
+        at, clock, quotas = self.at, self.clock, self.quotas
         while not at[STOPPED]:
             if quotas:
                 at[HELD] = len(quotas.held)
             run = self._run or self._bundle()
-            status = self._advance(run, self._until())
-            clock.now = view.now = self._time[0]
+            status = self._advance(run, inf if self._vain else clock.next)
+            clock.pass_to(now := self._time[0])
+            self.view.now = now
             if status == ASK:
                 self._head = head = self.rows.next_request(self._waiting[at[FIRST]])
                 return head
@@ -237,10 +239,6 @@ class Simulation(RunArrays):
                 return None
             self._handle(status)
         return None
-
-    def _until(self) -> float:
-        """Return when the clock has something to do."""
-        return inf if self._vain else self.clock.peek()
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
         """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
@@ -326,7 +324,7 @@ class Simulation(RunArrays):
             self._vain = self._in_vain()  # then the loop goes on to its end
             at[STIRRED] = False
             if not self._vain:
-                time = self.clock.peek()
+                time = self.clock.next
                 self.state.now[0] = time
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
@@ -395,7 +393,7 @@ class Simulation(RunArrays):
         """
         stop = eager
         while self.next_change <= time:
-            event = self.clock.peek()
+            event = self.clock.next
             if self.next_end <= event:
                 self._end_next()
             else:
@@ -416,15 +414,16 @@ class Simulation(RunArrays):
     @property
     def next_change(self) -> float:
         """When the next holding period ends, or the clock has something to do; infinite if neither."""
-        return min(self.next_end, self.clock.peek())
+        return min(self.next_end, self.clock.next)
 
     def pass_to(self, time: float) -> None:
         """Let time go on to before what happens then; nothing may be due earlier."""
-        self.state.now[0] = self.clock.now = time
+        self.state.now[0] = time
+        self.clock.pass_to(time)
 
     def step(self) -> None:
         """Let the next thing happen."""
-        if self.next_end <= self.clock.peek():
+        if self.next_end <= self.clock.next:
             self._end_next()
         else:
             self.clock.step()
@@ -432,7 +431,7 @@ class Simulation(RunArrays):
 
     def _end_next(self) -> None:
         """End the holding period that ends next."""
-        self.clock.now = self.next_end
+        self.clock.pass_to(self.next_end)
         run = self._bundle()
         row = self._kernels[1](run)
         if row >= 0:
@@ -505,8 +504,8 @@ class Simulation(RunArrays):
         if not at[ALL] or self.due > self.endless or happened != self._events_before:
             self._patience = self.all_back
         self._events_before = happened
-        alone = at[ALL] and self.due <= self.endless and self.now < self.clock.peek()
-        return bool(alone) and self.clock.peek() > self._patience
+        alone = at[ALL] and self.due <= self.endless and self.now < self.clock.next
+        return bool(alone) and self.clock.next > self._patience
 
     # -- compiled agents -----------------------------------------------------------------------------------------
 
@@ -542,14 +541,9 @@ class Simulation(RunArrays):
             loop, *form = self._loop(rule)
             if self.quotas:
                 at[HELD] = len(self.quotas.held)
-            arrays = (
-                self.requests._replace(priority=self._order()),
-                self.state,
-                self.rules,
-                self.parts,
-                self._interested,
-            )
-            more, status, code = loop(*form, *arrays, stops, mode, self._until(), answers - made, False)
+            columns, until = self.requests._replace(priority=self._order()), inf if self._vain else self.clock.next
+            arrays = columns, self.state, self.rules, self.parts, self._interested
+            more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
             made += more
             self.follow()
             if status == BROKEN:
@@ -575,7 +569,8 @@ class Simulation(RunArrays):
         """Have the clock, the view and the rules of placement show how far the loop has come."""
         if self.rules is not None:
             self._servers.follow()
-        self.clock.now = self.view.now = float(self.state.now[0])
+        self.view.now = now = float(self.state.now[0])
+        self.clock.pass_to(now)
 
     def let_go(self) -> None:
         """Give back the memory that only a run which goes on needs."""
