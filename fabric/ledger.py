@@ -39,6 +39,7 @@ class Ledger(Unconstrained):
         self._moving: dict[int, tuple[Any, Any]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `_held` has both."""
         self._down: set[int] = set()
+        self._evicted: set[int] = set()
         self.missing: list[str] = []
         """Models of devices that no server has, and without which requests are impossible."""
         self.unasked: dict[str, str] = {}
@@ -184,11 +185,14 @@ class Ledger(Unconstrained):
         return f"it does not fit on node {node} of server {server}, which has {free} free"
 
     def release(self, row: int) -> None:
-        """Give back what this request holds."""
+        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         shares = self._held.pop(row, None)
-        if shares is None:
+        if shares is not None:
+            self._give_back(shares)
+        elif row in self._evicted:
+            self._evicted.remove(row)
+        else:
             raise LedgerError(f"request {row} holds nothing")
-        self._give_back(shares)
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take the place that a request is to move to, beside its old one; returns the server and the node.
@@ -265,10 +269,11 @@ class Ledger(Unconstrained):
         )
 
     def evict(self, rows: Iterable[int]) -> list[int]:
-        """Release requests before their time; returns them, in order."""
+        """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
         hit = sorted(rows)
         for row in hit:
             self.release(row)
+        self._evicted.update(hit)
         return hit
 
     def give_way(

@@ -59,7 +59,9 @@ class TracedDemand:
         """Find the file; a `WorkloadError` says where a user gets it."""
         remedy = f"{whence_of(self.kind, self)} azure-like and alibaba-like need no file."
         at = f"workload.demand.{self.kind}.path"
-        return locate("demand", self.files, self.path, key="workload.demand", value=self.kind, remedy=remedy, at=at)
+        return locate(
+            "this demand", self.files, self.path, key="workload.demand", value=self.kind, remedy=remedy, at=at
+        )
 
     def amounts(self, file: Path) -> Floats:
         """Read what is drawn from, each equally likely: cpu and mem in units before rounding, float64 [rows, 2]."""

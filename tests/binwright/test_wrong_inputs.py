@@ -203,7 +203,7 @@ def test_a_rule_that_cannot_be_compiled_is_refused(
 
 
 def test_one_wrong_rule_leaves_the_other_classes_of_its_file_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = RULE.replace("Mine", "Wrong").replace(", spread, node", "").format("return 0")
+    wrong = RULE.replace("Mine", "Wrong").replace(", node", "").format("return 0")
     Path("mine.py").write_text(wrong + RULE.format("return free[node, 0]"))
     assert main(["validate", "s.yaml", "--set", "agents=[mine.py:Mine]"]) == 0
     capsys.readouterr()

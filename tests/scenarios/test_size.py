@@ -456,7 +456,7 @@ def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
 def test_size_says_what_binds_and_that_overselling_is_not_free(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("binwright.commands.sizing.out.width", 160)
     node, file = {"cpu": 8, "mem": "16 GB"}, tmp_path / "oversold.yaml"
     flavours = [{"cpu": 1, "mem": "1.5 GB"}, {"cpu": 3, "mem": "4.5 GB"}]
     given = {**TINY, "workload": {**TINY["workload"], "flavours": flavours}, "agents": ["first-fit"]}

@@ -45,7 +45,7 @@ def find(name: str, path: str | Path | None = None) -> Path:
     """Find the file of the trace `name`: `path`, or the first of its default names in `folders()`."""
     trace: Trace = TRACES.load(name)
     files, whence = (*trace.files, f"{name}.parquet"), whence_of(name, trace)
-    return locate("trace", files, path, key="workload.trace", value=name, remedy=whence)
+    return locate("this trace", files, path, key="workload.trace", value=name, remedy=whence)
 
 
 def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, ServerFile]:
@@ -53,7 +53,9 @@ def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, Serve
     known: ServerFile | None = TRACES.load(name).servers
     assert known is not None, "the schema refuses others"
     remedy = f"Get it from {known.source}."
-    return locate("servers", known.files, path, key="cluster.trace", value=name, remedy=remedy), known
+    return locate(
+        "its servers", known.files, path, key="cluster.trace", value=name, remedy=remedy, at="cluster.trace"
+    ), known
 
 
 def locate(
@@ -70,7 +72,7 @@ def locate(
         raise FileNeeded("there is no such file", file=path, key=at, remedy=remedy)
     looked = " and ".join(str(folder) for folder in folders()) or f"any folder: {NOWHERE}"
     raise FileNeeded(
-        f"the file of this {what} was not found: no {' or '.join(files)} in {looked}",
+        f"the file of {what} was not found: no {' or '.join(files)} in {looked}",
         key=key,
         value=value,
         remedy=f"{remedy}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",

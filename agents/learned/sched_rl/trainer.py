@@ -42,7 +42,7 @@ class SchedTrainer(DQN):
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Value each place by its own output for what is free, the demand and whether it is spread."""
         capacity = self.view.capacity
-        shares = decisions.free.reshape(len(decisions.code), -1) / capacity.ravel()
+        shares = decisions.free.reshape(len(decisions.code), capacity.size) / capacity.ravel()
         observed = np.column_stack([shares, decisions.demand / capacity[0, 0], decisions.spread])
         numbers = self.buffer.number(observed.astype(np.float32))[:, None]
         after = numbers * self.slots() + np.maximum(decisions.candidates.astype(np.int64), 0)

@@ -70,7 +70,9 @@ def hours_of_servers(run, bill):
 def test_a_metric_is_empty_where_the_run_has_no_data_for_it(costs: object, is_known: bool, tmp_path: Path) -> None:
     metrics = [written(tmp_path, PLACES + NEEDS.replace("@metric", "\n@metric")), f"{tmp_path}/mine.py:places"]
     results = bw.run(
-        bw.scenario(NETWORK | {"metrics": metrics, "costs": costs, "agents": ["random"], "replications": 1}),
+        bw.scenario(
+            NETWORK | {"metrics": metrics, "costs": costs, "agents": ["random"], "replications": 1, "record": []}
+        ),
         out=tmp_path / "out",
         jobs=1,
     )
