@@ -107,9 +107,9 @@ class RunArrays(RunState):
         )
         self.at = self._at.data  # reads a number several times faster than the array does
         self.rules = self._servers.ruling(self.roles) if self.inside else None
-        record.grown = self._unbind
+        record.grown = self.unbind
 
-    def _unbind(self) -> None:
+    def unbind(self) -> None:
         """Have the kernels take the arrays anew before they go on."""
         self._run = None
 
@@ -146,7 +146,7 @@ class RunArrays(RunState):
                 self._known = None
             changes |= {"capacity": capacity, "free": free, "left": left, "log": log}
         if changes:
-            self.state = state._replace(**changes)
+            self.state, self._run = state._replace(**changes), None
         if self.inside and self._servers.log is None:
             self.state.log[0] += len(self.state.log)  # any server may have changed
         if self.inside:

@@ -74,6 +74,7 @@ class ClusterEvents:
 
     def _changed(self, what: Literal["failure", "repair", "expansion"], subject: int, kind: Kind = "server") -> None:
         run = self._run
+        run.unbind()
         self.changes.append(Change(run.clock.now, len(run.record.sequence), what, subject, kind))
 
     def grow(self, by: int) -> None:

@@ -55,7 +55,7 @@ from binwright.fabric.run.views import LineOfRows, Whereabouts
 from binwright.fabric.run.waiting_line import WaitingLine
 from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
-from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.jit import prepared
 from binwright.simcore.meter import UseMeter
@@ -249,6 +249,8 @@ class Simulation(RunArrays):
         offer, line = self.offer, self._line
         if request is None:
             head = offer[0] if offer else self._head
+            if head is None:
+                raise AgentError("answered though nothing was offered: call advance() first")
             request = self.gangs.next_part(head) if self._parts else head
         else:
             head = self.gangs.head_of(request)
@@ -262,7 +264,7 @@ class Simulation(RunArrays):
                 if offer:
                     offer.remove(head)
                 else:
-                    self.at[JUST_ANSWERED] = 1
+                    self._head, self.at[JUST_ANSWERED] = None, 1
                     if self._overflow(head, placement):
                         self._run = None
                 return
@@ -283,7 +285,7 @@ class Simulation(RunArrays):
             line.remove(head)
         else:
             self.at[FIRST] += 1
-            self.at[JUST_ANSWERED] = 1
+            self._head, self.at[JUST_ANSWERED] = None, 1
         if self.queues:
             self.queues.started(head)
         if gang:
@@ -292,6 +294,7 @@ class Simulation(RunArrays):
         row, stays = request.index, -1.0
         if self.speeds:
             stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
+            self._have_room_for_an_end()
         run = self._run or self._bundle()
         self._begin(run, row, server, SPREAD if request.spread else node, HOLDS if self.inside else ELSEWHERE, stays)
 
@@ -308,11 +311,15 @@ class Simulation(RunArrays):
     def end_after(self, duration: float, row: int) -> None:
         """Have a request or a gang, by its first row, release what it holds after a time, if that ends."""
         if duration < inf:
-            if self.at[ENDS] == len(self.state.due):  # some end a second time, as they were moved
-                heap = {name: np.tile(getattr(self.state, name), 2) for name in ("due", "holder")}
-                self.state, self._run = self.state._replace(**heap), None
+            self._have_room_for_an_end()
             run = self._bundle()
             self._kernels[2](run, self.clock.now + duration, row)
+
+    def _have_room_for_an_end(self) -> None:
+        """Make the heap of ends longer if it is full: those that were moved to another speed end a second time."""
+        if self.at[ENDS] == len(self.state.due):
+            heap = {name: np.resize(getattr(self.state, name), 2 * self.at[ENDS] + 1) for name in ("due", "holder")}
+            self.state, self._run = self.state._replace(**heap), None
 
     # -- what the kernel stops for -------------------------------------------------------------------------------
 
@@ -553,6 +560,7 @@ class Simulation(RunArrays):
             if status in (OVER, ASK):
                 break
             self._handle(status)
+        self._run = None
         return made
 
     def _stops(self) -> tuple[int, int]:

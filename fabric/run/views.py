@@ -118,26 +118,27 @@ class LineOfRows(MutableSequence[Request]):
         return map(self._run.rows.next_request, self._rows().tolist())
 
     def __getitem__(self, place: Any) -> Any:
-        return self._run.rows.next_request(int(self._rows()[place]))
+        rows = self._rows()[place]
+        if isinstance(place, slice):
+            return [self._run.rows.next_request(row) for row in rows.tolist()]
+        return self._run.rows.next_request(int(rows))
 
     def __setitem__(self, place: Any, request: Any) -> None:
         self._rows()[place] = request.index
 
     def __delitem__(self, place: Any) -> None:
-        if place == 0:
-            self._run.at[FIRST] += 1
-            return
-        rows = self._rows()
+        rows, place = self._rows(), range(len(self))[place]
         rows[place:-1] = rows[place + 1 :].copy()
         self._run.at[LAST] -= 1
 
     def index(self, request: Request, start: int = 0, stop: int | None = None) -> int:
         """Return the place of a request."""
-        return int(np.flatnonzero(self._rows() == request.index)[0])
+        return self._rows().tolist().index(request.index)  # type: ignore[no-any-return]
 
     def insert(self, place: int, request: Request) -> None:
         """Put a request into the line."""
         run, at = self._run, self._run.at
+        place = range(len(self) + 1)[place]
         run.make_room_for(request)
         if at[LAST] == len(run.state.line):
             rows = self._rows().copy()

@@ -159,3 +159,24 @@ def test_backfilling_keeps_its_promises_on_servers_of_different_speeds(seed: int
         assert record.decided[row] <= start < inf
     asked = simulation.asked()
     assert np.array_equal(asked.duration, workload.duration / speed[record.server])
+
+
+def test_who_is_moved_to_another_speed_leaves_room_for_the_next(tmp_path: Path) -> None:
+    """The heap of ends is full when the last request begins, as the first has two ends in it."""
+    (tmp_path / "mine.py").write_text(
+        "from binwright import Move\ndef once(simulation):\n    yield simulation.env.timeout(1.5)\n"
+        "    simulation.moving.make([Move(0, simulation.request(0).on(1, 0))])\n"
+    )
+    groups = [{"count": 1, "node": {"cpu": 20}, "speed": speed} for speed in (1, 3)]
+    workload = {"arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 60}}
+    _, requests = first_run(
+        {
+            "cluster": {"groups": groups},
+            "workload": {"requests": 3, **workload},
+            "agents": ["first-fit"],
+            "processes": [f"{tmp_path}/mine.py:once"],
+        },
+        tmp_path,
+    )
+    assert requests["outcome"].to_list() == ["placed"] * 3
+    assert requests["server"].to_list() == [1, 0, 0]

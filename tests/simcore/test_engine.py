@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -16,13 +17,28 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import OUTCOMES, PENDING, REJECTED, Record
 from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View
 from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where, why_not
 from tests.support.properties import first, scaled
-from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
+from tests.support.simulations import (
+    cases,
+    compare,
+    deciders,
+    drive,
+    first_fit,
+    long_case,
+    moody,
+    place,
+    simulate,
+    workload_of,
+)
 
 ONE = [[[1]]]
 """One server of one node with one quantum."""
+
+CELL = np.ones((1, 1, 1), np.int64)
+"""One server of one quantum."""
 
 
 def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
@@ -499,3 +515,52 @@ def test_agents_cannot_change_the_time() -> None:
     play(simulation, Backdater())
     assert outcomes(simulation) == ["placed", "rejected"]
     assert simulation.record.decided[0] == 0.0
+
+
+def offered(simulation: Simulation) -> Request:
+    """Go on to the next request, which there must be."""
+    request = simulation.advance()
+    assert request
+    return request
+
+
+@pytest.mark.parametrize("mode", ["drop", "wait", "stop"])
+def test_an_answer_that_nobody_waits_for_is_refused(mode: str) -> None:
+    simulation = Simulation(workload_of([(0, 9, (1,)), (0, 9, (9,))]), Ledger(Cluster(("a",), CELL, (9,), CELL[0])))
+    simulation.overflow = Overflow(mode)  # type: ignore[arg-type]
+    with pytest.raises(AgentError, match="call advance"):
+        simulation.answer(None)
+    request = offered(simulation)
+    simulation.answer(request.on(0, 0))
+    for _ in range(2):
+        with pytest.raises(AgentError, match="call advance"):
+            simulation.answer(request.on(0, 0))
+        assert simulation.advance() is None  # the other one fits nowhere at all
+    assert (simulation.record.sequence.tolist(), simulation.waiting) == ([0], 0)
+
+
+def test_servers_added_between_an_answer_and_the_next_request_are_there() -> None:
+    simulation = Simulation(workload_of([(0, 5, (1,)), (9, 5, (1,))]), Ledger(Cluster(("a",), CELL, (9,), CELL[0])))
+    request = offered(simulation)
+    simulation.answer(request.on(0, 0))
+    simulation.grow(1)
+    request = offered(simulation)
+    assert simulation.view.free.ravel().tolist() == [1, 1]
+    simulation.answer(request.on(1, 0))
+    simulation.ledger.check()  # type: ignore[attr-defined]
+
+
+def test_the_line_is_a_sequence() -> None:
+    simulation = Simulation(
+        workload_of([(0, 9, (1,))] * 4), Ledger(Cluster(("a",), CELL, (9,), CELL[0])), Overflow("wait", together=1)
+    )
+    request = offered(simulation)
+    simulation.answer(request.on(0, 0))
+    line: Any = simulation.line
+    assert ([one.index for one in line[:2]], line[-1].index, len(line)) == ([1, 2], 3, 3)
+    with pytest.raises(IndexError):
+        del line[99]
+    with pytest.raises(ValueError, match="not in list"):
+        line.index(request)
+    del line[-1]
+    assert [one.index for one in line] == [1, 2]
