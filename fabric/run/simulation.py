@@ -586,7 +586,7 @@ class Simulation(RunArrays):
         self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64))
 
     def _complain(self, row: int, code: int) -> None:
-        """Raise the ledger's own error for an answer that it refuses."""
+        """Raise the ledger's own error for an answer that it refuses; the parts before it give back their places."""
         request = self.request(row)
         placed = int(np.count_nonzero(self.record.server[row : row + request.parts] >= 0))
         part = request._replace(index=row + placed) if request.gang else request
@@ -594,3 +594,8 @@ class Simulation(RunArrays):
             self.ledger.apply(part, placement_of(code, part, self.view.free.shape[1]))
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{describe_request(part, self.view.resources)}: {error}") from None
+        finally:
+            for each in range(row, row + placed):
+                self.holds[each] = HOLDS
+                self.ledger.release(each)
+                self.record.server[each] = self.record.node[each] = -1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled import numa_loop
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
@@ -25,7 +26,8 @@ from binwright.simcore.gangs import Gangs
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Workload
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
@@ -213,3 +215,15 @@ def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     assert play_compiled(simulation, AGENTS.load("best-fit")()) == 0
     assert clock == [10**9]
     assert len(simulation.record.sequence) == 50
+
+
+def test_a_wrong_place_for_a_part_of_a_gang_leaves_nothing_held() -> None:
+    capacity = np.full((2, 1, 1), 4)
+    workload = Workload(("cpu",), np.zeros(2), np.ones(2), np.full((2, 1), 3), np.arange(2))
+    workload = replace(workload, gangs=Gangs.of_parts((2, 2)))
+    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])), Overflow("wait"))
+    for _ in range(2):
+        with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
+            simulation.go(Compiled(numa_loop.given, (np.zeros(1),)))
+        assert simulation.view.free.ravel().tolist() == [4, 4]
+        simulation.ledger.check()  # type: ignore[attr-defined]
