@@ -8,11 +8,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from binwright.agents.environments.observation import Features, Observation, Observer, edge_index
+from binwright.agents.environments.observation import (
+    ALIKE,
+    Features,
+    Shown,
+    Watched,
+    edge_index,
+    observation,
+    show,
+    watched,
+)
 from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
 from binwright.agents.world import World
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.simcore.errors import UserError
+from binwright.simcore.jit import prepared
 
 Rewards: TypeAlias = Mapping[str, float]
 REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
@@ -55,30 +65,41 @@ class _Face(Face):
         }
         super().__init__(boxes, servers, count, buffers)
         self.episodes.state = self.episodes.state._replace(mask=self.seen["mask"].view(np.bool_))
-        self.seen["nodes"][:], self.seen["links"][:], self.seen["edges"][:] = 0.0, 1.0, ends
-        links, cluster = self.seen["links"].reshape(count, -1), self.seen["cluster"]
-        seen = Observation(self.seen["nodes"], links, cluster)
-        self._switches, self._observe = topology.switches, Observer(self.episodes, Features(), seen)
+        first = observation(topology, resources, count, Features())
+        self.seen["nodes"][:], self.seen["links"][:] = first.nodes, first.edges[:, :, None]
+        self.seen["edges"][:] = ends
+        self._shown = Shown(
+            self.seen["nodes"],
+            self.seen["links"][:, :, 0],
+            self.seen["cluster"],
+            self.seen["chosen"],
+            self.rewards,
+            self.ended,
+            np.full(count, -1),
+            np.zeros((count, resources), np.int64),
+            np.zeros(ALIKE, np.int64),
+            np.zeros(ALIKE),
+        )
+        self._switches, self._state, self._watched = topology.switches, self.episodes.state, watched(self.episodes)
         self.told = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
-        self._worth = {**REWARDS, **rewards}
+        self._worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
+        self._show: Any = prepared(show, self._look(), self._switches, self._worth, self._shown, 0, count, True)
 
     def act(self) -> None:
         """Choose a server in every simulation."""
         self.episodes.step(self.choices)
-        placed, rejected = self.told.values()
-        worth, at = self._worth, self.episodes.state.at
-        self.rewards[:] = placed * worth["placed"] + rejected * worth["rejected"] + worth["choice"]
-        self.ended[:] = at[:, 0] >= at[:, 1]
-        self._show(0, self.count)
+        self._show(self._look(), self._switches, self._worth, self._shown, 0, self.count, True)
 
     def reset(self, simulation: int, seed: int) -> None:
         """Begin an episode, and show its first request."""
         self.episodes.reset(simulation, self.world.draw(seed))
-        self._show(simulation, simulation + 1)
+        self._shown.row[simulation] = -1
+        self._show(self._look(), self._switches, self._worth, self._shown, simulation, simulation + 1, False)
 
-    def _show(self, first: int, end: int) -> None:
-        self._observe(first, end)
-        self.seen["chosen"][first:end] = self.seen["nodes"][first:end, self._switches :, -1]
+    def _look(self) -> Watched:
+        if self._state is not self.episodes.state:
+            self._state, self._watched = self.episodes.state, watched(self.episodes)
+        return self._watched
 
 
 class FabricEnv(FaceEnv):

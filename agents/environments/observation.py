@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,13 @@ from binwright.fabric.compiled.network_episodes import NetworkEpisodes, NetworkR
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Indices, Topology
 from binwright.simcore.jit import lean, prepared
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+ALIKE = 64
+"""Different amounts that `show` keeps in mind."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -72,27 +74,140 @@ def observation(topology: Topology, resources: int, count: int, features: Featur
 class Observer:
     """Writes what all simulations look like, in one compiled call."""
 
-    def __init__(self, episodes: NetworkEpisodes, features: Features, seen: Observation | None = None) -> None:
-        """Write to the arrays of `seen`, where they are given; what is constant has to be there."""
+    def __init__(self, episodes: NetworkEpisodes, features: Features) -> None:
         topology = episodes.view.topology
         self.episodes = episodes
         self.switches, self.features = topology.switches, features
-        resources = episodes.view.capacity.shape[2]
-        self.seen = seen or observation(topology, resources, episodes.count, features)
-        self._observe = prepared(observe_all, *self._arguments(0, episodes.count))
+        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count, features)
+        self._observe = prepared(
+            observe_all, features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
+        )
 
-    def _arguments(self, first: int, end: int) -> tuple[Any, ...]:
+    def __call__(self) -> Observation:
+        """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         episodes = self.episodes
-        seen = self.features, episodes.rules, episodes.state, episodes.filling, self.switches
-        return *seen, first, end, *self.seen
-
-    def __call__(self, first: int = 0, end: int | None = None) -> Observation:
-        """Return the same arrays every time, those of simulations `first` to `end` - 1 written anew.
-
-        After an episode they show its last request, or nothing.
-        """
-        self._observe(*self._arguments(first, self.episodes.count if end is None else end))
+        self._observe(self.features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
         return self.seen
+
+
+class Watched(NamedTuple):
+    """Holds what an environment looks at: few arrays of `NetworkRules`, `NetworkState` and `Filling`."""
+
+    total: Ints
+    free: Ints
+    link_free: Ints
+    at: Ints
+    expected: Floats
+    bandwidth: Ints
+    result: Ints
+    need: Ints
+    counts: Ints
+    servers: Indices
+    chosen: Ints
+
+
+class Shown(NamedTuple):
+    """Holds what an environment shows, written where it lies: only what changed since the last time.
+
+    The first axis of most arrays is the simulation. `nodes`, `edges`, `cluster` are an `Observation` with the usual
+    `Features`; `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what
+    came of the last step. `row` int64 [s] is the request that is shown, -1 for none, and `needed` int64 [s, resources]
+    what it was shown to need. `amounts` int64 and `values` float64 [`ALIKE`] are scratch.
+    """
+
+    nodes: Reals
+    edges: Reals
+    cluster: Reals
+    chosen: npt.NDArray[np.int8]
+    rewards: Floats
+    ended: npt.NDArray[np.bool_]
+    row: Ints
+    needed: Ints
+    amounts: Ints
+    values: Floats
+
+
+def watched(episodes: NetworkEpisodes) -> Watched:
+    """Collect what is looked at; to be done again when `episodes.state` was replaced."""
+    state, room = episodes.state, episodes.filling
+    return Watched(
+        episodes.rules.total,
+        *(state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result),
+        *(room.need, room.counts, room.servers, room.chosen),
+    )
+
+
+@lean
+def show(watched: Watched, switches: int, rewards: Floats, shown: Shown, first: int, end: int, stepped: bool) -> None:
+    """Write all that is `shown` of simulations `first` to `end` - 1: the same `Observation` as `observe_all` does.
+
+    Where they have `stepped`, also what came of it; `rewards` float64 [3] are for a request placed, for one rejected,
+    and for a choice.
+    """
+    for i in range(first, end):
+        if stepped:
+            placed, rejected = watched.result[i, 0], watched.result[i, 1]
+            shown.rewards[i] = placed * rewards[0] + rejected * rewards[1] + rewards[2]
+            shown.ended[i] = watched.at[i, 0] >= watched.at[i, 1]
+        _show(watched, switches, shown, i)
+
+
+@lean
+def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
+    """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
+    at, stamp, resources = watched.at[i, 0], watched.counts[i, 3], watched.need.shape[1]
+    row = min(at, watched.at[i, 1] - 1)
+    if row < 0 or (at > row and shown.row[i] == at):  # there is nothing to show, or it was over before
+        return
+    nodes, anew = shown.nodes[i], shown.row[i] != at
+    shown.row[i] = at
+    for r in range(resources):
+        if anew or shown.needed[i, r] != watched.need[i, r]:
+            shown.needed[i, r] = watched.need[i, r]
+            there = _show_resource(watched.free[i], watched.need[i, r], r, nodes[switches:], shown)
+            total = watched.total[r]
+            shown.cluster[i, r] = 1.0 - there / total if total > 0 else 0.0
+    if anew:
+        for server in range(shown.chosen.shape[1]):
+            is_chosen = watched.chosen[i, server] == stamp
+            shown.chosen[i, server] = is_chosen
+            nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
+        _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
+        duration = watched.expected[i, row]
+        shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    elif watched.counts[i, 0] > 0:
+        server = watched.servers[i, watched.counts[i, 0] - 1]
+        shown.chosen[i, server] = 1
+        nodes[switches + server, resources] = 1.0
+
+
+@lean
+def _show_resource(free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
+    """Write what servers have of a resource; returns the sum. What many servers have is computed once."""
+    amounts, values = shown.amounts, shown.values
+    for place in range(ALIKE):
+        amounts[place] = -1
+    there = 0
+    for server in range(len(free)):
+        amount = 0
+        for node in range(free.shape[1]):
+            amount += free[server, node, r]
+        place = (amount >> 6) % ALIKE  # quanta of whole units lie apart
+        if amounts[place] != amount:
+            amounts[place], values[place] = amount, _enough(False, amount, need)
+        nodes[server, r] = values[place]
+        there += amount
+    return there
+
+
+@lean
+def _show_links(link_free: Ints, bandwidth: int, edges: Reals) -> None:
+    before, same = 0, _enough(False, 0, bandwidth)
+    for link in range(len(link_free)):
+        if link_free[link] != before:
+            before = link_free[link]
+            same = _enough(False, before, bandwidth)
+        edges[link] = same
 
 
 @lean
@@ -102,14 +217,12 @@ def observe_all(
     state: NetworkState,
     fillings: Filling,
     switches: int,
-    first: int,
-    end: int,
     nodes: Reals,
     edges: Reals,
     cluster: Reals,
 ) -> None:
-    """Write the `Observation` of simulations `first` to `end` - 1."""
-    for i in range(first, end):
+    """Write the `Observation` of all simulations."""
+    for i in range(len(nodes)):
         row = min(state.at[i, 0], state.at[i, 1] - 1)
         if row >= 0:
             observe(
@@ -142,23 +255,18 @@ def observe(
     """Write one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
     resources, stamp, plain = len(total), room.counts[3], features.plain
     for r in range(resources):
-        there, before, same = 0, 0, _enough(plain, 0, room.need[r])
+        there = 0
         for server in range(len(free)):
             amount = 0
             for node in range(free.shape[1]):
                 amount += free[server, node, r]
             there += amount
-            if amount != before:  # many servers in a row have the same
-                before, same = amount, _enough(plain, amount, room.need[r])
-            nodes[server, r] = same
+            nodes[server, r] = _enough(plain, amount, room.need[r])
         cluster[r] = 1.0 - there / total[r] if total[r] > 0 else 0.0
     for server in range(len(free)):
         nodes[server, resources] = 1.0 if room.chosen[server] == stamp else 0.0
-    before, same = 0, _enough(plain, 0, bandwidth)
     for link in range(len(link_free)):
-        if link_free[link] != before:
-            before, same = link_free[link], _enough(plain, link_free[link], bandwidth)
-        edges[link] = same
+        edges[link] = _enough(plain, link_free[link], bandwidth)
     if features.left:
         _deduct(features, free, link_free, room, bandwidth, nodes, edges)
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
