@@ -1,4 +1,4 @@
-"""`make bench`: how fast the engine is, beside compiled runs of the same rule. Prints; never fails on time.
+"""`make bench`: how fast runs are, with agents in Python and in the loop. Prints; never fails on time.
 
 Ratios are within one run of this script; absolute numbers move with the machine.
 """
@@ -36,7 +36,7 @@ from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.run_options import Pacing
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from binwright.workloads.demands import Uniform
 from binwright.workloads.multiserver import MultiServerRequests
 from binwright.workloads.traces.library import find
@@ -78,7 +78,7 @@ def best_of(function: Any) -> float:
 
 
 def engine() -> None:
-    """Print requests per second through the whole engine, recording on, and beside compiled runs."""
+    """Print requests per second of agents in Python, recording on, and beside the same rule in the loop."""
     print(
         f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled run x':>17}"
     )
@@ -104,9 +104,36 @@ def engine() -> None:
             )
 
 
+class Fixed(Agent):
+    """Answers at once, with one place after another: what a request costs beside its agent."""
+
+    place = 0
+
+    def decide(self, view: View, request: Request) -> Placement:
+        self.place = (self.place + 1) % 100
+        return request.on(self.place // 2, self.place % 2)
+
+
+def python() -> None:
+    """Print microseconds of CPU a request with an agent in Python that answers at once, all and its own."""
+    capacity = np.full((50, 2, 2), 10**12)  # nothing is ever refused
+    here, requests, took = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), workload(50, 0.5), []
+    for _ in range(REPEATS):
+        simulation, agent = Simulation(requests, Ledger(here)), Fixed()
+        began = process_time()
+        play(simulation, agent)
+        took.append((process_time() - began) / REQUESTS * 1e6)
+    request = simulation.request(0)
+    began = process_time()
+    for _ in range(REQUESTS):
+        agent.decide(simulation.view, request)
+    own = (process_time() - began) / REQUESTS * 1e6
+    print(f"\nus of CPU a request, a Python agent that answers at once: {min(took):.2f}, its own {own:.2f}")
+
+
 def changes() -> None:
-    """Print microseconds of CPU a request where servers fail and requests are evicted, compiled and on the engine."""
-    print(f"\n{'best-fit, 50 servers':22}{'compiled us':>13}{'engine us':>11}{'failures':>10}{'evicted':>9}")
+    """Print microseconds of CPU a request where servers fail and requests are evicted, in the loop and in Python."""
+    print(f"\n{'best-fit, 50 servers':22}{'compiled us':>13}{'Python us':>11}{'failures':>10}{'evicted':>9}")
     requests, agent, fails = workload(50), AGENTS.load("best-fit")(), Faults(25.0, 0.3, requeue=True)
     urgent = replace(workload(50, 0.95), priority=(np.arange(REQUESTS) % 50 == 0).astype(np.int64))
     for title, asked, faults, preempt in (
@@ -218,6 +245,7 @@ def commands() -> None:
 
 if __name__ == "__main__":
     engine()
+    python()
     changes()
     memory()
     networks()

@@ -37,7 +37,7 @@ class Record:
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
         self.grown: Callable[[], None] = lambda: None
-        """Is called before the columns become longer, and other arrays."""
+        """Called before longer arrays take the place of the columns."""
         self._codes = {reason: code for code, reason in enumerate(reasons)}
         self.rows = 0
         self.order = np.zeros(0, np.int32)

@@ -1,4 +1,4 @@
-"""Holds the state of a run that the engine and its parts share."""
+"""Holds the state of a run that its parts share."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class RunArrays(RunState):
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
         self._run: Any = None
-        self._kernels: tuple[Any, ...] = ()
+        self._bind: Any = None
         self._known: tuple[Compiled, Standings] | None = None
         self._servers, self._pacing = ledger, pacing
         self._holdings = Holdings(self)  # type: ignore[arg-type]
@@ -121,12 +121,12 @@ class RunArrays(RunState):
             self.at[GUARDED] = bool(self.quotas or self.queues or self.speeds or self._pacing)
             self.at[ORDERED] = self._rules.one_by_one
             arrays = self.requests._replace(priority=self._order()), self.state, self.rules, self.parts
-            if not self._kernels:
-                bind = prepared(bundled, *arrays)
-                run = bind(*arrays)
+            if self._bind is None:
+                self._bind = prepared(bundled, *arrays)
+                run = self._bind(*arrays)
                 self._advance, self._begin = prepared(advance, run, 0.0), prepared(begin, run, 0, 0, 0, 0, 0.0)
-                self._kernels = bind, prepared(end_one, run), prepared(end_at, run, 0.0, 0)
-            self._run = self._kernels[0](*arrays)
+                self._end_one, self._end_at = prepared(end_one, run), prepared(end_at, run, 0.0, 0)
+            self._run = self._bind(*arrays)
         return self._run
 
     def _order(self) -> Any:

@@ -139,7 +139,7 @@ class ClusterEvents:
     def evict(self, rows: Sequence[int], requeue: bool, kept: Callable[[float], float]) -> None:
         """Interrupt requests that run; `kept` says how much of the time that one has run is not lost."""
         self._ledger.evict(rows)
-        self._queue.blocked = False
+        self._run.blocked = False
         self._interrupt(rows, requeue, kept)
 
     def _interrupt(

@@ -35,10 +35,10 @@ class Offering:
                 return
             changed = run.run_to(time if time < inf else run.next_change, due == inf and bool(line or queue.held))
             changed = queue.readmit() or changed
-            queue.blocked = True
+            run.blocked = True
             while run.next_arrival <= clock.now:
                 changed = run.arrive_next() < together or changed
-            changed = changed or not queue.blocked  # who arrives may get its quota back, and others the room
+            changed = changed or not run.blocked  # who arrives may get its quota back, and others the room
             if changed and line and due == inf:
                 due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
             if due <= clock.now:

@@ -26,7 +26,6 @@ from binwright.fabric.compiled.numa_loop import (
     EVENT,
     FIRST,
     GONE,
-    GUARDED,
     HELD,
     HOLDS,
     JUST_ANSWERED,
@@ -142,7 +141,7 @@ class Simulation(RunArrays):
 
     @property
     def blocked(self) -> bool:
-        """Whether the head of the line was refused, and nothing has changed since."""
+        """Whether the head of the line was refused, and waits until something changes."""
         return bool(self.at[BLOCKED])
 
     @blocked.setter
@@ -313,7 +312,7 @@ class Simulation(RunArrays):
         if duration < inf:
             self._have_room_for_an_end()
             run = self._bundle()
-            self._kernels[2](run, self.clock.now + duration, row)
+            self._end_at(run, self.clock.now + duration, row)
 
     def _have_room_for_an_end(self) -> None:
         """Make the heap of ends longer if it is full: those that were moved to another speed end a second time."""
@@ -335,6 +334,7 @@ class Simulation(RunArrays):
                 self.state.now[0] = time
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
+            self._run = None
         elif status == RELEASED:
             self.released(row)
         elif status == ARRIVED:
@@ -347,7 +347,7 @@ class Simulation(RunArrays):
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
             self._overflow(self._line[0], refusal)
-        self._run = None
+            self._run = None
 
     def released(self, row: int) -> None:
         """Release what a request or the gang of a row holds, if it has not been evicted, and what it counts against.
@@ -440,7 +440,7 @@ class Simulation(RunArrays):
         """End the holding period that ends next."""
         self.clock.pass_to(self.next_end)
         run = self._bundle()
-        row = self._kernels[1](run)
+        row = self._end_one(run)
         if row >= 0:
             self.released(row)
 
@@ -453,7 +453,7 @@ class Simulation(RunArrays):
         if self.moving and self.moving.makes_room(head):
             return True
         if overflow.preempt and self.preempting and (when := self.preempting.makes_room([head])):
-            self.queue.blocked = when == "later"
+            self.blocked = when == "later"
             return True
         if mode == "expand":
             room = overflow.limit - len(self.view.capacity)
@@ -482,10 +482,6 @@ class Simulation(RunArrays):
             self.quotas.refuse_held()
         while self.waiting:
             self._refuse(self._line.popleft())
-
-    def block(self) -> None:
-        """Let the head of the line wait until something changes."""
-        self.queue.blocked = True
 
     def moved(self, request: Request, server: int, node: int) -> None:
         """Note where a request lies that has been moved."""
@@ -541,13 +537,10 @@ class Simulation(RunArrays):
         Raises `InfeasiblePlacement` as `answer` does.
         """
         made, at = 0, self.at
-        at[GUARDED] = bool(self.quotas)
         while made != answers and not at[STOPPED]:
             self._lay_out()
             stops, mode = self._stops()
             loop, *form = self._loop(rule)
-            if self.quotas:
-                at[HELD] = len(self.quotas.held)
             columns, until = self.requests._replace(priority=self._order()), inf if self._vain else self.clock.next
             arrays = columns, self.state, self.rules, self.parts, self._interested
             more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)

@@ -20,15 +20,6 @@ class WaitingLine:
         self._run, self.requests = run, requests
 
     @property
-    def blocked(self) -> bool:
-        """Whether the head was refused, and nothing has changed since."""
-        return self._run.blocked
-
-    @blocked.setter
-    def blocked(self, value: bool) -> None:
-        self._run.blocked = value
-
-    @property
     def held(self) -> Sequence[Request]:
         """Those who wait apart from the line, above their quotas."""
         return self._run.quotas.held if self._run.quotas else ()
@@ -41,7 +32,7 @@ class WaitingLine:
     @property
     def eager(self) -> bool:
         """Whether somebody waits for whatever ends."""
-        return self.blocked or bool(self.held)
+        return self._run.blocked or bool(self.held)
 
     def readmit(self) -> bool:
         """Put those into the line whose quotas have room again; tells whether there are any."""
@@ -79,7 +70,7 @@ class WaitingLine:
                     break
                 place -= 1
         if preempt:
-            self.blocked = self.blocked and place > 0
+            self._run.blocked = self._run.blocked and place > 0
         line.insert(place, request)
         return place
 

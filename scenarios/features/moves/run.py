@@ -106,7 +106,7 @@ class Moving:
         """
         row, now = request.index, self._clock.now
         if self._plan.request == row and self._plan.under_way:
-            self._simulation.block()
+            self._simulation.blocked = True
             return True
         if self.room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
             return False
@@ -114,7 +114,7 @@ class Moving:
         if not self.ask(self.room, "room", request):
             return False
         if self._plan.under_way:
-            self._simulation.block()
+            self._simulation.blocked = True
         return True
 
     def _await_tick(self, number: int) -> None:
