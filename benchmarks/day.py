@@ -1,4 +1,4 @@
-"""Run docs/guides/day.md in an empty folder, and write what its commands print below them.
+"""Run docs/start/day.md in an empty folder, and write what its commands print below them.
 
     python -m benchmarks.day [--check]
 
@@ -19,7 +19,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
-PAGE, PICTURE = ROOT / "docs/guides/day.md", ROOT / "docs/img/day.png"
+PAGE, PICTURE = ROOT / "docs/start/day.md", ROOT / "docs/img/day.png"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"[#%] ([\w.-]+\.\w+)\b")
 WIDE = "88"

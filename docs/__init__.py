@@ -1,1 +1,1 @@
-"""The documentation: pages below guides, reference, experiments and developers; `make site` builds the site."""
+"""The documentation: pages by what a reader wants to do; `make site` builds the site."""

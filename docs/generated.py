@@ -37,7 +37,7 @@ def agents_page() -> str:
         "# Agents",
         "",
         "Generated from the registry of agents. The clusters are those in which `binwright agents check` sees it place "
-        "something; [the guide](../guides/agents.md) has the exact rules.",
+        "something; [the guide](../place/agents.md) has the exact rules.",
     ]
     for name in sorted(AGENTS):
         kind = AGENTS.load(name)
@@ -79,7 +79,7 @@ def metrics_page() -> str:
         "# Metrics",
         "",
         "Generated from the metrics that tables know, in the order of their columns. `<resource>` and `<tier>` stand "
-        "for each resource and each tier of links of the cluster. [The guide](../guides/results.md) has all columns of "
+        "for each resource and each tier of links of the cluster. [Results](../results/results.md) has all columns of "
         "`runs.parquet`.",
         "",
         "| column | heading | better | meaning |",

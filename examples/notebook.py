@@ -32,7 +32,7 @@ comparison = results.compare(baseline="best-fit")
 comparison
 
 # %% [markdown]
-# The same as a polars frame, to filter and to draw. docs/guides/results.md describes its columns.
+# The same as a polars frame, to filter and to draw. docs/results/results.md describes its columns.
 
 # %%
 comparison.frame.filter(pl.col("verdict").is_in(["better", "worse"])).select(

@@ -14,7 +14,7 @@ Where K shortest paths of a fabric are symmetric they are arithmetic. All others
 first needs the pair, and kept.
 
 Routes may be weighted instead: a link is as long as it has bandwidth free, and the K shortest paths are searched for at
-every request. Fuller links come first: that is how arXiv:2106.02412 seems to have done it (see docs/guides/fabric.md).
+every request. Fuller links come first: that is how arXiv:2106.02412 seems to have done it (see docs/place/fabric.md).
 """
 
 from __future__ import annotations

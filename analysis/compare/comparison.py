@@ -73,7 +73,7 @@ class Comparison:
     `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as `family` says in
     words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on
     something else than they were learned on; `versions` those of Binwright that wrote the runs.
-    docs/guides/results.md says what each column is, and how it is computed.
+    docs/results/results.md says what each column is, and how it is computed.
     """
 
     def __init__(

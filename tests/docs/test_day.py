@@ -1,4 +1,4 @@
-"""The day in docs/guides/day.md is played as it stands, and prints what the page says."""
+"""The day in docs/start/day.md is played as it stands, and prints what the page says."""
 
 import re
 import shutil

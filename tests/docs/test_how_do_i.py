@@ -1,4 +1,4 @@
-"""The questions of docs/guides/how-do-i.md have files that run as they stand, and print what the page says."""
+"""The questions of docs/start/how-do-i.md have files that run as they stand, and print what the page says."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from benchmarks.day import BLOCK, played
 from tests.support import ROOT
 
-PAGE = ROOT / "docs/guides/how-do-i.md"
+PAGE = ROOT / "docs/start/how-do-i.md"
 
 
 def pod(name: str, space: str, cpu: str, priority: int, node: str = "") -> dict[str, Any]:

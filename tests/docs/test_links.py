@@ -56,8 +56,8 @@ def test_every_link_leads_somewhere(page: str) -> None:
 
 
 def test_a_link_that_leads_nowhere_is_found() -> None:
-    page = ROOT / "docs/guides/solver.md"
-    text = "[a](tuning.md) [b](../reference/agents.md) [c](service.md#security) [d](service.md#limits) [e](#nowhere)"
+    page = ROOT / "docs/solve/solver.md"
+    text = "[a](recipes.md) [b](../reference/agents.md) [c](service.md#security) [d](service.md#limits) [e](#nowhere)"
     assert astray(text, page) == ["../reference/agents.md", "service.md#security", "#nowhere"]
 
 

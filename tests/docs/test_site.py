@@ -31,7 +31,7 @@ def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     if CHROMIUM and DRIVER:
         search_finds(tmp_path, "fragmentation", "Metrics")
         with browser() as window:
-            for page in ("index", "guides/first-scenario", "reference/scenario", "experiments/nara"):
+            for page in ("index", "start/first-scenario", "reference/scenario", "experiments/nara"):
                 for width, dark in ((1400, False), (390, True)):
                     window.open(tmp_path / f"{page}.html", width, dark=dark)
                     scheme = window.run("return document.body.dataset.mdColorScheme")

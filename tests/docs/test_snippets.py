@@ -43,14 +43,14 @@ MINIMAL: dict[str, Any] = {
 }
 """What a fragment of a scenario is laid over."""
 MINIMALS: dict[str, dict[str, Any]] = {
-    "docs/guides/learned.md": {
+    "docs/learn/learned.md": {
         "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
         "workload": {"demand": "uniform", "requests": 16, "holding": 4},
     },
-    "docs/guides/packing.md": {
+    "docs/solve/packing.md": {
         "cluster": {"servers": 1, "node": {"cpu": 1, "mem": 1, "disk": 1, "inbound": 1, "outbound": 1}}
     },
-    "docs/guides/jobs.md": {"cluster": {"servers": 6, "node": {"cpu": 10, "mem": "20 GB"}}},
+    "docs/queue/jobs.md": {"cluster": {"servers": 6, "node": {"cpu": 10, "mem": "20 GB"}}},
 }
 """Pages whose fragments are of other scenarios."""
 SHORTER = {
@@ -67,20 +67,21 @@ SHORTER = {
 }
 """Parts of Python snippets, and what is run in their place, so that it does not take long."""
 NOT_RUN = {
-    "docs/guides/batches.md": "needs a Ray cluster; tests/scenarios/test_ray.py has one",
-    "docs/guides/reproduce.md": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
-    "docs/guides/service.md": "needs a service; tests/binwright/service has one",
+    "docs/results/batches.md": "needs a Ray cluster; tests/scenarios/test_ray.py has one",
+    "docs/results/reproduce.md": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
+    "docs/solve/service.md": "needs a service; tests/binwright/service has one",
 }
 """Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
 LONG = {
-    f"docs/guides/{name}.md"
-    for name in ("environments", "figures", "learned", "packing", "report", "search", "size", "solver", "tuning")
-}
+    "docs/learn/environments.md", "docs/learn/learned.md", "docs/learn/search.md", "docs/learn/tuning.md",
+    "docs/plan/size.md", "docs/results/figures.md", "docs/results/report.md", "docs/solve/packing.md",
+    "docs/solve/solver.md",
+}  # fmt: skip
 """Pages whose Python is run in `make test-all` only."""
 BEFORE = {
-    "docs/guides/engine.md": "from binwright import Agent",
-    "docs/guides/report.md": "import binwright as bw; results = bw.load('results/quickstart')",
-    "docs/guides/figures.md": "import binwright as bw, polars as pl, pathlib\n"
+    "docs/start/engine.md": "from binwright import Agent",
+    "docs/results/report.md": "import binwright as bw; results = bw.load('results/quickstart')",
+    "docs/results/figures.md": "import binwright as bw, polars as pl, pathlib\n"
     "for seed in 0, 1:\n"
     "    folder = pathlib.Path(f'results/small-{seed}')\n"
     "    folder.mkdir()\n"

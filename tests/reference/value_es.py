@@ -7,7 +7,7 @@ from binwright.simcore.types import Floats, Ints
 
 
 def worth_of(nodes: list[list[float]], weights: Floats) -> float:
-    """Compute the value of a server as docs/guides/numa-learning.md says it."""
+    """Compute the value of a server as docs/learn/numa-learning.md says it."""
     (a, am), (b, bm) = sorted(nodes)
     terms = [((a + b) / 2) ** 2, min(a, b, am, bm), a * a + b * b]
     for cpu, mem in ((0.8, 0.71), (0.4, 0.355), (0.2, 0.177)):

@@ -28,7 +28,7 @@ replications: 2
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the example of the documentation."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "guides" / "traces.md").read_text("utf-8")
+    text = (ROOT / "docs" / "start" / "traces.md").read_text("utf-8")
     [example] = re.findall(r"```python\n(# mine.py\n.*?class Waves.*?)```", text, re.DOTALL)
     (tmp_path / "mine.py").write_text(example)
     (tmp_path / "s.yaml").write_text(TEXT)

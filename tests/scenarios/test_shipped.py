@@ -101,7 +101,7 @@ def test_shipped_scenario_runs(file: Path, tmp_path: Path) -> None:
 
 def test_quickstart_records_the_states_that_its_report_replays() -> None:
     """The guide of the report begins with it."""
-    page = (ROOT / "docs" / "guides" / "report.md").read_text("utf-8")
+    page = (ROOT / "docs" / "results" / "report.md").read_text("utf-8")
     assert "```sh\nbinwright run quickstart\nbinwright report results/quickstart" in page
     assert "states" in load_scenario("quickstart").record
 

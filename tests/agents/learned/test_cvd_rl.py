@@ -30,7 +30,7 @@ pytest.importorskip("safetensors")
 
 
 def named(free: Room, capacity: Room, demand: Demand, spread: bool, best: int, internal: int) -> list[Where]:
-    """The candidates in order, as docs/guides/numa-learning.md says it."""
+    """The candidates in order, as docs/learn/numa-learning.md says it."""
     places = feasible(free, demand, spread)
     if not best and not internal:
         return places

@@ -62,7 +62,7 @@ def test_scoring_one_of_those_that_are_alike_changes_no_decision(seed: int, kind
 
 
 class Slow:
-    """The networks as docs/guides/numa-learning.md says them."""
+    """The networks as docs/learn/numa-learning.md says them."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.of = tensors

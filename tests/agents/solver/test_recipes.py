@@ -1,4 +1,4 @@
-"""Every recipe of docs/guides/recipes.md means what a rule in Python says, on all allocations of its small problem."""
+"""Every recipe of docs/solve/recipes.md means what a rule in Python says, on all allocations of its small problem."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, missed
 from binwright.reproduction.publications import adrs
 
-PAGE, _, PRISM = (Path(__file__).parents[3] / "docs/guides/recipes.md").read_text("utf-8").partition("\n## A ratio")
+PAGE, _, PRISM = (Path(__file__).parents[3] / "docs/solve/recipes.md").read_text("utf-8").partition("\n## A ratio")
 BASE, *RECIPES = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
 NAMES = re.findall(r"^\*\*(\w[\w ]*)\*\*:", PAGE, re.MULTILINE)
 NEEDS, APP, HAS, ZONE, HOME = [4, 3, 2, 2, 1], [0, 0, 1, 1, 2], [6, 6, 8, 8], [0, 0, 1, 1], [0, 1, 1, 2, -1]

@@ -184,7 +184,7 @@ def test_95_of_100_intervals_cover_the_mean() -> None:
 
 
 def test_of_skewed_values_the_bootstrap_covers_as_many_and_misses_on_both_sides() -> None:
-    """docs/guides/results.md quotes these."""
+    """docs/results/results.md quotes these."""
     values = np.random.default_rng(1).exponential(size=(3000, 20))
     mean, half = mean_interval(values)
     low, high = bootstrap(values)

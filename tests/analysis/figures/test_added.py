@@ -24,7 +24,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def documented(folder: Path) -> Path:
     """Write the example of the documentation into a file."""
-    text = (ROOT / "docs" / "guides" / "figures.md").read_text("utf-8")
+    text = (ROOT / "docs" / "results" / "figures.md").read_text("utf-8")
     [(name, block)] = re.findall(
         r"```python\n# (\S+)\n(.+?)```", text[text.index("## A figure of your own") :], re.DOTALL
     )

@@ -233,7 +233,7 @@ def test_none_is_no_value(tmp_path: Path) -> None:
 def test_metric_example_of_the_documentation_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (ROOT / "docs" / "guides" / "results.md").read_text("utf-8")
+    text = (ROOT / "docs" / "results" / "results.md").read_text("utf-8")
     text = text[text.index("## A metric of your own") :]
     monkeypatch.chdir(tmp_path)
     for kind in ("python", "yaml"):
