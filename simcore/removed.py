@@ -22,6 +22,7 @@ REMOVED: Mapping[str, str] = {
     "command workloads": "Take `binwright list workloads`.",
     "option solve --server": "Take `binwright.client.Client(URL).solve(TEXT, tables=...)`, or curl.",
     "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
+    "option reproduce --pages": "Take the pages that are written into --out.",
     "option run --engine": "Leave it out: one loop plays every run.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",

@@ -18,7 +18,7 @@ def reproduce(args: Namespace) -> int:
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(args.jobs)
-    for key, folder in (("--out", args.out), ("--pages", args.pages), ("--weights", args.weights)):
+    for key, folder in (("--out", args.out), ("--weights", args.weights)):
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
     found = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
@@ -38,7 +38,7 @@ def reproduce(args: Namespace) -> int:
     with Live(total, done, jobs) as live:
         found.run(args.jobs, live)
     print(found.text())
-    for file in found.write(found.folder, args.pages):
+    for file in found.write(found.folder):
         print_location(f"Written: {file}")
     return FAILED if any(one.failed for one in prepared) else 0
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from math import isclose
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from binwright.simcore.extras import pl
 
-K = TypeVar("K")
-T = TypeVar("T")
 Better = Literal["higher", "lower"]
 WIDE = 0.2
 """Intervals that are longer than this share of the published value say little, and the reason says so."""
@@ -22,19 +20,18 @@ WIDE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Holds one printed value and what it was measured on."""
+    """Holds one printed value and what it was measured on, `key=value;...`."""
 
     publication: str
     table: str
     """The number of the table as printed, or the name of the section."""
     condition: str
-    """What it was measured on, as `key=value;...`"""
     agent: str
     metric: str
     printed: str
     """The value as it is printed; a few are words."""
     spread: float | None = None
-    """What stands behind a plus-minus sign, or the standard deviation over seeds; None where nothing is said."""
+    """What stands behind a plus-minus sign, or the standard deviation over seeds."""
 
     @property
     def value(self) -> float | None:
@@ -47,8 +44,7 @@ class Published:
 
 def keys_of(condition: str) -> dict[str, str]:
     """Split a condition into its keys and values."""
-    pairs = (pair.partition("=") for pair in condition.split(";") if pair)
-    return {key: value for key, _, value in pairs}
+    return dict(pair.split("=", 1) for pair in condition.split(";") if pair)
 
 
 def in_words(condition: str, stand_in: str = "") -> str:
@@ -64,15 +60,12 @@ def everything(file: str = "published.csv") -> tuple[Published, ...]:
     with files("binwright.reproduction").joinpath(file).open(encoding="utf-8") as text:
         rows = [*csv.DictReader(text)]
     spreads = [float(spread) if (spread := row.pop("spread")) else None for row in rows]
-    found = [Published(printed=row.pop("value"), spread=each, **row) for row, each in zip(rows, spreads, strict=True)]
-    return tuple(dict.fromkeys(found))
+    every = (Published(printed=row.pop("value"), spread=each, **row) for row, each in zip(rows, spreads, strict=True))
+    return tuple(dict.fromkeys(every))
 
 
 def published(publication: str, file: str = "published.csv") -> tuple[Published, ...]:
-    """Select the values of one publication in a file.
-
-    derived.csv has what follows from printed values, such as a ratio, and can be compared where those cannot.
-    """
+    """Select the values of one publication; derived.csv has what follows from printed ones, such as a ratio."""
     return tuple(one for one in everything(file) if one.publication == publication)
 
 
@@ -105,7 +98,7 @@ MISSES = (Verdict.WORSE, Verdict.FARTHER)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Holds a published value, ours, and the verdict."""
+    """Holds a published value (None: words), ours, and the verdict."""
 
     publication: str
     table: str
@@ -113,7 +106,6 @@ class Row:
     agent: str
     metric: str
     published: float | None
-    """None where words are printed."""
     spread: float | None
     ours: float | None = None
     low: float | None = None
@@ -127,9 +119,9 @@ class Row:
     experiment: str = ""
     deviates: str = ""
     stand_in: str = ""
-    """The key of the condition whose data is not here, so that a stand-in was taken; empty where there is none."""
+    """The key of the condition whose data is not here, so that a stand-in was taken."""
     explained: str = ""
-    """Why a miss is one, in a sentence; empty where that is not known."""
+    """Why a miss is one, in a sentence."""
 
     @classmethod
     def of(cls, one: Published, ours: Value | None = None, **more: Any) -> Row:
@@ -149,29 +141,27 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Compare our value with a published one; returns the verdict and the reason as a sentence.
 
-    `own` says whether the agent is of our own making.
-
-    Ours is within the published spread if the two differ by no more than that, or by no more than the share
-    `tolerance` of the published value, where the publication states one, or if our interval meets the published value
-    or its spread.
+    `own` says whether the agent is of our own making. Ours is within the published spread if the two differ by no more
+    than that, or by no more than the share `tolerance` of the published value, where the publication states one, or if
+    our interval meets the published value or its spread.
     """
-    difference = ours.mean - value
+    difference, around = ours.mean - value, spread or 0.0
     if isclose(ours.mean, value, rel_tol=1e-9):
         return Verdict.WITHIN, "The two are the same number."
     if spread is not None and abs(difference) <= spread * (1 + 1e-9):  # printed decimals are no binary fractions
         return Verdict.WITHIN, f"They differ by {shown(abs(difference))}, and the published spread is {shown(spread)}."
     if abs(difference) <= tolerance * abs(value):
-        stated = f"{tolerance:.0%}".replace("%", " %")
-        said = f"They differ by {_percent(difference, value)}, and the publication states its values to {stated}."
-        return Verdict.WITHIN, said
-    around = spread or 0.0
+        apart = percent(difference / value)
+        return (
+            Verdict.WITHIN,
+            f"They differ by {apart}, and the publication states its values to {tolerance * 100:.0f} %.",
+        )
     if ours.low is not None and ours.high is not None and ours.low <= value + around and ours.high >= value - around:
-        met = "the published spread" if spread else "the published value"
         wide = ", which is wide," if ours.high - ours.low > WIDE * abs(value) else ""
-        return Verdict.WITHIN, f"Our 95 % interval{wide} meets {met}."
+        return Verdict.WITHIN, f"Our 95 % interval{wide} meets the published {'spread' if spread else 'value'}."
     way = "higher" if difference > 0 else "lower"
     opposite = not value or value * ours.mean < 0  # percent would say nothing
-    apart = shown(abs(difference)) if opposite else _percent(difference, value)
+    apart = shown(abs(difference)) if opposite else percent(difference / value)
     if not own:
         return Verdict.FARTHER, f"Ours is {way} by {apart}."
     verdict = Verdict.BETTER if way == better else Verdict.WORSE
@@ -180,11 +170,10 @@ def judge(
 
 def ordered(rows: Sequence[Row]) -> list[Row]:
     """Sort rows: misses first, the largest of them at the top, and what cannot be compared last."""
-    places = {str(verdict): place for place, verdict in enumerate(Verdict)}
 
     def key(one: Row) -> tuple[int, float]:
         share = abs(one.difference / one.published) if one.difference is not None and one.published else 0.0
-        return places[one.verdict], -share if one.verdict != Verdict.INCOMPARABLE else 0.0
+        return [*Verdict].index(Verdict(one.verdict)), -share if one.verdict != Verdict.INCOMPARABLE else 0.0
 
     return sorted(rows, key=key)
 
@@ -192,29 +181,6 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Make a table of rows, misses first."""
     return pl.DataFrame([asdict(one) for one in ordered(rows)], infer_schema_length=None)
-
-
-def comparable(rows: Sequence[Row]) -> list[Row]:
-    """Select the rows that can be compared, in the order of metrics and conditions."""
-    metrics, conditions = (list(dict.fromkeys(getattr(one, key) for one in rows)) for key in ("metric", "condition"))
-    found = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
-    return sorted(found, key=lambda one: (metrics.index(one.metric), conditions.index(one.condition)))
-
-
-def apart(rows: Sequence[Row]) -> tuple[list[str], str]:
-    """Write the conditions of rows without what all have in common, and what that is."""
-    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
-    shared = set(parts[0]).intersection(*parts)
-    names = [", ".join(part for part in each if part not in shared) for each in parts]
-    return names, ", ".join(part for part in parts[0] if part in shared)
-
-
-def by(those: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Group what has one key, in the order of the keys."""
-    found: dict[K, list[T]] = {}
-    for one in those:
-        found.setdefault(key(one), []).append(one)
-    return found
 
 
 def shown(value: float | None, decimals: int = 1) -> str:
@@ -226,5 +192,6 @@ def shown(value: float | None, decimals: int = 1) -> str:
     return f"{value:,.{decimals}f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _percent(difference: float, value: float) -> str:
-    return f"{abs(difference / value):.1%}".replace("%", " %")
+def percent(share: float) -> str:
+    """Write a share without its sign, in percent."""
+    return f"{abs(100 * share):.1f} %"

@@ -16,7 +16,6 @@ import yaml
 
 from binwright.reproduction import PUBLICATIONS, measures
 from binwright.reproduction.claims import Better, Published, Value, published
-from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
 
@@ -44,6 +43,22 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Declares a figure of a publication, or a part of one."""
+
+    figure: str
+    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat; empty for a table."""
+    name: str
+    """What its file is called behind the publication's name; no two of a publication the same."""
+    title: str
+    """What it shows, in a sentence without a full stop."""
+    published: str = ""
+    """What the publication prints there, in a sentence, and what differs in ours."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """`kind` of figure; `where`, of which conditions [(experiment, condition)], drawn as one; options of the kind."""
+
+
+@dataclass(frozen=True)
 class Condition:
     """Describes the runs of one published condition."""
 
@@ -54,8 +69,7 @@ class Condition:
     quick: int = 10
     """Seeds with --quick."""
     stand_in: str = ""
-    """The key of the condition whose data is not on this machine, so that the overrides take a stand-in; tables mark
-    it."""
+    """The key of the condition whose data is not on this machine, so that the overrides take a stand-in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +113,9 @@ class Experiment:
         return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
 
     def seeds(self, condition: str, size: Size) -> int:
-        asked = self.conditions[condition]
-        return {"full": asked.seeds, "quick": min(asked.quick, asked.seeds), "smallest": 2}[size]
+        """Count the seeds of a condition."""
+        of = self.conditions[condition]
+        return {"full": of.seeds, "quick": min(of.quick, of.seeds), "smallest": 2}[size]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +131,6 @@ class Publication:
     figures: Sequence[Drawing] = ()
     own: Callable[[str], bool] = field(default=lambda agent: False)
     """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
-    has_published_weights: bool = False
-    """Whether it has rows of the weights that its authors published."""
 
     def heading(self, table: str) -> str:
         """Write the number of a published table, and what it shows."""
@@ -141,16 +154,15 @@ def publication(name: str, weights: Path | None = None) -> Publication:
         known = ("all", *PUBLICATIONS)
         raise UserError("is no publication that is reproduced here", value=name, remedy=suggest(name, known))
     stem = name.replace("-", "_")
-    full = f"binwright.reproduction.publications.{stem}"
-    code = import_module(full) if find_spec(full) else None
+    module = f"binwright.reproduction.publications.{stem}"
     loader = _Loader(files("binwright.reproduction").joinpath("publications", f"{stem}.yaml").read_text("utf-8"))
-    loader.code = code
-    given = loader.get_single_data()
-    experiments = tuple(_experiment(name, each, **more) for each, more in given.pop("experiments").items())
-    notes = [Note(**note) for note in given.pop("notes", ())]
-    drawings = [Drawing(**drawing) for drawing in given.pop("figures", ())]
-    found = Publication(name=name, experiments=experiments, notes=notes, figures=drawings, **given)
-    return found if code is None or weights is None else code.with_published_weights(found, weights)
+    loader.code = import_module(module) if find_spec(module) else None
+    declared = loader.get_single_data()
+    declared["experiments"] = tuple(_experiment(name, each, **more) for each, more in declared["experiments"].items())
+    declared["notes"] = [Note(**note) for note in declared.get("notes", ())]
+    declared["figures"] = [Drawing(**drawing) for drawing in declared.get("figures", ())]
+    whole = Publication(name=name, **declared)
+    return whole if loader.code is None or weights is None else loader.code.with_published_weights(whole, weights)
 
 
 def _experiment(
@@ -159,17 +171,17 @@ def _experiment(
     conditions: Mapping[str, Mapping[str, Any]] | None = None,
     each: Mapping[str, Any] | None = None,
     notes: Sequence[Mapping[str, Any]] = (),
-    **given: Any,
+    **declared: Any,
 ) -> Experiment:
     """Make an experiment of what a file declares; `each` is what all its conditions have in common."""
-    common = dict(each or {})
-    found = {}
-    for condition, asked in (conditions or {}).items():
-        agents = {**common.get("agents", {}), **asked.get("agents", {})}
-        overrides = [*common.get("overrides", ()), *asked.get("overrides", ())]
-        found[condition] = Condition(**{**common, **asked, "agents": agents, "overrides": overrides})
-    follow = [one for one in published(publication, "derived.csv") if one.table in given.get("tables", ())]
-    return Experiment(name=name, conditions=found, derived=follow, notes=[Note(**note) for note in notes], **given)
+    common = {"agents": {}, "overrides": [], **(each or {})}
+    made = {}
+    for condition, own in (conditions or {}).items():
+        agents = {**common["agents"], **own.get("agents", {})}
+        overrides = [*common["overrides"], *own.get("overrides", ())]
+        made[condition] = Condition(**{**common, **own, "agents": agents, "overrides": overrides})
+    derived = [one for one in published(publication, "derived.csv") if one.table in declared.get("tables", ())]
+    return Experiment(name=name, conditions=made, derived=derived, notes=[Note(**note) for note in notes], **declared)
 
 
 class _Loader(yaml.SafeLoader):
@@ -183,13 +195,13 @@ class _Loader(yaml.SafeLoader):
 
 def _function(loader: _Loader, name: str, node: yaml.Node) -> Any:
     """Return the function that a tag names, or what it returns for the value behind the tag."""
-    found = {"matching": matching, **vars(measures), **(vars(loader.code) if loader.code else {})}[name]
+    function = {"matching": matching, **vars(measures), **(vars(loader.code) if loader.code else {})}[name]
     if isinstance(node, yaml.MappingNode):
-        given = {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
-        return found(*given.pop("of", ()), **given)
+        options = {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
+        return function(*options.pop("of", ()), **options)
     if isinstance(node, yaml.SequenceNode):
-        return found(*loader.construct_sequence(node, deep=True))
-    return found(node.value) if node.value else found
+        return function(*loader.construct_sequence(node, deep=True))
+    return function(node.value) if node.value else function
 
 
 _Loader.add_multi_constructor("!", _function)

@@ -38,14 +38,13 @@ class Runs:
 
     def named(self, agents: Sequence[str] = ()) -> ResultsFolder:
         """Give the results with published names instead of our labels, of these agents (default: all)."""
-        found = copy(self.results)
-        runs = [
+        renamed = copy(self.results)
+        renamed.runs = pl.concat(
             self.results.runs.filter(pl.col("agent") == self.labels[agent]).with_columns(agent=pl.lit(agent))
             for agent in agents or self.labels
             if agent in self.labels
-        ]
-        found.runs = pl.concat(runs)
-        return found
+        )
+        return renamed
 
     def values(self, agent: str, *columns: str) -> Floats:
         """Read a column, the first of these that there is, of an agent's finished runs, float64 [seeds]."""
@@ -58,11 +57,15 @@ Measure = Callable[[Runs, str], Value]
 
 def averaged(values: Sequence[float] | Floats) -> Value:
     """Average the values of seeds, with the 95 % interval of their mean."""
-    found = np.array(values, np.float64)
-    mean, half = mean_interval(found)
-    known = isfinite(half)
-    low, high = (float(mean - half), float(mean + half)) if known else (None, None)
-    return Value(float(mean), low, high, len(found))
+    mean, half = mean_interval(np.array(values, np.float64))
+    low, high = (float(mean - half), float(mean + half)) if isfinite(half) else (None, None)
+    return Value(float(mean), low, high, len(values))
+
+
+def exact(values: Floats, digits: int | None = None) -> Value:
+    """Average values of which none is left to chance, rounded as it is printed: it is to be the same number."""
+    mean = float(values.mean())
+    return Value(mean if digits is None else round(mean, digits), None, None, len(values))
 
 
 def mean_of(*columns: str, scale: float = 1.0, rows: int = 0) -> Measure:
@@ -75,9 +78,8 @@ def mean_of(*columns: str, scale: float = 1.0, rows: int = 0) -> Measure:
         values = scale * runs.values(agent, *columns)
         if not rows:
             return averaged(values)
-        blocks = ends_of(runs.of(agent)["windows"]) // rows
-        mean, low, high = (1 + part for part in of_blocks(values, np.ones(len(values)), blocks)[:3])
-        return Value(mean, low, high, len(values))
+        mean, low, high = of_blocks(values, np.ones(len(values)), ends_of(runs.of(agent)["windows"]) // rows)
+        return Value(1 + mean, 1 + low, 1 + high, len(values))
 
     return measure
 
@@ -92,13 +94,13 @@ def gain_of(base: str, *columns: str, rows: int = 0) -> Measure:
         pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
         column = next(one for one in columns if one in pairs.columns)
         own, other = (_column(pairs, (name,)) for name in (column, f"{column} of base"))
+        gain, *ends, seeds = above(own, other)
         if rows:
-            found = Value(*of_blocks(own, other, ends_of(pairs["windows of base"]) // rows)[:3], len(own))
-        else:
-            found = above(own, other)
+            gain, *ends = of_blocks(own, other, ends_of(pairs["windows of base"]) // rows)
+            seeds = len(own)
         # Rounded, so that no gain is 0, whatever floats make of it.
-        low, high = (None if end is None else round(100 * end, 9) for end in found[1:3])
-        return Value(round(100 * found.mean, 9), low, high, found.seeds)
+        low, high = (None if end is None else round(100 * end, 9) for end in ends)
+        return Value(round(100 * gain, 9), low, high, seeds)
 
     return measure
 
@@ -112,8 +114,8 @@ def total_wait(trimmed: int = 0) -> Measure:
     def measure(runs: Runs, agent: str) -> Value:
         waits = sorted(runs.of(agent)["wait_total"].to_list())
         cut = len(waits) // trimmed if trimmed else 0
-        kept = waits[cut : len(waits) - cut]
-        return Value(sum(kept) / len(kept), None, None, len(waits))
+        inner = waits[cut : len(waits) - cut]
+        return Value(sum(inner) / len(inner), None, None, len(waits))
 
     return measure
 
@@ -126,26 +128,24 @@ def above(own: Floats, other: Floats) -> Value:
     if not len(other) or other.mean() == 0:
         return Value(float("nan"), None, None, 0)
     ratio = own.mean() / other.mean()
-    spread = averaged(own - ratio * other)
-    gain = float(ratio - 1)
+    spread, gain = averaged(own - ratio * other), float(ratio - 1)
     if spread.high is None:
         return Value(gain, None, None, len(own))
     half = float(abs(spread.high / other.mean()))
     return Value(gain, gain - half, gain + half, len(own))
 
 
-def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float, float, float, float]:
-    """Compare means of which whole blocks depend on the same events: the ratio less one, and how sure it is.
+def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float, float]:
+    """Compare means of which whole blocks depend on the same events: the ratio less one, and its 95 % interval.
 
-    That is the ends of its 95 % interval when blocks are drawn with replacement, and the least and the most that it is
-    without one of them. All three arrays have one shape, and an entry of `blocks` says to which one the others belong.
+    The interval is that of blocks drawn with replacement. All three arrays have one shape, and an entry of `blocks`
+    says to which one the others belong.
     """
     names, of = np.unique(blocks, return_inverse=True)
     own, other = (np.bincount(of.ravel(), one.ravel(), len(names)) for one in (values, base))
     drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
     low, high = np.percentile((drawn * own).sum(axis=1) / (drawn * other).sum(axis=1) - 1, [2.5, 97.5]).tolist()
-    without = (own.sum() - own) / (other.sum() - other) - 1 if len(names) > 1 else np.array([np.nan])
-    return float(own.sum() / other.sum() - 1), low, high, float(without.min()), float(without.max())
+    return float(own.sum() / other.sum() - 1), low, high
 
 
 def ends_of(windows: pl.Series) -> Ints:

@@ -1,19 +1,24 @@
-"""What a reproduction came to, as text for terminals and as a section of a page in Markdown."""
+"""What a reproduction came to: text for terminals, a page in Markdown, and its figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from pathlib import Path
-from textwrap import fill
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-from binwright.reproduction.claims import MISSES, Row, Verdict, apart, by, comparable, in_words, ordered, shown
-from binwright.reproduction.experiment import Publication
-from binwright.reproduction.figures import FIGURES, Picture, slug
-from binwright.simcore.errors import UserError
+from binwright.reproduction.claims import MISSES, Row, Verdict, in_words, ordered, shown
+from binwright.reproduction.experiment import Drawing, Publication
+from binwright.reproduction.measures import Runs
+from binwright.simcore.errors import ResultsError, UserError
 
-WIDTH = 118
+if TYPE_CHECKING:
+    from binwright.analysis.figures.draw import Figure
+
+K = TypeVar("K")
+T = TypeVar("T")
+FIGURES = "figures"
+"""The folder of the figures, beside the pages."""
 MANY = 50
 """Values of a table beyond which its matrix has the first metric only."""
 HEADS = ["table", "on", "agent", "metric", "published", "ours", "difference", "verdict"]
@@ -21,116 +26,199 @@ MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BE
 """How cells of other verdicts than `within` are written: docs/assets/site.css gives each a colour."""
 OPEN, CLOSE = '<div class="verdicts" markdown>', "</div>"
 """What is between them gets colours, and filters from docs/assets/site.js."""
-END = "<!-- end of what binwright reproduce wrote -->"
 UNKNOWN = "Not explained."
+Material = Mapping[tuple[str, str], Runs | UserError]
+"""Runs by experiment and condition, or why there are none."""
 
 
-def text(publication: Publication, rows: Sequence[Row], drawn: Sequence[Picture]) -> str:
+@dataclass(frozen=True)
+class Picture:
+    """Holds a figure as it was drawn, with its file beside the pages, or why it was not."""
+
+    drawing: Drawing
+    file: str = ""
+    content: bytes = b""
+    why: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Name the printed figure."""
+        return f"Figure{'s' if ' ' in self.drawing.figure else ''} {self.drawing.figure}"
+
+
+def pictures(whole: Publication, rows: Sequence[Row], material: Material) -> Iterator[Picture]:
+    """Draw a publication's tables, published values as rings and ours as dots, and its figures."""
+    from binwright.analysis.figures.chosen_style import style
+    from binwright.analysis.figures.draw import image
+
+    tables = _by(comparable(rows), lambda one: one.table)
+    drawings = [Drawing("", _slug(table), whole.heading(table), options={"table": table}) for table in tables]
+    for drawing in (*drawings, *whole.figures):
+        try:
+            with style():
+                table = drawing.options.get("table")
+                drawn = _drawn(drawing, material) if table is None else _dots(drawing.title, tables[table])
+        except UserError as error:
+            yield Picture(drawing, why=error.problem)
+        else:
+            kind, content, _ = image(drawn)
+            yield Picture(drawing, f"{whole.name}-{drawing.name}.{kind}", content)
+
+
+def _drawn(drawing: Drawing, material: Material) -> Figure:
+    """Draw a publication's own figure, with its names of agents; a `UserError` is the reason why it cannot be drawn."""
+    from binwright.analysis.figures.draw import draw
+    from binwright.analysis.results.combined import Together
+
+    options = dict(drawing.options)
+    kind, places, agents = options.pop("kind"), options.pop("where"), options.get("agents", ())
+    runs = []
+    for place in places:
+        found = material.get(tuple(place), ResultsError("Its runs are not there.", remedy="Run the whole publication."))
+        if isinstance(found, UserError):
+            raise found
+        if not len(found.results.done):
+            raise ResultsError("None of its runs finished.", remedy="Run the whole publication.")
+        runs.append(found)
+    return draw(Together([each.named(agents) for each in runs], [each.title for each in runs]), kind, **options)
+
+
+def _dots(title: str, rows: Sequence[Row]) -> Figure:
+    """Draw a table: metrics and conditions have panels, agents rows."""
+    from binwright.analysis.figures.dots import Dot, Panel, dots
+
+    names, common = _apart(rows)
+    panels = _by(zip(rows, names, strict=True), lambda pair: (pair[0].metric.replace("_", " "), pair[1]))
+    drawn = [
+        Panel(
+            [
+                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
+                for one, _ in those
+            ],
+            *panel,
+        )
+        for panel, those in panels.items()
+    ]
+    count, missed = len(set(names)), sum(one.verdict in MISSES for one in rows)
+    columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
+    whiskers = ", with 95 % intervals" if any(one.low is not None for one in rows) else ""
+    caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
+    heading = f"{title.replace(':', ',', 1)}: {missed} of {len(rows)} not reproduced"
+    return dots(drawn, heading, caption="; ".join(filter(None, (common, caption))), columns=columns)
+
+
+def text(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture]) -> str:
     """Write for a terminal what was not reproduced, and what cannot be compared or drawn."""
-    parts = [f"{publication.title}: {counted(rows)}\n{publication.reference}"]
+    parts = [f"{whole.title}: {counted(rows)}\n{whole.reference}"]
     if missed := [one for one in ordered(rows) if one.verdict in MISSES]:
         table = [HEADS, *map(_line, missed)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [f"  {'  '.join(map(str.ljust, line, widths))}".rstrip() for line in table]
-        parts.append("\n".join(["Not reproduced", *lines]))
+        parts.append(
+            "\n  ".join(["Not reproduced", *("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)])
+        )
     parts.append("\n".join(_incomparable(rows)))
     if drawn:
-        lines = [f"{sum(not one.why for one in drawn)} of {len(drawn)} figures are drawn."]
-        parts.append("\n".join(lines + [f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why]))
+        count = f"{sum(not one.why for one in drawn)} of {len(drawn)} figures are drawn."
+        parts.append(
+            "\n".join([count, *(f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why)])
+        )
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def page(
-    publication: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str, folder: Path
-) -> tuple[Path, str]:
-    """Write the tables of a publication, a matrix for each, and its figures; returns the file in `folder` and its text.
-
-    The file is the page in `folder` with the line `<!-- binwright reproduce NAME -->`; what stands between that line
-    and `END` is replaced. Where there is none, a page of its own is written.
-    """
+def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str) -> str:
+    """Write the tables of a publication, a matrix for each, and its figures; `made` says how."""
     verdicts = {one.verdict for one in rows}
     signs = ", ".join(sign.format(verdict) for verdict, sign in MARKED.items() if verdict in verdicts)
-    legend = f": {signs}; all others are within" if signs else ""
-    is_quick = any(one.quick for one in rows)
-    quick = " Values are of fewer seeds, or of less time, than the whole experiment." if is_quick else ""
-    cells = f"Cells are published/ours{legend}.{quick} `{listed(publication)}` has every value with its interval"
-    parts = [OPEN, f"**{counted(rows).capitalize()}.**", _wrapped(f"{cells} and the reason for its verdict. {made}")]
-    files = {one.drawing.name: f"{FIGURES}/{one.file(one.kind)}" for one in drawn if one.kind}
+    cells = f"Cells are published/ours{f': {signs}; all others are within' if signs else ''}. "
+    cells += "Values are of fewer seeds, or of less time, than the whole experiment. " * any(one.quick for one in rows)
+    about = f"{cells}`reproduction-{whole.name}.csv` has every value with its interval and the reason for its verdict."
+    parts = [f"# {whole.title}: published and ours", f"{whole.reference}.", OPEN]
+    parts += [f"**{counted(rows).capitalize()}.**", f"{about} {made}"]
+    shown_files = {one.drawing.name: f"{FIGURES}/{one.file}" for one in drawn if one.file}
     deviations: list[str] = []
-    for name, table in by(comparable(rows), lambda one: one.table).items():
+    for name, table in _by(comparable(rows), lambda one: one.table).items():
         own = [one for one in table if one.metric.rpartition(", ")[0] not in {each.metric for each in table}]
         first = own if len(own) <= MANY else [one for one in own if one.metric == own[0].metric]
         new = dict.fromkeys(one.deviates for one in table if one.deviates not in ("", *deviations))
         deviations += new
-        parts += [f"## {publication.heading(name)}", *map(_wrapped, new), _matrix(first)]
-        parts += [f"![As dots]({files[slug(name)]})"] if slug(name) in files else []
-    reasons = by([one for one in rows if one.verdict in MISSES], lambda one: one.explained or UNKNOWN)
+        parts += [f"## {whole.heading(name)}", *new, _matrix(first)]
+        parts += [f"![As dots]({shown_files[_slug(name)]})"] * (_slug(name) in shown_files)
+    reasons = _by([one for one in rows if one.verdict in MISSES], lambda one: one.explained or UNKNOWN)
     points = []
     for why, missed in sorted(reasons.items(), key=lambda item: item[0] == UNKNOWN):
         agents = ", ".join(f"{agent}: {count}" for agent, count in Counter(one.agent for one in missed).items())
         points.append(f"- {why} ({agents})")
     if points := [*points, *(f"- {line}" for line in _incomparable(rows))]:
-        parts += ["## What is not reproduced, and why", "\n".join(map(_wrapped, points))]
-    for heading, those in by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
-        parts += [f"## {heading}", *chain.from_iterable(map(_picture, those))]
-    body = "\n\n".join([*parts, CLOSE]) + "\n"
-    begin = f"<!-- binwright reproduce {publication.name} -->"
-    for file in sorted(folder.glob("*.md")):
-        before, found, rest = file.read_text("utf-8").partition(begin)
-        if found:
-            _, end, after = rest.partition(END)
-            if not end:
-                raise UserError(f"has no line {END}", key=str(file), remedy=f"Add it where what {found} begins ends.")
-            return file, f"{before}{found}\n\n{body}\n{END}{after}"
-    title = f"# {publication.title}: published and ours\n\n{publication.reference}.\n\n"
-    return folder / f"reproduction-{publication.name}.md", title + body
-
-
-def listed(publication: Publication) -> str:
-    """Name the file with every value of a publication."""
-    return f"reproduction-{publication.name}.csv"
+        parts += ["## What is not reproduced, and why", "\n".join(points)]
+    for heading, those in _by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
+        parts.append(f"## {heading}")
+        for one in those:
+            parts.append(f"**{one.drawing.title}.** {one.drawing.published}".rstrip())
+            parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{heading}]({FIGURES}/{one.file})")
+    return "\n\n".join([*parts, CLOSE]) + "\n"
 
 
 def counted(rows: Iterable[Row]) -> str:
     """Count what is reproduced and the other verdicts, such as `12 of 15 reproduced; 3 worse`."""
-    found = Counter(one.verdict for one in rows)
-    compared = found.total() - found[Verdict.INCOMPARABLE]
-    others = ", ".join(f"{found[one]} {one}" for one in Verdict if found[one] and one is not Verdict.WITHIN)
-    reproduced = f"{compared - sum(found[one] for one in MISSES)} of {compared} reproduced"
+    count = Counter(one.verdict for one in rows)
+    compared = count.total() - count[Verdict.INCOMPARABLE]
+    others = ", ".join(f"{count[one]} {one}" for one in Verdict if count[one] and one is not Verdict.WITHIN)
+    reproduced = f"{compared - sum(count[one] for one in MISSES)} of {compared} reproduced"
     return f"{reproduced}; {others}" if others else reproduced
 
 
+def comparable(rows: Sequence[Row]) -> list[Row]:
+    """Select the rows that can be compared, in the order of metrics and conditions."""
+    metrics, conditions = (list(dict.fromkeys(getattr(one, key) for one in rows)) for key in ("metric", "condition"))
+    selected = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
+    return sorted(selected, key=lambda one: (metrics.index(one.metric), conditions.index(one.condition)))
+
+
+def _slug(table: str) -> str:
+    """Name the file of a table's dots."""
+    return "-".join(["table", *table.replace(".", "-").replace(",", "").split()])
+
+
+def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
+    """Write the conditions of rows without what all have in common, and what that is."""
+    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
+    shared = set(parts[0]).intersection(*parts)
+    names = [", ".join(part for part in each if part not in shared) for each in parts]
+    return names, ", ".join(part for part in parts[0] if part in shared)
+
+
+def _by(those: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Group what has one key, in the order of the keys."""
+    groups: dict[K, list[T]] = {}
+    for one in those:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
 def _matrix(rows: Sequence[Row]) -> str:
-    """Write the values of a table: metrics and agents by conditions."""
-    names, common = apart(rows)
+    """Write the values of a table, published/ours: metrics and agents by conditions."""
+    names, common = _apart(rows)
     columns = list(dict.fromkeys(names))
     decimals: Counter[str] = Counter()
     for one in rows:
         decimals[one.metric] = max(decimals[one.metric], len(one.printed.partition(".")[2]))
-    cells = {
-        (one.metric, one.agent, name): _cell(one, decimals[one.metric]) for one, name in zip(rows, names, strict=True)
-    }
+    cells = {}
+    for one, name in zip(rows, names, strict=True):
+        both = "/".join(f"{value or 0.0:,.{decimals[one.metric]}f}" for value in (one.published, one.ours))
+        cells[one.metric, one.agent, name] = MARKED.get(Verdict(one.verdict), "{}").format(both)
     several = len(decimals) > 1
-    lines = [["metric"] * several + [common or "agent", *columns], ["---"] * (several + 1 + len(columns))]
+    corner = common or "agent" if several else ", ".join(filter(None, (rows[0].metric, common)))
+    lines = [["metric"] * several + [corner, *columns], ["---"] * (several + 1 + len(columns))]
     for metric, agent in dict.fromkeys((one.metric, one.agent) for one in rows):
         lines.append([metric] * several + [agent, *(cells.get((metric, agent, column), "") for column in columns)])
-    if not several:
-        lines[0][0] = ", ".join(filter(None, (rows[0].metric, common)))
     return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in lines)
-
-
-def _cell(one: Row, decimals: int) -> str:
-    """Write a value as published, and ours."""
-    cell = f"{one.published or 0.0:,.{decimals}f}/{one.ours or 0.0:,.{decimals}f}"
-    return MARKED.get(Verdict(one.verdict), "{}").format(cell)
 
 
 def _line(one: Row) -> list[str]:
     """Write a row for a terminal. Large values have as many decimals as the printed one."""
     decimals = len(one.printed.partition(".")[2])
-    published, ours, low, high, apart = (
-        shown(value, decimals) for value in (one.published, one.ours, one.low, one.high, one.difference)
-    )
+    values = (one.published, one.ours, one.low, one.high, one.difference)
+    published, ours, low, high, apart = (shown(value, decimals) for value in values)
     spread = "" if one.spread is None else f" ± {shown(one.spread, decimals)}"
     ours = f"{ours} [{low}, {high}]" if one.low != one.high else ours
     verdict = f"{one.verdict} (quick)" if one.quick else one.verdict
@@ -140,19 +228,5 @@ def _line(one: Row) -> list[str]:
 
 def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
     """List why values cannot be compared, and how many they are."""
-    found = by([one for one in rows if one.verdict == Verdict.INCOMPARABLE], lambda one: one.why)
-    for why, those in found.items():
+    for why, those in _by([one for one in rows if one.verdict == Verdict.INCOMPARABLE], lambda one: one.why).items():
         yield f"{len(those)} value{'s' if len(those) > 1 else ''} cannot be compared. {why}"
-
-
-def _picture(one: Picture) -> list[str]:
-    """Show a figure, or say why it is not drawn."""
-    about = f"**{one.drawing.title}.** {one.drawing.published}".rstrip()
-    image = f"![{one.heading}]({FIGURES}/{one.file(one.kind)})"
-    return [_wrapped(about), f"It is not drawn here. {one.why}" if one.why else image]
-
-
-def _wrapped(paragraph: str) -> str:
-    """Break a paragraph, or a point of a list, into lines."""
-    indent = "  " if paragraph.startswith("- ") else ""
-    return fill(paragraph, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -15,9 +15,8 @@ from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
 from binwright.reproduction.claims import Published, Row, Value, published
 from binwright.reproduction.experiment import Experiment, Key, Publication, Size, publication
-from binwright.reproduction.figures import FIGURES, Dots, Picture, pictures, slug
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.pages import counted, listed, page, text
+from binwright.reproduction.pages import FIGURES, Picture, counted, page, pictures, text
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.scenario import Scenario
@@ -28,6 +27,8 @@ from binwright.simcore.files import write_bytes, write_text
 FOLDER = Path("results") / "reproduce"
 HAS_WEIGHTS = "nara"
 """The publication whose authors' weights may be given."""
+NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
+"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
 Finished = Callable[[dict[str, Any]], None]
 
 
@@ -104,11 +105,12 @@ class Prepared:
             quick = experiment.seeds(name, self.size) < experiment.seeds(name, "full")
             stand_in, error = experiment.conditions[name].stand_in, self.problems.get(name)
         about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
-        if (why := experiment.note_on("incomparable", one)) or one.value is None or not isinstance(ours, Value):
+        why = experiment.note_on("incomparable", one)
+        if not isinstance(ours, Value):
             failed = f"No value came of its runs, of which {self.failed} failed."
             nothing = failed if self.failed else "Our runs give no such value."
-            if not isinstance(ours, Value):
-                return Row.of(one, why=why or ours or (nothing if error is None else _sentence(error)), **about)
+            return Row.of(one, why=why or ours or (nothing if error is None else _sentence(error)), **about)
+        if why or one.value is None:
             return Row.of(one, ours, why=why, quick=quick, **about)
         own = self.publication.own(one.agent)
         verdict, why = claims.judge(one.value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
@@ -122,10 +124,6 @@ def _sentence(error: UserError) -> str:
     """Write a mistake with its remedy as sentences of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
     return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())
-
-
-NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
-"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
 
 
 def check_extras(scenario: Scenario) -> None:
@@ -151,7 +149,7 @@ class Reproduction:
         if weights is not None and self.names != (HAS_WEIGHTS,):
             remedy = f"{HAS_WEIGHTS} has: name it alone, or leave the option out."
             raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
-        self.size, self.folder = size, Path(out or FOLDER)
+        self.size, self.folder, self._weights = size, Path(out or FOLDER), weights
         self.publications = [publication(name, None if weights is None else Path(weights)) for name in self.names]
         self.prepared = [
             Prepared(whole, experiment, self.folder / whole.name / experiment.name, size)
@@ -161,31 +159,30 @@ class Reproduction:
         for one in self.prepared:
             one.plan()
         self.listed: list[Row] = []
-        self.pictures: list[Picture] = []
+        self.pictures: dict[str, list[Picture]] = {}
+        """The figures by publication."""
 
     def run(self, jobs: int | None = None, finished: Finished = lambda row: None) -> Reproduction:
         """Run what is missing, compare, and draw; returns itself."""
         for one in self.prepared:
             one.run(jobs, finished)
-        self.listed, self.pictures = [], []
+        self.listed = []
         for whole in self.publications:
-            rows, own = self.compared(whole), [one for one in self.prepared if one.publication is whole]
-            runs: dict[tuple[str, str], Runs | str] = {}
-            for each in own:
-                name = each.experiment.name
-                runs |= {(name, condition): _sentence(error) for condition, error in each.problems.items()}
-                runs |= {(name, condition): found for condition, found in each.runs.items()}
-            tables = claims.by(claims.comparable(rows), lambda one: one.table)
-            dots = [Dots("", slug(name), whole.heading(name), rows=table) for name, table in tables.items()]
+            rows, material = self.compared(whole), dict[tuple[str, str], Runs | UserError]()
+            for one in self._of(whole):
+                problems = {name: ResultsError(_sentence(error), remedy="") for name, error in one.problems.items()}
+                material |= {(one.experiment.name, name): each for name, each in (problems | one.runs).items()}
             self.listed += rows
-            self.pictures += pictures(whole.name, (*dots, *whole.figures), runs)
+            self.pictures[whole.name] = [*pictures(whole, rows, material)]
         return self
+
+    def _of(self, whole: Publication) -> list[Prepared]:
+        return [one for one in self.prepared if one.publication is whole]
 
     def compared(self, whole: Publication) -> list[Row]:
         """Set every published value of a publication beside ours, and give the verdicts."""
-        own = [one for one in self.prepared if one.publication is whole]
-        answering = {table: one for one in own for table in one.experiment.tables}
-        derived = [one for each in own for one in each.experiment.derived]
+        answering = {table: one for one in self._of(whole) for table in one.experiment.tables}
+        derived = [one for each in self._of(whole) for one in each.experiment.derived]
         return [
             answering[one.table].row(one) if one.table in answering else Row.of(one, why=whole.unanswered(one))
             for one in (*published(whole.name), *derived)
@@ -196,48 +193,40 @@ class Reproduction:
         """Make a table with a row for every published value, misses first."""
         return claims.frame_of(self.listed)
 
-    def of(self, whole: Publication) -> tuple[list[Row], list[Picture]]:
+    def _outcome(self, whole: Publication) -> tuple[list[Row], list[Picture]]:
         """Select the rows and the figures of one publication."""
-        rows = [one for one in self.listed if one.publication == whole.name]
-        return rows, [one for one in self.pictures if one.publication == whole.name]
+        return [one for one in self.listed if one.publication == whole.name], self.pictures.get(whole.name, [])
 
     def text(self) -> str:
         """Write for a terminal what was not reproduced."""
-        return "\n".join(text(one, *self.of(one)) for one in self.publications)
+        return "\n".join(text(one, *self._outcome(one)) for one in self.publications)
 
-    def made(self, whole: Publication) -> str:
+    def _made(self, whole: Publication) -> str:
         """Say how the values of a publication were made, in sentences."""
         called = "all" if set(self.names) == set(PUBLICATIONS) else " ".join(self.names)
-        weights = " --weights FOLDER" if whole.has_published_weights else ""
-        minutes = sum(one.seconds for one in self.prepared if one.publication is whole) / 60
+        called += " --weights FOLDER" * (self._weights is not None) + " --quick" * (self.size == "quick")
+        minutes = sum(one.seconds for one in self._of(whole)) / 60
         return (
-            f"Written by `binwright reproduce {called}{weights}{' --quick' if self.size == 'quick' else ''}` on "
-            f"{datetime.now(UTC):%Y-%m-%d}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores; its runs "
-            f"took {minutes:.1f} minutes one after the other. Intervals are 95 % over the seeds."
+            f"Written by `binwright reproduce {called}` on {datetime.now(UTC):%Y-%m-%d}; "
+            f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores; its runs took {minutes:.1f} minutes "
+            "one after the other. Intervals are 95 % over the seeds."
         )
 
-    def write(self, folder: str | Path, pages: str | Path | None = None) -> list[Path]:
-        """Write every value into `folder`, a CSV for each publication, and its tables into `pages`; returns the paths.
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write every value of a publication into `reproduction-NAME.csv`, and its tables into `reproduction-NAME.md`.
 
-        The CSV is called `reproduction-NAME.csv`. Tables go into the page in `pages` (default: `folder`) that has a
-        line `<!-- binwright reproduce NAME -->`, or into `reproduction-NAME.md`; figures go into a folder `figures`
-        beside it, and into that of `folder`.
+        Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
-        folder, beside = Path(folder), Path(pages or folder)
-        files: dict[Path, str] = {}
-        for one in self.publications:
-            rows, drawn = self.of(one)
-            file, content = page(one, rows, drawn, self.made(one), beside)
-            files |= {folder / listed(one): claims.frame_of(rows).write_csv(), file: content}
+        folder, files = Path(folder), dict[Path, str]()
+        for whole in self.publications:
+            rows, drawn = self._outcome(whole)
+            files[folder / f"reproduction-{whole.name}.csv"] = claims.frame_of(rows).write_csv()
+            files[folder / f"reproduction-{whole.name}.md"] = page(whole, rows, drawn, self._made(whole))
+            for picture in drawn:
+                if picture.file:
+                    write_bytes(folder / FIGURES / picture.file, picture.content)
         for file, content in files.items():
             write_text(file, content)
-        for place in dict.fromkeys((folder / FIGURES, beside / FIGURES)):
-            for picture in self.pictures:
-                for kind in ("svg", "png"):  # also what was large, or could be drawn, when it was written before
-                    if kind == picture.kind:
-                        write_bytes(place / picture.file(kind), picture.content)
-                    else:
-                        (place / picture.file(kind)).unlink(missing_ok=True)
         return list(files)
 
     def __repr__(self) -> str:

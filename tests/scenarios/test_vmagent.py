@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.reproduction.experiment import publication
-from binwright.reproduction.measures import Runs
-from binwright.reproduction.publications.cvd_rl import BATCHES, batches, length, rate
+from binwright.reproduction.publications.cvd_rl import BATCHES, batches, of_batches
 from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
@@ -109,11 +108,7 @@ def test_batches_overlap_and_the_longest_of_each_says_how_full_servers_are() -> 
         assert len(batches(asked.seeds, size)) == 1000 // size
         assert asked.seeds == batches(asked.seeds, size).max() + 1
 
-    class Given(Runs):
-        def values(self, agent: str, *columns: str) -> Any:
-            return np.array({"scheduled": [10, 30, 20, 60], "cpu": [0.5, 0.9, 0.75, 0.8]}[columns[0]], np.float64)
-
-    runs = Given(None, {})  # type: ignore[arg-type]
-    assert length(runs, "any", 3).mean == pytest.approx((20 + 110 / 3) / 2)
-    assert rate(runs, "any", 3, 3, "cpu").mean == pytest.approx((90 + 80) / 2)
-    assert rate(runs, "any", 3, 6, "cpu").mean == pytest.approx((80 + 60) / 2), "of half as many servers"
+    lengths, rates = np.array([10.0, 30, 20, 60]), np.array([0.5, 0.9, 0.75, 0.8])
+    assert of_batches(lengths, 3) == pytest.approx((20 + 110 / 3) / 2)
+    assert of_batches(lengths, 3, rates, 3) == pytest.approx((90 + 80) / 2)
+    assert of_batches(lengths, 3, rates, 6) == pytest.approx((80 + 60) / 2), "of half as many servers"

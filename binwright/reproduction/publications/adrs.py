@@ -53,21 +53,22 @@ of their models: the one that needs most is on GPU 0, the next one on GPU 0 or 1
 
 def prism(size: Size) -> Mapping[Key, Value | str]:
     """Score the evaluator's baseline and our solver: 1 + 1 / the mean of the largest pressure, and for ours a bound."""
+    rows, values, why = published("adrs"), dict[tuple[str, str], float](), ""
     try:
         need("ortools", "solver", what="The proof that no placement is better")
     except UserError as error:
-        return {(one.condition, one.agent, one.metric): f"{error.problem}. {error.remedy}" for one in published("adrs")}
-    found: list[tuple[float, float, float]] = []
-    for gpus, models in cases(CASES[size]):
-        least, bound = solved(gpus, models)
-        found.append((pressure(models, greedy(gpus, models)), least, bound))
-    human, ours, bound = (round(1 + 1 / mean, 2) for mean in np.mean(found, axis=0).tolist())
-    values = {("human", "score"): human, ("solver", "score"): ours, ("solver", "proven bound"): bound}
+        why = f"{error.problem}. {error.remedy}"
+    else:
+        each = [(pressure(of, greedy(gpus, of)), *solved(gpus, of)) for gpus, of in cases(CASES[size])]
+        scores = [round(1 + 1 / mean, 2) for mean in np.mean(each, axis=0).tolist()]
+        agents = ("human", "score"), ("solver", "score"), ("solver", "proven bound")
+        values = dict(zip(agents, scores, strict=True))
+        why = "Programs that language models wrote are not run here."
     return {
         (one.condition, one.agent, one.metric): Value(value, None, None, 1)
         if (value := values.get((one.agent, one.metric)))
-        else "Programs that language models wrote are not run here."
-        for one in published("adrs")
+        else why
+        for one in rows
     }
 
 
@@ -103,15 +104,16 @@ def solved(gpus: int, models: Ints) -> tuple[float, float]:
 
     size, rate, slo = models.T
     tables, load = {"SIZE": size, "RATE": rate, "SLO": slo}, rate / slo
-    found = Proof(solve(problem(MODELS + BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0]).alloc, False, ())
+    best = solve(problem(MODELS + BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0])
+    found = Proof(best.alloc, False, ())
     while found.alloc is not None:
         least = pressure(models, found.alloc)
-        asked = least * (1 - CLOSE)
-        tables["RANK"] = np.argsort(np.argsort(-load - asked * size, kind="stable"))
-        better = problem(MODELS + BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * asked:.6f}"}, tables=tables)
-        found = prove(better, partial(_later, monotonic() + SECONDS[1]))
-    return least, asked if found.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
+        lower = least * (1 - CLOSE)
+        tables["RANK"] = np.argsort(np.argsort(-load - lower * size, kind="stable"))
+        better = problem(MODELS + BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * lower:.6f}"}, tables=tables)
+        found = prove(better, partial(_is_over, monotonic() + SECONDS[1]))
+    return least, lower if found.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
 
 
-def _later(end: float) -> bool:
+def _is_over(end: float) -> bool:
     return monotonic() > end

@@ -24,53 +24,34 @@ def batches(count: int, size: int) -> Ints:
     return np.arange(number)[:, None] + np.arange(size)
 
 
-def length(runs: Runs, agent: str, size: int) -> Value:
-    """Average the lengths of batches."""
-    values = runs.values(agent, "scheduled")
-    return _of(values[batches(len(values), size)].mean(axis=1), values)
-
-
-def rate(runs: Runs, agent: str, size: int, servers: int, column: str) -> Value:
-    """Average, over batches, what is allocated at the end of their longest episode, in percent.
+def of_batches(lengths: Floats, size: int, rates: Floats | None = None, servers: int = 1) -> float:
+    """Average the lengths of batches of `size` episodes, or the rates at the end of each one's longest, in percent.
 
     What is free is divided by what as many servers have as there are episodes in a batch.
     """
-    lengths, rates = runs.values(agent, "scheduled"), runs.values(agent, column)
-    found = batches(len(lengths), size)
-    longest = found[np.arange(len(found)), lengths[found].argmax(axis=1)]
-    return _of(100 * (1 - (1 - rates[longest]) * servers / size), lengths)
+    members = batches(len(lengths), size)
+    if rates is None:
+        return float(lengths[members].mean(axis=1).mean())
+    longest = members[np.arange(len(members)), lengths[members].argmax(axis=1)]
+    return float((100 * (1 - (1 - rates[longest]) * servers / size)).mean())
 
 
-def _of(each: Floats, runs: Floats) -> Value:
-    """Make a value of those of the batches. It has no interval: the starts are the program's own."""
-    return Value(float(each.mean()), None, None, len(runs))
+def by_batches(column: str = "") -> Measure:
+    """Measure the length of batches, or the rate of a column; with no interval: the starts are the program's own."""
 
+    def measure(runs: Runs, agent: str) -> Value:
+        keys, lengths = keys_of(runs.condition), runs.values(agent, "scheduled")
+        servers = int(keys["servers"])
+        rates = runs.values(agent, column) if column else None
+        return Value(of_batches(lengths, BATCHES[keys["scenario"]][servers], rates, servers), None, None, len(lengths))
 
-def by_condition(column: str = "") -> Measure:
-    """Measure with the size of the batches and the servers of the condition: the rate of a column, or the length."""
-
-    def measured(runs: Runs, agent: str) -> Value:
-        where = keys_of(runs.condition)
-        servers = int(where["servers"])
-        size = BATCHES[where["scenario"]][servers]
-        return rate(runs, agent, size, servers, column) if column else length(runs, agent, size)
-
-    return measured
-
-
-def epochs() -> str:
-    """Say how many epochs the shipped weights had that were trained with the published settings."""
-    notes = json.loads((SHIPPED / "cvd-rl-published.json").read_text("utf-8"))
-    had, done = notes["trained"]["step"], notes.get("iterations", 0)
-    best = f" (trained {done}, best at {had})" if done > had else ""
-    return f"{had} of 3,000 epochs{best}"
-
-
-def trained() -> str:
-    """Say that these weights are nearly untrained."""
-    return f"cvd-rl, with the published settings, has had {epochs()}, and is nearly untrained"
+    return measure
 
 
 def said(text: str) -> str:
-    """Fill in how little these weights were trained."""
-    return text.format(epochs=epochs(), trained=trained())
+    """Fill in how little the shipped weights were trained that have the published settings."""
+    notes = json.loads((SHIPPED / "cvd-rl-published.json").read_text("utf-8"))
+    had, done = notes["trained"]["step"], notes.get("iterations", 0)
+    epochs = f"{had} of 3,000 epochs" + (f" (trained {done}, best at {had})" if done > had else "")
+    trained = f"cvd-rl, with the published settings, has had {epochs}, and is nearly untrained"
+    return text.format(epochs=epochs, trained=trained)

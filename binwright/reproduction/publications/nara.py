@@ -15,17 +15,16 @@ from binwright.reproduction.measures import Measure, Runs, above, averaged
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.workloads.demands import DEMANDS
 
-BASELINES = {"random": "random", "tetris": "{tetris: {near: ever, links: misplaced}}"}
-"""Tetris as in the authors' program (docs/experiments/nara.md has it as described, too)."""
-SMALL = {"nulb": "nulb", "nalb": "nalb"}
-"""Baselines whose values are printed for alpha and beta only: searched as in the program, with routes by hops."""
 TRAINED = {
-    "uniform": "{nara: {weights: text-alpha-uniform}}",
-    "azure": "{nara: {weights: text-azure-like}}",
-    "alibaba": "{nara: {weights: text-alibaba-like}}",
-    "uniform_beta": "{nara: {weights: text-beta-uniform}}",
-    "azure_beta": "{nara: {weights: text-beta-azure-like}}",
-    "alibaba_beta": "{nara: {weights: text-beta-alibaba-like}}",
+    name: f"{{nara: {{weights: text-{weights}}}}}"
+    for name, weights in (
+        ("uniform", "alpha-uniform"),
+        ("azure", "azure-like"),
+        ("alibaba", "alibaba-like"),
+        ("uniform_beta", "beta-uniform"),
+        ("azure_beta", "beta-azure-like"),
+        ("alibaba_beta", "beta-alibaba-like"),
+    )
 }
 """Nara in the form of the text, trained by us with each demand on alpha or, `_beta`, on beta. Weights that the authors
 published are called so, too. The rows of Table 1 repeat those of Tables 6 and 7 that were trained so."""
@@ -50,12 +49,12 @@ def file_here(demand: str) -> bool:
 
 def learned(demand: str, topology: str) -> dict[str, str]:
     """Name for every published agent of a condition that learned which of the trainings it is."""
-    found = {"nara": demand}
+    trained = {"nara": demand}
     if topology == "alpha":
-        found |= {f"nara trained on {other}": other for other in HOLDING}
+        trained |= {f"nara trained on {other}": other for other in HOLDING}
     if topology == "beta":
-        found |= {"nara trained on alpha": demand, "nara trained on beta": f"{demand}_beta"}
-    return found
+        trained |= {"nara trained on alpha": demand, "nara trained on beta": f"{demand}_beta"}
+    return trained
 
 
 def is_learned(agent: str) -> bool:
@@ -66,7 +65,10 @@ def is_learned(agent: str) -> bool:
 def where(demand: str, topology: str) -> dict[str, Any]:
     """Describe the runs of one demand on one topology, with the published numbers of requests and holding times."""
     agents = {agent: TRAINED[training] for agent, training in learned(demand, topology).items()}
-    agents |= (BASELINES if topology != "delta" else {}) | (SMALL if topology not in LARGE else {})
+    if topology != "delta":  # Tetris as in the authors' program; docs/experiments/nara.md has it as described, too
+        agents |= {"random": "random", "tetris": "{tetris: {near: ever, links: misplaced}}"}
+    if topology not in LARGE:
+        agents |= {"nulb": "nulb", "nalb": "nalb"}
     here = file_here(demand)
     drawn = f"{{{demand}: {{split: test}}}}" if demand in STAND_INS and here else STAND_INS.get(demand, demand)
     requests, times, seeds, quick = LARGE.get(topology, (128, 1, 100, 20))
@@ -86,8 +88,8 @@ def share_of_placed(which: str) -> Measure:
     """Measure the share of the placed requests of which something is true, in SQL."""
 
     def measure(runs: Runs, agent: str) -> Value:
-        details = (runs.results.requests(run).filter(pl.col("servers") > 0) for run in runs.of(agent)["run"])
-        return averaged([found.select(pl.sql_expr(which).mean()).item() for found in details])
+        placed = (runs.results.requests(run).filter(pl.col("servers") > 0) for run in runs.of(agent)["run"])
+        return averaged([requests.select(pl.sql_expr(which).mean()).item() for requests in placed])
 
     return measure
 
@@ -97,9 +99,8 @@ def tiers(runs: Runs, agent: str) -> Value:
 
     It is the ratio of the means over all seeds: single runs leave the racks' links next to empty.
     """
-    return above(
-        *(runs.values(agent, f"allocation_{tier}_decisions_last_20") for tier in ("server-rack", "rack-fabric"))
-    )
+    columns = (f"allocation_{tier}_decisions_last_20" for tier in ("server-rack", "rack-fabric"))
+    return above(*(runs.values(agent, column) for column in columns))
 
 
 def stand_ins(*notes: dict[str, str]) -> list[dict[str, str]]:
@@ -109,20 +110,18 @@ def stand_ins(*notes: dict[str, str]) -> list[dict[str, str]]:
     return [*notes, *({"kind": "explained", "text": text, "condition": f"demand={one};*"} for one in missing)]
 
 
-def with_published_weights(found: Publication, weights: Path) -> Publication:
+def with_published_weights(whole: Publication, weights: Path) -> Publication:
     """Add agents with the weights that the authors published; a `UserError` says which are not in their folder."""
     files = {name: (weights / f"{name}.safetensors").resolve() for name in TRAINED}
     if lacks := [file.name for file in files.values() if not file.is_file()]:
         remedy = f"Name a folder with {', '.join(TRAINED)}, as .safetensors with their .json."
         raise UserError(f"has no weights {', '.join(lacks)}", key="--weights", value=str(weights), remedy=remedy)
-    (experiment,) = found.experiments
+    (experiment,) = whole.experiments
     conditions = {}
-    for condition, asked in experiment.conditions.items():
-        trained = learned(*keys_of(condition).values())
+    for name, condition in experiment.conditions.items():
+        trained = learned(*keys_of(name).values())
         theirs = {f"{one}{THEIRS}": f"{{nara: {{path: {json.dumps(str(files[of]))}}}}}" for one, of in trained.items()}
-        conditions[condition] = replace(asked, agents={**asked.agents, **theirs})
+        conditions[name] = replace(condition, agents={**condition.agents, **theirs})
     rows = [one for one in (*published("nara"), *experiment.derived) if is_learned(one.agent)]
-    follow = (*experiment.derived, *(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows))
-    return replace(
-        found, experiments=(replace(experiment, conditions=conditions, derived=follow),), has_published_weights=True
-    )
+    derived = (*experiment.derived, *(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows))
+    return replace(whole, experiments=(replace(experiment, conditions=conditions, derived=derived),))

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
-from binwright.reproduction.claims import Published, Value, published
+import numpy as np
+
+from binwright.reproduction.claims import Value, published
 from binwright.reproduction.experiment import Key, Size
 from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
 from binwright.simcore.types import Floats
-
-if TYPE_CHECKING:
-    from binwright.agents.solver.packing.pack import Packed
-
-
-def printed(table: str) -> dict[Key, Published]:
-    """Find what a table prints."""
-    return {(one.condition, one.agent, one.metric): one for one in published("wrasse") if one.table == table}
-
-
-# -- lines of specifications, and packing of machines that are all known at once ---------------------------------------
 
 SPECIFIED = "lines of specification"
 SPECIFICATIONS = {
@@ -30,7 +20,6 @@ SPECIFICATIONS = {
     "secondnet and job scheduling": "solver/examples/secondnet-jobs.alloc",
 }
 """The file below `agents` for every published problem."""
-APPLICATIONS = ("pgrank", "clkbot", "imgproc")
 HEURISTICS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy"}
 SEARCHES = {"wrasse": "published", "solver": "solver"}
 SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
@@ -45,15 +34,17 @@ TIMES = f"{MILLISECONDS}, times those of ffd-prod"
 
 def lines(size: Size) -> Mapping[Key, Value | str]:
     """Count the lines of our specifications that are neither empty nor comments."""
-    found: dict[Key, Value | str] = {}
-    for problem, agent, metric in printed("2"):
-        if metric != SPECIFIED:
-            found[problem, agent, metric] = "Ours is in Python, and shares code with other agents."
-            continue
-        text = files("binwright.agents").joinpath(SPECIFICATIONS[problem.removeprefix("problem=")]).read_text("utf-8")
-        count = sum(not line.lstrip().startswith("#") for line in text.splitlines() if line.strip())
-        found[problem, agent, metric] = Value(float(count), None, None, 1)
-    return found
+    values: dict[Key, Value | str] = {}
+    for one in published("wrasse"):
+        key = one.condition, one.agent, one.metric
+        if one.table == "2" and one.metric != SPECIFIED:
+            values[key] = "Ours is in Python, and shares code with other agents."
+        elif one.table == "2":
+            file = files("binwright.agents").joinpath(SPECIFICATIONS[one.condition.removeprefix("problem=")])
+            written = [line.strip() for line in file.read_text("utf-8").splitlines()]
+            count = sum(bool(line) and not line.startswith("#") for line in written)
+            values[key] = Value(float(count), None, None, 1)
+    return values
 
 
 def packing(size: Size) -> Mapping[Key, Value | str]:
@@ -61,38 +52,28 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
     from binwright.agents.solver.packing.pack import pack
     from binwright.workloads.offline import machines
 
-    found: dict[Key, Value | str] = {}
-    for name in APPLICATIONS:
-        given, condition = machines(name), f"application={name}"
-        answers: dict[str, list[Packed]] = {}
+    values: dict[Key, Value | str] = {}
+    for name in ("pgrank", "clkbot", "imgproc"):
+        inputs, condition = machines(name), f"application={name}"
+        base = 0.0
         for agent, method in (HEURISTICS | SEARCHES).items():
-            pack(given.demand, given.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
-            seeds = range(REPEATS if agent in HEURISTICS else SEEDS[size])
-            answers[agent] = [
-                pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds
+            pack(inputs.demand, inputs.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
+            packed = [
+                pack(inputs.demand, inputs.capacity, method, seconds=SECONDS[size], seed=seed)
+                for seed in range(REPEATS if agent in HEURISTICS else SEEDS[size])
             ]
-        by_ffd_prod = _milliseconds(answers["ffd-prod"]).mean()
-        for agent, packed in answers.items():
+            times = np.array([1000 * one.found for one in packed if one.found is not None], np.float64)
+            base = times.mean() if agent == "ffd-prod" else base
             if bins := [one.bins for one in packed if one.bins is not None]:
-                found[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
-            if agent != "solver" and bins:
-                times = _milliseconds(packed)
-                found[condition, agent, MILLISECONDS] = averaged(times)
-                if agent not in HEURISTICS:
-                    found[condition, agent, TIMES] = averaged(times / by_ffd_prod)
-        bound = Value(float(answers["wrasse"][0].bound), None, None, 1)
-        found[condition, "lower bound", "servers"] = bound
-    return found
+                values[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
+                if agent != "solver":
+                    values[condition, agent, MILLISECONDS] = averaged(times)
+                if agent == "wrasse":
+                    values[condition, agent, TIMES] = averaged(times / base)
+            if agent == "wrasse":
+                values[condition, "lower bound", "servers"] = Value(float(packed[0].bound), None, None, 1)
+    return values
 
-
-def _milliseconds(packed: Iterable[Packed]) -> Floats:
-    """Read after how many milliseconds the answers were there, float64 [answers]."""
-    import numpy as np
-
-    return np.array([1000 * one.found for one in packed if one.found is not None], np.float64)
-
-
-# -- virtual networks, and the times of decisions ----------------------------------------------------------------------
 
 MEAN = f"mean {MILLISECONDS}"
 LATE, LONGEST = f"{MILLISECONDS} of the 150th", f"longest {MILLISECONDS}"
@@ -100,43 +81,28 @@ OVER_MEAN = ", times the mean"
 """Behind the name of a metric that is divided by the mean: that depends less on the machine."""
 
 
-def beside(base: str) -> str:
-    """Name the metric that says how many times longer than another agent one decides."""
-    return f"{MEAN}, times those of {base}"
+def times_of(base: str, **more: Measure) -> dict[str, Measure]:
+    """Measure `more`, and times; the 150th, beside the mean, with the ten decisions around it, for the noise.
 
-
-def of_times(read: Callable[[Floats], float], least: int = 0) -> Measure:
-    """Average what is read from the seconds of every run's decisions, of runs that have so many."""
-
-    def measure(runs: Runs, agent: str) -> Value:
-        return averaged([float(read(one)) for one in _seconds(runs, agent) if len(one) >= least])
-
-    return measure
-
-
-def ratio_to(base: str) -> Measure:
-    """Measure how many times longer than `base` an agent decides, run by run.
-
-    A run's first decision is left out here and in the other ratios: it may load compiled code.
+    A run's first decision is left out in the ratios: it may load compiled code.
     """
 
-    def measure(runs: Runs, agent: str) -> Value:
+    def of(read: Callable[[Floats], float], least: int = 0) -> Measure:
+        """Average what is read from the seconds of every run's decisions, of runs that have so many."""
+        return lambda runs, agent: averaged([float(read(one)) for one in _seconds(runs, agent) if len(one) >= least])
+
+    def beside_base(runs: Runs, agent: str) -> Value:
         pairs = zip(_seconds(runs, agent), _seconds(runs, base), strict=True)
         return averaged([float(own[1:].mean() / other[1:].mean()) for own, other in pairs])
 
-    return measure
-
-
-def times_of(base: str, **more: Measure) -> dict[str, Measure]:
-    """Measure `more`, and times; the 150th, beside the mean, with the ten decisions around it, for the noise."""
     return {
         **more,
         MEAN: mean_of("decision_us", scale=0.001),
-        LATE: of_times(lambda seconds: 1000 * seconds[149], 150),
-        LONGEST: of_times(lambda seconds: 1000 * seconds.max()),
-        beside(base): ratio_to(base),
-        f"{LATE}{OVER_MEAN}": of_times(lambda seconds: seconds[145:155].mean() / seconds[1:].mean(), 155),
-        f"{LONGEST}{OVER_MEAN}": of_times(lambda seconds: seconds[1:].max() / seconds[1:].mean()),
+        LATE: of(lambda seconds: 1000 * seconds[149], 150),
+        LONGEST: of(lambda seconds: 1000 * seconds.max()),
+        f"{MEAN}, times those of {base}": beside_base,
+        f"{LATE}{OVER_MEAN}": of(lambda seconds: seconds[145:155].mean() / seconds[1:].mean(), 155),
+        f"{LONGEST}{OVER_MEAN}": of(lambda seconds: seconds[1:].max() / seconds[1:].mean()),
     }
 
 
