@@ -20,8 +20,8 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 # Threads within the processes of the tests would only wait for one another.
-test rest: export OMP_NUM_THREADS = 1
-test rest: export POLARS_MAX_THREADS = 1
+test long rest: export OMP_NUM_THREADS = 1
+test long rest: export POLARS_MAX_THREADS = 1
 
 # Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
 EDITABLE := --config-settings editable_mode=compat --editable
@@ -29,7 +29,7 @@ EDITABLE := --config-settings editable_mode=compat --editable
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run setup test check test-all rest versions FORCE lint types bench docs site release clean
+.PHONY: run setup test check test-all long rest versions FORCE lint types bench docs site release clean
 
 run: .venv/light
 	@$(BIN)/binwright size first
@@ -76,7 +76,11 @@ build/versions/%: FORCE
 	@$@/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile -m "not long" \
 		-o addopts="--strict-markers --strict-config" $(CORE)
 
-# What make test leaves out, and all properties with more examples, other ones every time.
+# What make test leaves out.
+long: .venv/full
+	$(PYTEST) -m long
+
+# The same, and all properties with more examples, other ones every time.
 rest: .venv/full
 	$(PYTEST) -m "long or hypothesis" --hypothesis-profile drawn
 

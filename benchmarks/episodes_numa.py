@@ -38,10 +38,10 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
         simulation = Simulation(workload, Ledger(cluster))
         decide, parts, none = as_argument(rule.scan, 2, rule.weights), np.zeros(0, np.int64), np.zeros(0, np.bool_)
         go(
-            decide, rule.weights, simulation.requests, simulation.state, None, parts, none, 0, 0, inf, 1, False
+            decide, rule.weights, simulation.requests, simulation.state, None, parts, None, none, 0, 0, inf, 1, False
         )  # compiled or loaded
         began = process_time()
-        go(decide, rule.weights, simulation.requests, simulation.state, None, parts, none, 0, 0, inf, -1, False)
+        go(decide, rule.weights, simulation.requests, simulation.state, None, parts, None, none, 0, 0, inf, -1, False)
         took = min(took, process_time() - began)
     return len(workload) / took / 1e6
 

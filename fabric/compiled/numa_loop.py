@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.compiled.quota_table import QuotaTable, exceeded, give_back, grant
 from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
@@ -24,7 +25,8 @@ from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN, ARRIVED, CHANGED = range(8)
 """Why the loop stopped: the run is over; the first in line is to be answered; the clock has something to do at this
 time; the caller has to release what a row holds; one fits nowhere; the answer was not a place that the request could
-take; and where the run is `GUARDED`: a request arrives; the instant in which something changed is over.
+take; and where the run is `GUARDED`, or a quota is in the way: a request arrives; the instant in which something
+changed is over.
 """
 DROP, WAIT, STOP = range(3)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
@@ -153,11 +155,21 @@ def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, 
     return said + ROOMLESS + left.shape[2] if said >= 0 else 0
 
 
+@inlined
+def _readmits(at: Ints, quotas: QuotaTable | None) -> bool:
+    """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
+    if quotas is not None:
+        return bool(at[GUARDED] or (at[HELD] and (quotas.given_back[0] or quotas.reclaims)))
+    return bool(at[GUARDED])
+
+
 @lean_inlined
-def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, until: float) -> int:
+def forward(
+    requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None, until: float
+) -> int:
     """Let time go on to the next decision, or until the caller has to do something; returns why it stopped.
 
-    Changes `state` and `rules`, which are as for `go`.
+    Changes `state`, `rules` and `quotas`, which are as for `go`.
     """
     rows, arrival, _, demands, _, priority, nothing = requests
     line, due, at, clock = state.line, state.due, state.at, state.now
@@ -168,11 +180,11 @@ def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, part
         if not at_once:
             if at[JUST_ANSWERED]:
                 at[JUST_ANSWERED] = 0
-                if at[GUARDED]:
+                if _readmits(at, quotas):
                     return CHANGED
             if at[STIRRED] and min(end, until) > clock[0]:  # all that happens at one instant comes first
                 at[STIRRED], at[BLOCKED], at[SERVING] = 0, 0, 1
-                if at[GUARDED]:
+                if _readmits(at, quotas):
                     return CHANGED
             if at[FIRST] < at[LAST] and not at[BLOCKED]:
                 return ASK
@@ -185,9 +197,16 @@ def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, part
                     return OVER
             if min(end, until) > next_arrival:
                 row, clock[0], at[SERVING] = rows[at[TAIL]], max(clock[0], next_arrival), 0
-                if at[GUARDED]:
+                within = not at[GUARDED]
+                if quotas is not None:
+                    many, tenant = parts_of(parts, row), quotas.tenant[row]
+                    within &= not (at[HELD] and quotas.reclaims)
+                    within &= exceeded(quotas, quotas.used, demands[row], many, tenant) < 0
+                if not within:
                     at[ROW] = row
                     return ARRIVED
+                if quotas is not None:
+                    grant(quotas, demands[row], many, row)
                 at[TAIL] += 1
                 if at[LAST] == len(line):
                     for i in range(at[FIRST], at[LAST]):
@@ -208,15 +227,17 @@ def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, part
                 return EVENT
             at[STIRRED] = 1 if at[BLOCKED] or at[HELD] else 0
         clock[0] = max(clock[0], end)
-        if end_next(state, rules, parts, demands, nothing):
+        if end_next(state, rules, parts, quotas, demands, nothing):
             return RELEASED
 
 
 @lean_inlined
-def end_next(state: NumaState, rules: Ruling | None, parts: Ints, demands: Ints, nothing: Amounts) -> bool:
+def end_next(
+    state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None, demands: Ints, nothing: Amounts
+) -> bool:
     """End the holding period that ends next, and release what it holds; tells whether the caller has to do that.
 
-    The row is then in `ROW`. Changes `state` and `rules`.
+    The row is then in `ROW`. Changes `state`, `rules` and `quotas`.
     """
     _, free, left, _, due, holder, at, _ = state[:8]
     servers, nodes_of, _, holds, log = state[11:16]
@@ -237,19 +258,23 @@ def end_next(state: NumaState, rules: Ruling | None, parts: Ints, demands: Ints,
             move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
             if rules is not None:
                 count(rules.mask, servers[part], rules.roles[part], -1)
+    if quotas is not None:
+        give_back(quotas, demands[row], many, row)
     return False
 
 
 @kernel
-def bundled(requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints) -> Any:
+def bundled(
+    requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None
+) -> Any:
     """Return a bundle of what `advance` and `begin` work on."""
-    return Bundle(requests, state, rules, parts)
+    return Bundle(requests, state, rules, parts, quotas)
 
 
 @kernel
 def advance(run: Any, until: float) -> int:
     """Let a run go on to the next decision as `forward` does; `run` is what `bundled` has made."""
-    return forward(run.requests, run.state, run.rules, run.parts, until)
+    return forward(run.requests, run.state, run.rules, run.parts, run.quotas, until)
 
 
 @kernel
@@ -257,7 +282,7 @@ def end_one(run: Any) -> int:
     """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
     requests, state = run.requests, run.state
     state.now[0] = max(state.now[0], state.due[0])
-    if end_next(state, run.rules, run.parts, requests.demand, requests.nothing):
+    if end_next(state, run.rules, run.parts, run.quotas, requests.demand, requests.nothing):
         return int(state.at[ROW])
     return -1
 
@@ -304,6 +329,7 @@ def go(
     state: NumaState,
     rules: Ruling | None,
     parts: Ints,
+    quotas: QuotaTable | None,
     interested: npt.NDArray[np.bool_],
     stops: int,
     mode: int,
@@ -317,10 +343,11 @@ def go(
     gang is one answer.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
-    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
-    and `until` when the clock has something to do. With `ahead` time goes on to the next request afterwards.
+    `rules` are the rules of placement; there is a form of the loop without any, and without `quotas`. `stops` says at
+    which refusals to stop, and `until` when the clock has something to do. With `ahead` time goes on afterwards, to the
+    next request.
 
-    Changes `state` and `rules`. Returns how many answers were made, why it stopped, and the last answer.
+    Changes `state`, `rules` and `quotas`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
     _, _, duration, demands, spread, _, nothing = requests
@@ -332,7 +359,7 @@ def go(
     nodes = left.shape[1]
     made, code, status = 0, -1, ASK
     while status == ASK and (ahead or made != answers):
-        status = forward(requests, state, rules, parts, until)
+        status = forward(requests, state, rules, parts, quotas, until)
         if status != ASK or made == answers:
             break
         # -- one decision ----------------------------------------------------------------------------------------------
@@ -394,6 +421,8 @@ def go(
             continue
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
+        if quotas is not None:
+            give_back(quotas, demands[row], many, row)
         sequence[answered[0]] = row
         answered[0] += 1
         leave(at)

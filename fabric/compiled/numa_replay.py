@@ -46,6 +46,8 @@ class Replay:
     def __init__(self, simulation: Simulation, warm: tuple[int, float] | None = None) -> None:
         if len(simulation.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
             raise ValueError("a replay plays no gangs, moves, evictions, or failures")
+        if simulation.quotas:
+            raise ValueError("a replay keeps no quotas")
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm
@@ -132,7 +134,7 @@ class Replay:
         while True:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
             how = self._mode if mode is None else mode
-            form = asked, state, self._ruling, self._parts, self._interested
+            form = asked, state, self._ruling, self._parts, None, self._interested
             made, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")

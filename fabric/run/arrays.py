@@ -21,6 +21,7 @@ from binwright.fabric.compiled.numa_loop import (
     end_at,
     end_one,
 )
+from binwright.fabric.compiled.quota_table import QuotaTable
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import Standings
 from binwright.fabric.run.views import Holdings
@@ -45,6 +46,8 @@ class RunArrays(RunState):
         """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
+        self.quota_table: QuotaTable | None = None
+        """The quotas of the requests, where there are some."""
         self._run: Any = None
         self._bind: Any = None
         self._known: tuple[Compiled, Standings] | None = None
@@ -118,9 +121,15 @@ class RunArrays(RunState):
         if self._run is None:
             self._lay_out()
             self._time, self._waiting = self.state.now.data, self.state.line.data
-            self.at[GUARDED] = bool(self.quotas or self.queues or self.speeds or self._pacing)
+            self.at[GUARDED] = bool(self.queues or self.speeds or self._pacing)
             self.at[ORDERED] = self._rules.one_by_one
-            arrays = self.requests._replace(priority=self._order()), self.state, self.rules, self.parts
+            arrays = (
+                self.requests._replace(priority=self._order()),
+                self.state,
+                self.rules,
+                self.parts,
+                self.quota_table,
+            )
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
                 run = self._bind(*arrays)
@@ -166,6 +175,8 @@ class RunArrays(RunState):
                 self.parts[row] = each.parts
             if len(self.roles):
                 self.roles[row] = each.role
+            if self.quota_table:
+                self.quota_table.tenant[row] = self.quota_table.tenant[self.rows.source(row)]
             if len(self._priority):
                 self._priority[row], self._interested[row] = each.priority, each.priority > self._least
 
@@ -187,6 +198,8 @@ class RunArrays(RunState):
             self._priority, self._interested = longer(self._priority), longer(self._interested)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
         self.parts = longer(self.parts) if len(self.parts) else self.parts
+        if quotas := self.quota_table:
+            self.quota_table = quotas._replace(tenant=longer(quotas.tenant), granted=longer(quotas.granted))
         heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
         self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
         self.holds, self._run = self.state.holds, None

@@ -226,7 +226,7 @@ class Simulation(RunArrays):
         at, clock, quotas = self.at, self.clock, self.quotas
         while not at[STOPPED]:
             if quotas:
-                at[HELD] = len(quotas.held)
+                self._note_held()
             run = self._run or self._bundle()
             status = self._advance(run, inf if self._vain else clock.next)
             clock.pass_to(now := self._time[0])
@@ -238,6 +238,10 @@ class Simulation(RunArrays):
                 return None
             self._handle(status)
         return None
+
+    def _note_held(self) -> None:
+        """Tell the loop how many requests wait apart from the line."""
+        self.at[HELD] = len(self.queue.held)
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
         """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
@@ -527,7 +531,7 @@ class Simulation(RunArrays):
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
         decide = as_argument(scan, resources, weights)
         if self._ready is None or self._ready[0] is not decide:
-            form = self.requests, self.state, self.rules, self.parts, self._interested
+            form = self.requests, self.state, self.rules, self.parts, self.quota_table, self._interested
             self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
         return self._ready[1], decide, weights
 
@@ -539,10 +543,11 @@ class Simulation(RunArrays):
         made, at = 0, self.at
         while made != answers and not at[STOPPED]:
             self._lay_out()
+            self._note_held()
             stops, mode = self._stops()
             loop, *form = self._loop(rule)
             columns, until = self.requests._replace(priority=self._order()), inf if self._vain else self.clock.next
-            arrays = columns, self.state, self.rules, self.parts, self._interested
+            arrays = columns, self.state, self.rules, self.parts, self.quota_table, self._interested
             more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
             made += more
             self.follow()

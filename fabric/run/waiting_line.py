@@ -78,6 +78,8 @@ class WaitingLine:
         """Put requests that were interrupted before the others that are as urgent, if their quotas have room."""
         quotas = self._run.quotas
         if quotas:
+            for request in requests:
+                self._run.make_room_for(request)
             requests = [one for one in requests if quotas.admits(one, again=True)]
         for request in reversed(requests):
             urgency, place = self._urgency(request), 0

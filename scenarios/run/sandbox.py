@@ -5,10 +5,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO, cast
 
 LOOKS = 4
 """How many times within the limit it is looked whether an agent got on."""
@@ -71,118 +71,54 @@ def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def printing(file: Path | None) -> Iterator[None]:
-    """Send what Python prints in this thread into a file, which is there if it prints, or, without one, nowhere."""
+    """Send what Python prints into a file, which is there if it prints, or, without one, nowhere."""
     if file:
         file.unlink(missing_ok=True)
-    thread, printed = threading.get_ident(), _Printed(file)
-    with _lock:
-        before = _taken.get(thread)
-        _taken[thread] = printed
-        for name in ("stdout", "stderr"):
-            if not isinstance(getattr(sys, name), _Stream):
-                setattr(sys, name, _Stream(getattr(sys, name)))
+    printed = _Printed(file)
+    text = io.TextIOWrapper(cast(BinaryIO, printed), "utf-8", "backslashreplace", write_through=True)
+    _usual.append((sys.stdout, sys.stderr))
     try:
-        yield
+        with redirect_stdout(text), redirect_stderr(text):
+            yield
     finally:
-        with _lock:
-            if before:
-                _taken[thread] = before
-            else:
-                del _taken[thread]
-            for name in ("stdout", "stderr"):
-                if not _taken and isinstance(stream := getattr(sys, name), _Stream):
-                    setattr(sys, name, stream.usual)
-        printed.close()
+        _usual.pop()
+        printed.end()
 
 
 @contextmanager
 def aloud() -> Iterator[None]:
-    """Let this thread print as usual for a while, wherever `printing` sends what it prints."""
-    thread = threading.get_ident()
-    before = _taken.get(thread)
-    if before:
-        _taken[thread] = None
-    try:
+    """Print as usual for a while, wherever `printing` sends what is printed."""
+    stdout, stderr = _usual[0] if _usual else (sys.stdout, sys.stderr)
+    with redirect_stdout(stdout), redirect_stderr(stderr):
         yield
-    finally:
-        if before:
-            _taken[thread] = before
 
 
-_lock = threading.Lock()
+_usual: list[tuple[TextIO, TextIO]] = []
+"""Where what is printed went before each `printing` that goes on."""
 
 
-class _Printed:
-    """A file that is opened when something is written; without one, what is written is dropped."""
+class _Printed(io.RawIOBase):
+    """Opens its file when something is written, and drops that without one; what comes after its end goes to stderr."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = file
-        self._opened: BinaryIO | None = None
-
-    def write(self, content: bytes) -> None:
-        if self._file and content:
-            if self._opened is None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                self._opened = self._file.open("ab")
-            self._opened.write(content)
-            self._opened.flush()
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-
-_taken: dict[int, _Printed | None] = {}
-"""Of threads whose text goes elsewhere, where to; `None` while it does not."""
-
-
-class _Stream(io.TextIOBase):
-    """One of the two streams that Python prints to: usual for all threads but those that are taken."""
-
-    def __init__(self, usual: Any) -> None:
-        self.usual = usual
-
-    def write(self, text: str) -> int:
-        if printed := _taken.get(threading.get_ident()):
-            printed.write(text.encode("utf-8", "backslashreplace"))
-        else:
-            self.usual.write(text)
-        return len(text)
-
-    @property
-    def buffer(self) -> Any:
-        """What takes bytes."""
-        return _Bytes() if _taken.get(threading.get_ident()) else self.usual.buffer
-
-    def reconfigure(self, **how: Any) -> None:
-        """Take other settings, as text files do."""
-        if not _taken.get(threading.get_ident()):
-            self.usual.reconfigure(**how)
-
-    def flush(self) -> None:
-        self.usual.flush()
-
-    def isatty(self) -> bool:
-        return not _taken.get(threading.get_ident()) and not self.usual.closed and bool(self.usual.isatty())
-
-    def fileno(self) -> int:
-        return int(self.usual.fileno())
+        self._file, self._over = file, False
+        self._opened: io.FileIO | None = None
 
     def writable(self) -> bool:
         return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
-        return str(getattr(self.usual, "encoding", "utf-8"))
-
-
-class _Bytes(io.RawIOBase):
-    """The bytes of a thread that is taken."""
 
     def write(self, content: Any) -> int:
-        if printed := _taken.get(threading.get_ident()):
-            printed.write(bytes(content))
+        if self._over:  # from a logger that an agent has made
+            sys.stderr.buffer.write(content)
+        elif self._file:
+            if self._opened is None:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                self._opened = self._file.open("ab", buffering=0)
+            self._opened.write(content)
         return len(content)
 
-    def writable(self) -> bool:
-        return True
+    def end(self) -> None:
+        """Close the file."""
+        self._over = True
+        if self._opened is not None:
+            self._opened.close()

@@ -103,27 +103,6 @@ def test_bytes_and_loggers_of_an_agent_are_taken_as_long_as_it_runs(
     assert (tmp_path / "printed.txt").read_text() == "bytes\nof the run\n"
 
 
-def test_two_threads_print_into_files_of_their_own(tmp_path: Path) -> None:
-    usual, both = sys.stdout, threading.Barrier(2)
-
-    def run(name: str) -> None:
-        with printing(tmp_path / name):
-            both.wait()
-            print(name)
-            if name == "two":
-                time.sleep(0.05)
-                print("still", name)
-
-    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sys.stdout is usual
-    assert (tmp_path / "one").read_text() == "one\n"
-    assert (tmp_path / "two").read_text() == "two\nstill two\n"
-
-
 def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:
     slow = FIRST.format("pass") + "\n    def start(self, view, rng):\n        import time; time.sleep(.15)\n"
     (tmp_path / "slow.py").write_text(slow)

@@ -1,17 +1,20 @@
 """Quotas: how much is left as Kueue says it, what must hold in every run, and what scenarios say."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
@@ -24,12 +27,17 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Request
+from binwright.simcore.types import Ints, Request
+from binwright.simcore.units import quanta
 from tests.reference.engine import Case, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
-from tests.support.scenarios import first_run, random_requests
+from tests.support.scenarios import WAYS, first_run, random_requests
 from tests.support.simulations import compare, drawn_case, drawn_quotas, drive, first_fit, moody, quota_of, simulate
+
+
+def _most(amounts: Mapping[str, float]) -> float:
+    return quanta(amounts["a"]) if "a" in amounts else inf
 
 
 class Watched(QuotaBook):
@@ -50,11 +58,11 @@ class Watched(QuotaBook):
     def check(self) -> None:
         """Nobody is above a quota, and who is held has no room in it."""
         queues = [
-            Queue(nominal[0], borrow.get(0, inf), lend.get(0, inf), cohort)
-            for nominal, borrow, lend, cohort in zip(self.nominal, self._borrow, self._lend, self.cohorts, strict=True)
+            Queue(own[0], _most(one.borrow), _most(one.lend), one.cohort)
+            for own, one in zip(self.nominal, self.spec.of.values(), strict=True)
         ]
         used = self.usage()
-        assert used == [use[0] for use in self.used]
+        assert used == self.table.used[:, 0].tolist()
         assert kept(queues, used)
         assert all(self.lacks(one) for one in self.held)
 
@@ -64,11 +72,11 @@ class Watched(QuotaBook):
         for row in rows:
             other = int(self.of[simulation.source(row)])
             assert other != tenant
-            assert self.cohorts[other] == self.cohorts[tenant] != ""
-            assert self.used[other][0] > self.nominal[other][0]
+            assert self._cohorts[other] == self._cohorts[tenant] != ""
+            assert self.table.used[other, 0] > self.nominal[other][0]
             assert self.spec.reclaim == "any" or simulation.request(row).priority < request.priority
         if rows:
-            assert self.used[tenant][0] + request.demand[0] <= self.nominal[tenant][0]
+            assert self.table.used[tenant, 0] + request.demand[0] <= self.nominal[tenant][0]
         self.evicted += len(rows)
         return rows
 
@@ -109,7 +117,7 @@ def test_remaining_quota_equals_kueues(seed: int) -> None:
         tenant = rng.randrange(3)
         amount = case.requests[tenant][2][0]
         fits = amount <= available(queues, used, tenant)
-        assert (book.lacks(simulation.request(tenant), [{0: use} for use in used]) == "") == fits
+        assert (book.lacks(simulation.request(tenant), np.array(used)[:, None]) == "") == fits
         used[tenant] += amount if fits else 0
         assert kept(queues, used)
 
@@ -168,7 +176,7 @@ def test_tenants_are_measured(tmp_path: Path) -> None:
     [run] = plan(scenario({"of": COHORT, "reclaim": "any"}))
     row = execute(run, tmp_path)
     tenants = json.loads(row["tenants"])
-    assert not row["compiled"]
+    assert row["compiled"]
     assert tenants["a"]["borrowed_cpu"] > 0 == tenants["b"]["borrowed_cpu"]
     assert tenants["a"]["borrowed_cpu"] == row["borrowed_cpu"]
     assert tenants["a"]["above_quota"] > 10
@@ -179,6 +187,31 @@ def test_tenants_are_measured(tmp_path: Path) -> None:
     waited = sum(tenant["waited_above_quota"] for tenant in tenants.values())
     assert row["quota_wait"] == pytest.approx(waited / 300)
     assert row["preemptions"] > 0
+
+
+GANGS = {"workload": {"flavours": [{"cpu": 2, "group": "a", "priority": 1, "parts": {"number": 3}}]}}
+FAILURES = {"cluster": {"failures": {"mtbf": "20 min", "mttr": "1 min", "on_failure": "requeue"}}}
+
+
+@pytest.mark.parametrize("above", ["wait", "refuse"])
+@pytest.mark.parametrize("overflow", ["wait", "drop", {"preempt": {"otherwise": "wait"}}])
+def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, tmp_path: Path) -> None:
+    kept = {"seconds", "decision_us", "compiled"}
+    changes: list[dict[str, Any]] = [{}, GANGS, FAILURES]
+    for number, more in enumerate(changes):
+        quotas = {"of": COHORT, "above": above, "reclaim": ("any", "never", "lower")[number]}
+        data = scenario(quotas, overflow=overflow).dump()
+        for place, keys in more.items():
+            for key, value in keys.items():
+                data[place][key] = [*value, *data[place][key]] if isinstance(value, list) else value
+        data["workload"]["flavours"][-1]["priority"] = 2
+        data |= {"record": ["requests"]}
+        (row, requests), (other, others) = (
+            first_run(scenario_from(deepcopy(data)), tmp_path / f"{way}{number}", way) for way in WAYS
+        )
+        assert (row["compiled"], other["compiled"]) == (False, True)
+        assert {key: row[key] for key in row.keys() - kept} == {key: other[key] for key in row.keys() - kept}
+        assert_frame_equal(requests, others, check_exact=True)
 
 
 def test_requests_above_a_quota_are_refused_under_refuse(tmp_path: Path) -> None:
@@ -298,7 +331,7 @@ def test_held_requests_are_checked_again_only_after_quota_returns() -> None:
     looked = []
 
     class Counted(QuotaBook):
-        def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:
+        def lacks(self, request: Request, used: Ints | None = None) -> str:
             looked.append(request.index)
             return super().lacks(request, used)
 

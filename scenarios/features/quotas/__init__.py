@@ -93,7 +93,8 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "quotas"
     keys: ClassVar = {"": _Keys}
-    stepped = "requests wait for quotas"
+    stepped = "requests wait for quotas, and together"
+    only_together = True
 
     def check(self, scenario: Any) -> None:
         checks = (

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from binwright.fabric.compiled.quota_table import COHORTS, NO_TENANT, QuotaTable, exceeded, give_back, grant
+from binwright.fabric.placement.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preempt
 from binwright.scenarios.features.preemption.run import Preemption
+from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Request
+from binwright.simcore.types import Ints, Request
 from binwright.simcore.units import by_place
 from binwright.workloads.changes import matching
 
@@ -36,61 +38,69 @@ class QuotaBook:
             self.of[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
         self.names, quotas = [*spec.of], [*spec.of.values()]
         """The tenants."""
-        self.cohorts = [quota.cohort for quota in quotas]
-        self.nominal, self._borrow, self._lend = (
+        self.nominal, borrow, lend = (
             [by_place(getattr(quota, kind), self.resources) for quota in quotas]
             for kind in ("nominal", "borrow", "lend")
         )
         """Of every quota quanta, by the place of a resource."""
-        self.used = [dict.fromkeys(nominal, 0) for nominal in self.nominal]
-        """What is used of every quota: quanta by the place of a resource."""
+        self._cohorts = [quota.cohort for quota in quotas]
+        names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(quotas), len(self.resources))
+        rows = len(simulation.record.outcome)
+        simulation.quota_table = table = QuotaTable(
+            np.concatenate([self.of, np.full(rows - len(workload), NO_TENANT)]),
+            nominal=np.full(shape, -1),
+            most=np.full(shape, NO_BOUND),
+            lent=np.zeros(shape, np.int64),
+            cohort=np.array([names.index(each) if each else -1 for each in self._cohorts], np.int64),
+            reclaims=spec.reclaim != "never",
+            used=np.zeros(shape, np.int64),
+            granted=np.zeros(rows, np.bool_),
+            given_back=np.zeros(1, np.bool_),
+        )
+        for tenant, own in enumerate(self.nominal):
+            for r, amount in own.items():
+                table.nominal[tenant, r] = amount
+                table.lent[tenant, r] = min(lend[tenant].get(r, amount), amount)
+                if not self._cohorts[tenant]:
+                    table.most[tenant, r] = amount
+                elif r in borrow[tenant]:
+                    table.most[tenant, r] = amount + borrow[tenant][r]
+        nothing = np.zeros(len(self.resources), np.int64)
+        self._exceeded = prepared(exceeded, table, table.used, nothing, 1, 0)
+        self._grant, self._give_back = prepared(grant, table, nothing, 1, 0), prepared(give_back, table, nothing, 1, 0)
         self.held: list[Request] = []
         """Those above their quotas, in order."""
         self.waited: dict[int, tuple[float, float]] = {}
         """Of every row that was above its quota, since when and until when."""
         self.reasons: dict[int, str] = {}
         """Of every row that was above its quota, which one."""
-        self._granted: dict[int, tuple[int, dict[int, int]]] = {}
-        self._given_back = False
-        """Whether a quota has been given back since those held were looked at."""
         self._evicted = Preempt.model_validate({"checkpoint": spec.checkpoint})
         simulation.quotas = self
         if spec.reclaim != "never" and simulation.preempting is None:
             Preemption(simulation, self._evicted)
 
-    def most(self, tenant: int, r: int) -> float:
-        """Return how much of a resource a tenant itself may use at most."""
-        return self.nominal[tenant][r] + (self._borrow[tenant].get(r, inf) if self.cohorts[tenant] else 0)
+    @property
+    def table(self) -> QuotaTable:
+        """The quotas, what is used of them, and by whom."""
+        table = self._simulation.quota_table
+        assert table is not None
+        return table
 
-    def lent(self, tenant: int, r: int) -> int:
-        """Return how much of its quota of a resource others may use."""
-        return min(self._lend[tenant].get(r, self.nominal[tenant][r]), self.nominal[tenant][r])
+    def _demand(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        run = self._simulation
+        return run.requests.demand[row], int(run.parts[row]) if len(run.parts) else 1
 
-    def _asks(self, request: Request) -> tuple[int, dict[int, int]]:
-        """Return whose quota a request counts against, -1 for nobody's, and how much of it."""
-        tenant = int(self.of[self._simulation.source(request.index)])
-        parts = request.parts
-        return tenant, {r: parts * request.demand[r] for r in self.nominal[tenant]} if tenant >= 0 else {}
-
-    def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:
+    def lacks(self, request: Request, used: Ints | None = None) -> str:
         """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
-        used = self.used if used is None else used
-        tenant, asked = self._asks(request)
-        for r, amount in asked.items():
-            cohort = self.cohorts[tenant]
-            if not amount:
-                continue
-            if used[tenant][r] + amount > self.most(tenant, r):
-                return f"{QUOTA}{self.resources[r]} of {self.spec.by} {self.names[tenant]}"
-            lent = taken = 0
-            for number, use in enumerate(used):
-                if r in use and self.cohorts[number] == cohort and (cohort or number == tenant):
-                    lent += self.lent(number, r)
-                    kept = self.nominal[number][r] - self.lent(number, r)
-                    taken += max(0, use[r] + amount * (number == tenant) - kept)
-            if taken > lent:
-                return f"{QUOTA}{self.resources[r]} of cohort {cohort}"
-        return ""
+        table, row = self.table, request.index
+        tenant = int(table.tenant[row])
+        code = self._exceeded(table, table.used if used is None else used, *self._demand(row), tenant)
+        if code < 0:
+            return ""
+        r, which = divmod(code, 2)
+        of = f"cohort {self._cohorts[tenant]}" if which == COHORTS else f"{self.spec.by} {self.names[tenant]}"
+        return f"{QUOTA}{self.resources[r]} of {of}"
 
     def admits(self, request: Request, again: bool = False) -> bool:
         """Let a request into the line if its quota has room, or those evicted give it back; else hold or refuse it.
@@ -109,7 +119,7 @@ class QuotaBook:
             assert simulation.preempting
             simulation.preempting.reclaims(rows, request.index, self._evicted)
             return True
-        if self.spec.above == "wait" and not self.lacks(request, [dict.fromkeys(use, 0) for use in self.used]):
+        if self.spec.above == "wait" and not self.lacks(request, np.zeros_like(self.table.used)):
             self.held.append(request)
             self.waited.setdefault(request.index, (now, inf))
             self.reasons.setdefault(request.index, reason)
@@ -120,8 +130,9 @@ class QuotaBook:
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
         found: list[Request] = []
-        while self._given_back or self.spec.reclaim != "never":  # those evicted may give back more than was needed
-            self._given_back = False
+        given_back = self.table.given_back
+        while given_back[0] or self.spec.reclaim != "never":  # those evicted may give back more than was needed
+            given_back[0] = False
             held, self.held = sorted(self.held, key=lambda one: -one.priority), []
             before, lacking = len(found), set[Any]()
             for request in held:
@@ -146,16 +157,11 @@ class QuotaBook:
 
     def grant(self, request: Request) -> None:
         """Take a request's quota."""
-        tenant, asked = self._granted[request.index] = self._asks(request)
-        for r, amount in asked.items():
-            self.used[tenant][r] += amount
+        self._grant(self.table, *self._demand(request.index), request.index)
 
     def freed(self, row: int) -> None:
         """Give back the quota of a row, if it has any."""
-        self._given_back = True
-        tenant, asked = self._granted.pop(row, (-1, {}))
-        for r, amount in asked.items():
-            self.used[tenant][r] -= amount
+        self._give_back(self.table, *self._demand(row), row)
 
     def _borrowers(self, request: Request) -> list[int]:
         """Choose the rows to be evicted so that a tenant gets its own quota back; none where that is not enough.
@@ -163,44 +169,47 @@ class QuotaBook:
         The least urgent go first, of equals those that were placed last, each only while its tenant borrows; those who
         need not have gone stay, the last chosen first.
         """
-        tenant, asked = self._asks(request)
-        nominal, used, simulation = self.nominal, [dict(use) for use in self.used], self._simulation
-        within = all(used[tenant][r] + amount <= nominal[tenant][r] for r, amount in asked.items() if amount)
-        if self.spec.reclaim == "never" or not within:
+        simulation, table = self._simulation, self.table
+        tenant_of, nominal, used = table.tenant, table.nominal, table.used.copy()
+        tenant = int(tenant_of[request.index])
+        if self.spec.reclaim == "never" or tenant == NO_TENANT:
             return []
+        taken = self._taken(request.index)
+        if ((taken > 0) & (used[tenant] + taken > nominal[tenant])).any():
+            return []
+        cohort, own = self._cohorts, taken > 0
         moving = simulation.moving.on_the_way if simulation.moving else ()
-        running = {simulation.lead(row) for row in simulation.ledger.running}.intersection(self._granted).difference(
-            moving
-        )
+        running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
         rows = [
             row
             for row in sorted(running)
-            if self.cohorts[self._granted[row][0]] == self.cohorts[tenant] != ""
-            and self._granted[row][0] != tenant
+            if table.granted[row]
+            and tenant_of[row] not in (tenant, NO_TENANT)
+            and cohort[tenant_of[row]] == cohort[tenant] != ""
             and (self.spec.reclaim == "any" or simulation.running_request(row).priority < request.priority)
         ]
         decided = simulation.record.decided
         rows.sort(key=lambda row: (simulation.running_request(row).priority, -decided[row], -row))
         chosen: list[int] = []
-
-        def take(row: int, sign: int) -> None:
-            other, amounts = self._granted[row]
-            for r, amount in amounts.items():
-                used[other][r] += sign * amount
-
         for row in rows:
-            other = self._granted[row][0]
-            if any(used[other][r] > nominal[other][r] for r in asked if r in used[other] and asked[r]):
-                take(row, -1)
+            other = tenant_of[row]
+            if (own & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
+                used[other] -= self._taken(row)
                 chosen.append(row)
                 if not self.lacks(request, used):
                     break
         else:
             return []
         for row in chosen[-2::-1]:
-            take(row, 1)
+            used[tenant_of[row]] += self._taken(row)
             if self.lacks(request, used):
-                take(row, -1)
+                used[tenant_of[row]] -= self._taken(row)
             else:
                 chosen.remove(row)
         return chosen
+
+    def _taken(self, row: int) -> Ints:
+        """Return what a row takes of its tenant's quotas, int64 [resources]."""
+        demand, parts = self._demand(row)
+        taken: Ints = np.where(self.table.nominal[self.table.tenant[row]] >= 0, parts * demand, 0)
+        return taken
