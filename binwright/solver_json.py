@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def properties(problem: Problem) -> dict[str, Any]:
     """Describe what the compiler knows of a problem."""
     proven = problem.program
-    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "distinct", "steps", "adds")
+    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "steps", "adds")
     return {
         "balls": problem.balls,
         "bins": "?" if problem.searched else problem.bins,

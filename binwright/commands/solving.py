@@ -78,7 +78,6 @@ _MEANING = {
     "non_negative": "no ball frees what others use",
     "bin_local": "a ball touches dimensions of its own bin only",
     "bin_blind": "what a ball uses does not depend on which bin it is in",
-    "distinct": "no call touches a dimension twice",
     "vector": "has a dense form, for the fast searches",
 }
 

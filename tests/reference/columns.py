@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import Value
+from binwright.agents.solver.language.compile import BOOL, INT, PLACE, QUANTITY, Typed
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY
 from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, Family
@@ -29,7 +28,7 @@ Data = Any
 
 
 class Column(NamedTuple):
-    """What an expression comes to in every row; see `binwright.agents.solver.language.constants.Value`."""
+    """What an expression comes to in every row; see `binwright.agents.solver.language.compile.Typed`."""
 
     kind: str
     raw: Data
@@ -48,7 +47,7 @@ class Columns:
 
     def __init__(
         self,
-        names: Mapping[str, Value],
+        names: Mapping[str, Typed],
         tables: Mapping[str, Table],
         families: Mapping[str, Family],
         alloc: Sequence[int],
@@ -58,7 +57,7 @@ class Columns:
         self._rows = np.flatnonzero(self._alloc != NULL)
         self._rejected = np.zeros(len(alloc), bool)
         self._added: list[tuple[Ints, Data, Data]] = []
-        self._names = {name: Column(*value) for name, value in names.items()}
+        self._names = {name: Column(value.kind, value.low) for name, value in names.items()}
         self._names |= {"BALL": Column(INT, self._rows), "BIN": Column(INT, self._alloc[self._rows])}
         self._names["NULL"] = Column(PLACE, NULL)
 
@@ -330,7 +329,7 @@ def _named(node: object) -> set[str]:
         return set().union(*map(_named, node))
     if isinstance(node, s.Node):
         own = {"BALL"} if isinstance(node, s.Placed) else set()
-        return own.union(*(_named(getattr(node, name)) for name in type(node).__slots__))
+        return own.union(*(_named(inner) for inner in vars(node).values()))
     return set()
 
 

@@ -1,28 +1,689 @@
-"""Check UTILFN: its tree becomes a `Program`, and what is proven about it on the way is noted there."""
+"""Compile expressions, UTILFN and goals: every value has a type, an interval that it is proven to stay in, and code.
+
+Constant tables are known, so that the intervals of their entries are exact. Where an index cannot be proven to stay in
+its table, or a divisor not to be zero, a test is written that rejects; where it certainly is wrong, the program is
+refused. A constant is a value whose code is a number: `language.constants` evaluates the same rules at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.code import op
-from binwright.agents.solver.language.constants import Value
 from binwright.agents.solver.language.declared import MOVES
-from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.language.expressions import dimension, loop, number, truth, value
-from binwright.agents.solver.language.scope import Scope, Unknown
-from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import QUANTITY, micro
+from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.objective import Goal, Objective
-from binwright.agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
+from binwright.agents.solver.model.program import (
+    BALL,
+    BIN,
+    MICRO,
+    NULL,
+    WIDE,
+    Add,
+    Block,
+    Const,
+    Expr,
+    Family,
+    For,
+    If,
+    Local,
+    Op,
+    Placed,
+    Program,
+    Read,
+    Reject,
+    Set,
+    Stmt,
+    Used,
+)
 from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 
+INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
+STEP_LIMIT = 1_000_000
+"""Nodes that one call of UTILFN may evaluate."""
+DATA_LIMIT = 50_000_000
+"""Entries of all tables that a program reads."""
+LOOP_LIMIT = 6
+"""Loops and sums in one another."""
+LOWEST = -(10**17)
+"""What is used of a dimension where UTILFN may subtract: nothing is known but that utilisation stays above 1e12."""
 
-@dataclass(frozen=True)
-class Added:
+
+class Typed(NamedTuple):
+    """A value; of a constant both bounds and the code are the number."""
+
+    kind: str
+    low: int
+    """The smallest that it may be; millionths for quantities."""
+    high: int
+    code: Expr
+
+    @classmethod
+    def of(cls, kind: str, number: int) -> Typed:
+        """Make a constant: millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
+        return cls(kind, number, number, Const(number))
+
+    def micro(self) -> Typed:
+        """Convert a number to a quantity."""
+        if self.kind == QUANTITY:
+            return self
+        return Typed(QUANTITY, self.low * MICRO, self.high * MICRO, op("mul", self.code, Const(MICRO)))
+
+    def negated(self) -> Typed:
+        """Return the number with the other sign."""
+        return Typed(self.kind, -self.high, -self.low, op("sub", Const(0), self.code))
+
+    def floored(self) -> Typed:
+        """Return the whole number that is not above it."""
+        if self.kind != QUANTITY:
+            return self
+        return Typed(INT, self.low // MICRO, self.high // MICRO, op("div", self.code, Const(MICRO)))
+
+
+def op(kind: str, left: Expr, right: Expr) -> Expr:
+    """Make an operation, or its result where the operands are known."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(OPERATIONS[kind](left.value, right.value))
+    if (kind == "add" and left == Const(0)) or (kind == "mul" and left == Const(1)):
+        return right
+    if (kind in ("add", "sub") and right == Const(0)) or (kind in ("mul", "div") and right == Const(1)):
+        return left
+    if kind == "mul" and Const(0) in (left, right):
+        return Const(0)
+    return Op(kind, left, right)
+
+
+def alike(*values: Typed) -> tuple[str, list[Typed]]:
+    """Convert all numbers to quantities if one of them is a quantity; returns their type, too."""
+    if any(value.kind == QUANTITY for value in values):
+        return QUANTITY, [value.micro() for value in values]
+    return INT, list(values)
+
+
+def extreme(choice: str, values: Sequence[Typed]) -> Typed:
+    """Return the smallest ("min") or the largest ("max") of some numbers."""
+    kind, values = alike(*values)
+    result, choose = values[0], min if choice == "min" else max
+    for value in values[1:]:
+        low, high = choose(result.low, value.low), choose(result.high, value.high)
+        result = Typed(kind, low, high, op(choice, result.code, value.code))
+    return result
+
+
+class Rule(NamedTuple):
+    """How two numbers are combined: by an operation of programs, after each is multiplied by a factor."""
+
+    operation: str
+    kind: str
+    """Of the result."""
+    left: int
+    right: int
+    swapped: bool
+    """The operation takes the right one first."""
+
+
+@cache
+def rule(symbol: str, left: str, right: str) -> Rule | None:
+    """Return what a symbol of the language does to numbers of these kinds; None if it takes no quantities."""
+    quantity = QUANTITY in (left, right)
+    kind = QUANTITY if quantity else INT
+    millionths = MICRO if left == INT else 1, MICRO if right == INT else 1
+    first, second = millionths if quantity or symbol == "/" else (1, 1)
+    if symbol in ("<", "<=", ">", ">="):
+        return Rule("lt" if symbol in ("<", ">") else "le", BOOL, first, second, symbol in (">", ">="))
+    if symbol in ("+", "-"):
+        return Rule("add" if symbol == "+" else "sub", kind, first, second, False)
+    if symbol == "*":
+        return Rule("qmul" if left == right == QUANTITY else "mul", kind, 1, 1, False)
+    if symbol == "/":
+        return Rule("qdiv", QUANTITY, first, second, False)
+    return None if quantity else Rule("div" if symbol == "//" else "mod", INT, 1, 1, False)
+
+
+def bounds_of(operation: str, left: Typed, right: Typed) -> tuple[int, int]:
+    """Return the least and the largest that an operation may come to."""
+    if operation in ("lt", "le"):
+        return 0, 1
+    if operation == "add":
+        return left.low + right.low, left.high + right.high
+    if operation == "sub":
+        return left.low - right.high, left.high - right.low
+    if operation == "mod":
+        return min(0, right.low + 1), max(0, right.high - 1)
+    divides = operation in ("div", "qdiv")
+    others = {right.low, right.high, -1, 1} if divides else {right.low, right.high}
+    ends = [
+        OPERATIONS[operation](end, other)
+        for end in (left.low, left.high)
+        for other in others
+        if right.low <= other <= right.high and (other or not divides)
+    ]
+    return min(ends), max(ends)
+
+
+class Over(NamedTuple):
+    """What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of."""
+
+    entries: Table | None
+    start: Expr
+    stop: Expr
+    low: int
+    high: int
+    """What the variable may be."""
+    trips: int
+    """Rounds, at most."""
+
+
+class Unknown(Exception):
+    """Raised where ALLOC is looked at, and what depends on it is left out."""
+
+
+class Compiler:
+    """Writes the code of expressions: `out` has the statements so far."""
+
+    def __init__(self, names: dict[str, Typed], tables: dict[str, Table], balls: int = -1, bins: int = -1) -> None:
+        self.names, self.tables, self.balls, self.bins = names, tables, balls, bins
+        self.locals: dict[str, Typed | None] = {"NULL": Typed.of(PLACE, NULL)}
+        """None where a value depends on ALLOC, and that is left out."""
+        self.families: Mapping[str, Family] = {}
+        self.ceiling: Ints | None = None
+        """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
+        self.blind = False
+        """What depends on ALLOC is left out."""
+        self.facts: frozenset[s.Expr] = frozenset()
+        """Expressions that are not NULL here."""
+        self.depth = 0
+        """Loops around."""
+        self.reads_alloc, self.bin_reads = False, 0
+        """Whether some place looks at ALLOC, and how often BIN is mentioned."""
+        self.out: list[Stmt] = []
+        self.slots, self.steps, self.trips = 2, 0, 1
+        """Locals, the two arguments included; nodes that one call evaluates, and how often this place runs, at most."""
+        self.guards: list[tuple[int, str]] = []
+        self.notes: list[str] = []
+        self.starts: dict[str, int] = {}
+        """Where in `data` the values of a table start; its rows' starts come behind them."""
+        self._data: list[Ints] = []
+
+    # Writing
+
+    def step(self, at: At) -> None:
+        """Count a node, which is evaluated as often as this place runs."""
+        self.steps += self.trips
+        if self.steps > STEP_LIMIT:
+            remedy = "Loop over fewer, or put what does not depend on ALLOC into a TABLE."
+            raise SpecError(f"one call of UTILFN may take more than {STEP_LIMIT:,} steps", remedy, at)
+
+    def local(self) -> Local:
+        """Make a new local."""
+        self.slots += 1
+        return Local(self.slots - 1)
+
+    def stored(self, value: Expr) -> Local:
+        """Store a value in a local of its own."""
+        local = self.local()
+        self.out.append(Set(local.slot, value))
+        return local
+
+    def repeatable(self, value: Expr) -> Local | Const:
+        """Store a value in a local, unless it is one or a number: it may be written more than once then."""
+        return value if isinstance(value, Local | Const) else self.stored(value)
+
+    @contextmanager
+    def apart(self, facts: frozenset[s.Expr] = frozenset()) -> Iterator[list[Stmt]]:
+        """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends."""
+        before, known, learnt = self.out, self.locals, self.facts
+        self.out, self.locals, self.facts = [], dict(known), learnt | facts
+        try:
+            yield self.out
+        finally:
+            self.out, self.locals, self.facts = before, known, learnt
+
+    def guard(self, wrong: Expr, what: str, at: At) -> None:
+        """Write a test that rejects at run time."""
+        if self.ceiling is not None:
+            problem = f"{what} is not certain to be legal here"
+            raise SpecError(problem, "Bound it with min(..., ...), max(..., ...) or %, or run over a range.", at)
+        self.out.append(If(wrong, (Reject(at.line, what),)))
+        self.guards.append((at.line, what))
+
+    def begin(self, table: Table, at: At) -> int:
+        """Return where in `data` the values of a table begin; it becomes a part of it the first time."""
+        if table.name not in self.starts:
+            self.starts[table.name] = sum(part.size for part in self._data)
+            self._data += [table.values] if table.starts is None else [table.values, table.starts]
+            if sum(part.size for part in self._data) > DATA_LIMIT:
+                raise SpecError(f"the tables have more than {DATA_LIMIT:,} entries", "Aggregate them first.", at)
+        return self.starts[table.name]
+
+    def read(self, table: Table, index: Expr, at: At, rows: int | None = None) -> Expr:
+        """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1."""
+        return Read(self.begin(table, at) + (0 if rows is None else table.values.size + rows), index)
+
+    def data(self) -> Ints:
+        """Join all tables that are read."""
+        return np.concatenate(self._data) if self._data else np.zeros(0, np.int64)
+
+    # What names mean, and what is known of them
+
+    def check_free(self, name: str, at: At) -> None:
+        """Refuse a name that means something already."""
+        if name in self.locals or name in self.names or name in self.tables:
+            raise SpecError(f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
+
+    def learn(self, node: s.Expr, truth: bool) -> frozenset[s.Expr]:
+        """Find the expressions that are not NULL where a test came out so."""
+        if isinstance(node, s.Unary) and node.op == "not":
+            return self.learn(node.operand, not truth)
+        if not isinstance(node, s.Binary):
+            return frozenset()
+        if node.op in ("and", "or") and truth == (node.op == "and"):
+            return self.learn(node.left, truth) | self.learn(node.right, truth)
+        found = set()
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            is_null = isinstance(side, s.Name) and side.name == "NULL"
+            if (is_null and truth == (node.op == "!=")) or (truth and node.op == "==" and self._solid(side)):
+                found.add(other)
+        return frozenset(found) if node.op in ("==", "!=") else frozenset()
+
+    def _solid(self, node: s.Expr) -> bool:
+        """Tell whether an expression surely is not NULL, whatever else it is."""
+        if not isinstance(node, s.Name):
+            return isinstance(node, s.Number) or node in self.facts
+        known = self.names.get(node.name) or self.locals.get(node.name)
+        return node in self.facts or (known is not None and known.low >= 0)
+
+    # Values of a type
+
+    def value(self, node: s.Expr) -> Typed:
+        """Check an expression and write its code."""
+        self.step(node.at)
+        result: Typed = getattr(self, f"_{type(node).__name__.lower()}")(node)
+        if result.kind == PLACE and result.low < 0 and node in self.facts:
+            result = result._replace(low=0)
+        if result.kind in (INT, QUANTITY):
+            most = max(abs(result.low), abs(result.high))
+            if most * (MICRO if result.kind == INT else 1) > WIDE:
+                if result.low == result.high:
+                    remedy = "Numbers are at most 1e12: choose a larger unit."
+                    raise SpecError("the number is out of range", remedy, node.at)
+                remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
+                raise SpecError("this may go beyond 1e12", remedy, node.at)
+        return result
+
+    def number(self, node: s.Expr) -> Typed:
+        """Check a whole number or a quantity; a bin counts as a number where it is not NULL."""
+        found = self.value(node)
+        if found.kind == PLACE:
+            if found.high < 0:
+                raise SpecError("NULL is not a number", "Where a bin is missing in a table, write -1.", node.at)
+            if found.low < 0:
+                remedy = "Test it first: if ... != NULL ... end, or ... != NULL and ..."
+                raise SpecError("this may be NULL", remedy, node.at)
+            return found._replace(kind=INT)
+        if found.kind == BOOL:
+            raise SpecError("this must be a number", "It is a truth value: if ... then 1 else 0 makes it one.", node.at)
+        return found
+
+    def whole(self, node: s.Expr, what: str = "this") -> Typed:
+        """Check a whole number."""
+        found = self.number(node)
+        if found.kind == QUANTITY:
+            table = self.tables.get(node.table) if isinstance(node, s.Index) else None
+            remedy = "It is a quantity: / and fractions make quantities, // and floor(...) stay whole."
+            raise SpecError(f"{what} must be a whole number", table.why_quantities() if table else remedy, node.at)
+        return found
+
+    def truth(self, node: s.Expr) -> Expr:
+        """Check a truth value; returns its code."""
+        found = self.value(node)
+        if found.kind != BOOL:
+            raise SpecError("this must be true or false", f"It is {found.kind}: compare it with something.", node.at)
+        return found.code
+
+    # Indices and rows of tables
+
+    def within(self, node: s.Expr, size: int, what: str) -> Typed:
+        """Check an index, which is proven or tested to be in 0 .. size - 1."""
+        index = self.whole(node, "an index")
+        if index.low >= 0 and index.high < size:
+            return index
+        if index.high < 0 or index.low >= size:
+            found = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
+            remedy = f"{what} goes from 0 to {size - 1} here." if size else f"{what} is empty."
+            raise SpecError(f"index {found} leaves {what}", remedy, node.at)
+        local = index.code if isinstance(index.code, Local) else self.stored(index.code)
+        tests = [Op("lt", local, Const(0))] if index.low < 0 else []
+        tests += [Op("le", Const(size), local)] if index.high >= size else []
+        self.guard(tests[0] if len(tests) == 1 else Op("or", *tests), f"an index of {what}", node.at)
+        return Typed(INT, max(index.low, 0), min(index.high, size - 1), local)
+
+    def row_of(self, node: s.Expr | s.Span) -> Table | None:
+        """Return the table of which an expression is a row; None if it is none."""
+        table = self.tables.get(node.table) if isinstance(node, s.Index) else None
+        return table if table is not None and len(node.arguments) == table.rank - 1 else None  # type: ignore[union-attr]
+
+    def _row(self, table: Table, node: s.Index) -> tuple[Expr, Expr, int, int]:
+        """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
+        row = self._row_number(table, node)
+        if table.starts is None:
+            size = table.sizes[-1]
+            start = op("mul", row, Const(size))
+            return start, op("add", start, Const(size)), size, size
+        start, stop = (self.read(table, row, node.at, end) for end in (0, 1))
+        if isinstance(start, Const) and isinstance(stop, Const):
+            return start, stop, stop.value - start.value, stop.value - start.value
+        return start, stop, int(np.diff(table.starts).min()), table.longest
+
+    def _row_number(self, table: Table, node: s.Index) -> Expr:
+        """Write the number of the row that the indices choose: all of them, or all but the last if rows are alike."""
+        row: Expr = Const(0)
+        rows = table.sizes if table.starts is not None else table.sizes[:-1]
+        for size, argument in zip(rows, node.arguments, strict=False):
+            row = op("add", op("mul", row, Const(size)), self.within(argument, size, table.name).code)
+        return self.repeatable(row)
+
+    def _index(self, node: s.Index) -> Typed:
+        table = self.tables.get(node.table)
+        if table is None:
+            raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
+        if len(node.arguments) != table.rank:
+            problem = f"{table.name} takes {indices_beside(table.rank, len(node.arguments))}"
+            raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
+        self.begin(table, node.at)
+        last, kind = node.arguments[-1], INT if table.whole else QUANTITY
+        if table.starts is None:
+            index = self.within(last, table.sizes[-1], table.name)
+            row = self._row_number(table, node)
+            place = op("add", op("mul", row, Const(table.sizes[-1])), index.code)
+        else:
+            start, stop, shortest, longest = self._row(table, node)
+            start = start if isinstance(start, Local) else self.repeatable(start)
+            index = self.within(last, longest, f"{'the' if shortest == longest else 'a'} row of {table.name}")
+            if index.high >= shortest:
+                code = self.repeatable(index.code)
+                self.guard(Op("le", op("sub", stop, start), code), f"an index of a row of {table.name}", last.at)
+                index = index._replace(code=code)
+            place = op("add", start, index.code)
+        read = self.read(table, place, node.at)
+        if isinstance(read, Const):
+            return Typed.of(kind, read.value)
+        low, high = table.bounds
+        if isinstance(index.code, Const) and table.starts is None and not table.varies:  # a column
+            column = table.values[index.code.value :: table.sizes[-1]]
+            low, high = int(column.min()), int(column.max())
+        return Typed(kind, low, high, read)
+
+    def _len(self, node: s.Expr) -> Typed:
+        if isinstance(node, s.Name) and node.name in self.tables:
+            return Typed.of(INT, self.tables[node.name].sizes[0])
+        table = self.row_of(node)
+        if table is None or not isinstance(node, s.Index):
+            raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
+        start, stop, shortest, longest = self._row(table, node)
+        return Typed(INT, shortest, longest, Const(longest) if shortest == longest else op("sub", stop, start))
+
+    # Other expressions
+
+    def _number(self, node: s.Number) -> Typed:
+        return Typed.of(INT if node.whole else QUANTITY, node.raw)
+
+    def _name(self, node: s.Name) -> Typed:
+        if node.name in self.locals:
+            self.bin_reads += node.name == "BIN"
+            known = self.locals[node.name]
+            if known is None:
+                raise Unknown
+            return known
+        if node.name in self.names:
+            return self.names[node.name]
+        if node.name in self.tables:
+            raise SpecError(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
+        names = {*self.locals, *self.names, *self.tables}
+        raise SpecError(f"unknown name {node.name}", suggest(node.name, names), node.at)
+
+    def _placed(self, node: s.Placed) -> Typed:
+        ball = self.within(node.ball, self.balls, "BALLS")
+        if self.blind:
+            raise Unknown
+        self.reads_alloc = True
+        return Typed(PLACE, NULL if self.ceiling is None else 0, self.bins - 1, Placed(ball.code))
+
+    def _used(self, node: s.Used) -> Typed:
+        if self.ceiling is None:
+            raise SpecError("UTIL is read in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
+        family, dim, _ = self.dimension(node, node.arguments)
+        most = int(self.ceiling[family.offset : family.offset + family.count].max(initial=0))
+        return Typed(QUANTITY, LOWEST if family.falls else 0, most, Used(dim))
+
+    def dimension(self, node: s.AddTo | s.Used, nodes: Sequence[s.Expr]) -> tuple[Family, Expr, tuple[Expr, ...]]:
+        """Write the number of a dimension, and its indices; returns its family, too."""
+        family = self.families.get(node.family)
+        if family is None:
+            raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
+        if len(nodes) != len(family.sizes):
+            problem = f"{family.name} has {indices_beside(len(family.sizes), len(nodes))}"
+            raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", node.at)
+        place: Expr = Const(0)
+        arguments = []
+        for size, argument in zip(family.sizes, nodes, strict=True):
+            if argument == s.Name(node.at, "BALL") and size < self.balls:
+                noted = f"line {node.at.line}: BALL is an index of {family.name}, and goes beyond it"
+                self.notes.append(f"{noted}: is BIN meant?" if size == self.bins else noted)
+            arguments.append(self.within(argument, size, f"{family.name} of RESOURCES").code)
+            place = op("add", op("mul", place, Const(size)), arguments[-1])
+        return family, op("add", Const(family.offset), place), tuple(arguments)
+
+    def _unary(self, node: s.Unary) -> Typed:
+        if node.op == "not":
+            return _truth(op("eq", self.truth(node.operand), Const(0)))
+        if node.op == "len":
+            return self._len(node.operand)
+        operand = self.number(node.operand)
+        if node.op == "ceil":
+            return operand.negated().floored().negated()
+        if node.op == "floor":
+            return operand.floored()
+        if node.op == "-":
+            return operand.negated()
+        once, ends = self.repeatable(operand.code), (abs(operand.low), abs(operand.high))
+        low = 0 if operand.low <= 0 <= operand.high else min(ends)
+        return Typed(operand.kind, low, max(ends), op("max", once, op("sub", Const(0), once)))
+
+    def _binary(self, node: s.Binary) -> Typed:
+        if node.op in ("and", "or"):
+            return self._joined(node)
+        if node.op in ("==", "!="):
+            left, right = self.value(node.left), self.value(node.right)
+            if (left.kind == BOOL) != (right.kind == BOOL):
+                raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
+            return _truth(self._equal(left, right, node.op == "=="))
+        return self._arithmetic(node, self.number(node.left), self.number(node.right))
+
+    def _equal(self, left: Typed, right: Typed, truth: bool) -> Expr:
+        """Write whether two values are equal, or unequal if `truth` is not asked for.
+
+        NULL is kept as -1 and equals NULL only: a number that may be below zero is tested for that first.
+        """
+        if PLACE in (left.kind, right.kind) and left.kind != right.kind:
+            place, number = (left, right) if left.kind == PLACE else (right, left)
+            if place.low < 0 and number.low < 0:
+                _, (place, number) = alike(place, number)
+                once = self.repeatable(number.code)
+                if truth:
+                    return op("and", op("le", Const(0), once), op("eq", place.code, once))
+                return op("or", op("lt", once, Const(0)), op("ne", place.code, once))
+        if left.kind != BOOL:
+            _, (left, right) = alike(left, right)
+        return op("eq" if truth else "ne", left.code, right.code)
+
+    def _arithmetic(self, node: s.Binary, left: Typed, right: Typed) -> Typed:
+        """Compare two numbers, or compute with them, with a test of a divisor that may be zero."""
+        how, divides = rule(node.op, left.kind, right.kind), node.op in ("/", "//", "%")
+        if divides and right.low == right.high == 0:
+            remedy = "Make the divisor at least one, with max(1, ...) for one."
+            raise SpecError("division by zero", remedy, node.at)
+        if how is None:
+            raise SpecError(f"{node.op} takes whole numbers", "Use / for quantities.", node.at)
+        left = left if how.left == 1 else left.micro()
+        right = right if how.right == 1 else right.micro()
+        if isinstance(left.code, Const) and isinstance(right.code, Const):
+            numbers = (right, left) if how.swapped else (left, right)
+            return Typed.of(how.kind, OPERATIONS[how.operation](numbers[0].low, numbers[1].low))
+        if node.op == "/" and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
+            raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", node.at)
+        if divides and right.low <= 0 <= right.high:
+            right = right._replace(code=self.stored(right.code))
+            self.guard(Op("eq", right.code, Const(0)), "a divisor", node.at)
+        if how.swapped:
+            left, right = right, left
+        return Typed(how.kind, *bounds_of(how.operation, left, right), op(how.operation, left.code, right.code))
+
+    def _joined(self, node: s.Binary) -> Typed:
+        """Write and, or: the right side is evaluated only if the left one does not decide."""
+        left = self.truth(node.left)
+        with self.apart(self.learn(node.left, node.op == "and")) as block:
+            right = self.truth(node.right)
+        if not block:
+            if isinstance(left, Const):
+                return _truth(right if left.value == (node.op == "and") else left)
+            return _truth(Op(node.op, left, right))
+        result = self.stored(left)
+        block.append(Set(result.slot, right))
+        self.out.append(If(result, tuple(block)) if node.op == "and" else If(result, (), tuple(block)))
+        return _truth(result)
+
+    def _extreme(self, node: s.Extreme) -> Typed:
+        return extreme(node.op, [self.number(argument) for argument in node.arguments])
+
+    def _choose(self, node: s.Choose) -> Typed:
+        test, result = self.truth(node.test), self.local()
+        with self.apart(self.learn(node.test, True)) as then:
+            yes = self.value(node.yes)
+        with self.apart(self.learn(node.test, False)) as other:
+            no = self.value(node.no)
+        if (yes.kind == BOOL) != (no.kind == BOOL):
+            raise SpecError("truth values and numbers differ", "Give both branches the same type.", node.at)
+        kind = yes.kind
+        if yes.kind != no.kind:
+            if PLACE in (yes.kind, no.kind) and QUANTITY in (yes.kind, no.kind):
+                raise SpecError("bins and quantities differ", "Give both branches the same type.", node.at)
+            kind = PLACE if PLACE in (yes.kind, no.kind) else QUANTITY
+            if kind == PLACE and min(side.low for side in (yes, no) if side.kind == INT) < 0:
+                remedy = "Write NULL for no bin, or bound the number with max(0, ...)."
+                raise SpecError("a number below zero is not a bin", remedy, node.at)
+            if kind == QUANTITY:
+                yes, no = yes.micro(), no.micro()
+        sides = (*then, Set(result.slot, yes.code)), (*other, Set(result.slot, no.code))
+        self.out.append(If(test, *sides))
+        return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), result)
+
+    # Loops, as statements and as `sum` and `count`
+
+    def over(self, node: s.Expr | s.Span) -> Over:
+        """Write what the variable of a loop runs over."""
+        table = self.row_of(node)
+        if isinstance(node, s.Index) and table is not None:
+            start, stop, _, trips = self._row(table, node)
+            found, what = Over(table, start, stop, *table.bounds, trips), f"a row of {table.name}"
+        elif isinstance(node, s.Name) and node.name in self.tables and self.tables[node.name].rank == 1:
+            table, what = self.tables[node.name], node.name
+            found = Over(table, Const(0), Const(table.sizes[0]), *table.bounds, table.sizes[0])
+        else:
+            first = self.whole(node.start, "a range") if isinstance(node, s.Span) else Typed.of(INT, 0)
+            last = self.whole(node.stop if isinstance(node, s.Span) else node, "a range")
+            return Over(None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low))
+        if not table.whole:
+            raise SpecError(f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
+        return found
+
+    def loop(self, axis: s.Axis, body: Callable[[], None]) -> None:
+        """Write a loop around what `body` writes; one that certainly never runs is left out, unchecked."""
+        self.check_free(axis.name, axis.at)
+        if self.depth == LOOP_LIMIT:
+            raise SpecError(f"more than {LOOP_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
+        entries, start, stop, low, high, trips = self.over(axis.range)
+        skip = None if axis.skip is None else self.whole(axis.skip)
+        if trips == 0:
+            return
+        slot = self.local()
+        with self._looped(trips), self.apart() as block:
+            number: Expr = slot if entries is None else self.stored(self.read(entries, slot, axis.at))
+            self.locals[axis.name] = Typed(INT, low, high, number)
+            self.step(axis.at)
+            if skip is None:
+                body()
+            else:
+                with self.apart() as inner:
+                    body()
+                block.append(If(Op("ne", number, skip.code), tuple(inner)))
+        self.out.append(For(slot.slot, start, stop, tuple(block)))
+
+    @contextmanager
+    def _looped(self, trips: int) -> Iterator[None]:
+        """Go into a loop that runs so often, at most."""
+        self.depth, self.trips = self.depth + 1, self.trips * trips
+        try:
+            yield
+        finally:
+            self.depth, self.trips = self.depth - 1, self.trips // trips
+
+    def _reduce(self, node: s.Reduce) -> Typed:
+        if node.op in ("min", "max"):
+            return self._extreme_over(node)
+        total, before = self.stored(Const(0)), self.trips
+        kind, bounds = INT, (0, 0)
+
+        def body() -> None:
+            nonlocal kind, bounds
+            if node.op == "count":
+                self.out.append(If(self.truth(node.body), (Set(total.slot, Op("add", total, Const(1))),)))
+                low = high = 1
+            else:
+                added = self.number(node.body)
+                self.out.append(Set(total.slot, Op("add", total, added.code)))
+                kind, low, high = added.kind, added.low, added.high
+            times = self.trips // before
+            bounds = min(0, low * times), max(0, high * times)
+
+        self.loop(node.axis, body)
+        return Typed(kind, *bounds, total)
+
+    def _extreme_over(self, node: s.Reduce) -> Typed:
+        """Write min or max over a range of constants, which is not empty."""
+        if self.ceiling is None:
+            raise SpecError(f"{node.op} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
+        best, none = self.stored(Const(0)), self.stored(Const(1))
+        found: list[Typed] = []
+
+        def body() -> None:
+            found.append(self.number(node.body))
+            value = self.repeatable(found[0].code)
+            test = Op("lt", value, best) if node.op == "min" else Op("lt", best, value)
+            self.out.append(If(Op("or", none, test), (Set(best.slot, value), Set(none.slot, Const(0)))))
+
+        self.loop(node.axis, body)
+        made = self.out[-1] if found else None
+        certain = isinstance(made, For) and isinstance(made.start, Const) and isinstance(made.stop, Const)
+        if not certain or node.axis.skip is not None:
+            raise SpecError(f"{node.op} may be of nothing", "Give it a range of constants, without except.", node.at)
+        return found[0]._replace(code=best)
+
+
+def _truth(code: Expr) -> Typed:
+    return Typed(BOOL, 0, 1, code)
+
+
+class Added(NamedTuple):
     """One `UTIL... += ...` of a program."""
 
     family: str
@@ -30,49 +691,94 @@ class Added:
     """No amount is less."""
     arguments: tuple[Expr, ...]
     """The indices of the resource."""
-    loops: tuple[Local | None, ...]
-    """The variables of the loops around it; None for a row of a table, whose entries may repeat."""
-    branches: tuple[tuple[int, bool], ...]
-    """The branches around it: (number, whether it is the side that runs if the test is true)."""
 
 
-def bin_axis(added: Sequence[Added], family: str, axes: int) -> int | None:
+def bin_axis(added: Sequence[Added], family: Family) -> int | None:
     """Find the index of a family that is BIN wherever something is added to it; None if there is none."""
-    places = [one.arguments for one in added if one.family == family]
-    every = (axis for axis in range(axes) if places and all(place[axis] == Local(BIN) for place in places))
-    return next(every, None)
+    places = [each.arguments for each in added if each.family == family.name]
+    every = range(len(family.sizes)) if places else ()
+    return next((axis for axis in every if all(place[axis] == Local(BIN) for place in places)), None)
 
 
-def distinct(added: Sequence[Added]) -> bool:
-    """Tell whether no call can touch a dimension twice.
+class Statements(Compiler):
+    """Writes the code of UTILFN, and notes what its statements add."""
 
-    It cannot if each loop around an addition is an index of it, and no two additions can meet.
-    """
-    for at, one in enumerate(added):
-        if not all(loop is not None and loop in one.arguments for loop in one.loops):
-            return False
-        if any(_may_meet(one, other) for other in added[:at]):
-            return False
-    return True
+    def __init__(
+        self, names: dict[str, Typed], tables: dict[str, Table], balls: int, bins: int, families: Mapping[str, Family]
+    ) -> None:
+        super().__init__(names, tables, balls, bins)
+        self.families = families
+        self.locals["BALL"] = Typed(INT, 0, balls - 1, Local(BALL))
+        self.locals["BIN"] = Typed(INT, 0, bins - 1, Local(BIN))
+        self.added: list[Added] = []
+        self.adds = self._reach = 0
+        """Additions of one call, and what they may come to, at most."""
+
+    def block(self, body: s.Block) -> None:
+        """Check statements in order."""
+        for statement in body:
+            self.step(statement.at)
+            before = len(self.out)
+            try:
+                self._statement(statement)
+            except Unknown:
+                del self.out[before:]
+                if isinstance(statement, s.Let):
+                    self.locals[statement.name] = None
+
+    def _statement(self, node: s.Stmt) -> None:
+        if isinstance(node, s.Let):
+            self.check_free(node.name, node.at)
+            known = self.value(node.value)
+            constant = isinstance(known.code, Const)
+            self.locals[node.name] = known if constant else known._replace(code=self.stored(known.code))
+        elif isinstance(node, s.Branch):
+            self._branch(node)
+        elif isinstance(node, s.Loop):
+            self.loop(node.axis, partial(self.block, node.body))
+        elif isinstance(node, s.AddTo):
+            self._add(node)
+        else:
+            self.out.append(Reject(node.at.line))
+
+    def _branch(self, node: s.Branch) -> None:
+        test = self.truth(node.test)
+        facts = self.learn(node.test, True), self.learn(node.test, False)
+        if isinstance(test, Const):
+            with self.apart(facts[not test.value]) as block:
+                self.block(node.then if test.value else node.other)
+            self.out += block
+            return
+        sides: list[Block] = []
+        for body, known in zip((node.then, node.other), facts, strict=True):
+            with self.apart(known) as block:
+                self.block(body)
+            sides.append(tuple(block))
+        self.out.append(If(test, *sides))
+        for written, known in zip(sides, reversed(facts), strict=True):
+            if written and isinstance(written[-1], Reject):  # what follows runs in the other case only
+                self.facts = self.facts | known
+
+    def _add(self, node: s.AddTo) -> None:
+        family, place, arguments = self.dimension(node, node.arguments)
+        amount = self.number(node.amount).micro()
+        amount = amount if node.sign == 1 else amount.negated()
+        self.out.append(Add(place, amount.code))
+        self.added.append(Added(family.name, amount.low, arguments))
+        self.adds += self.trips
+        self._reach += max(abs(amount.low), abs(amount.high)) * self.trips
+        if self._reach * self.balls > WIDE:
+            problem = "the utilisation may go beyond 1e12"
+            raise SpecError(problem, "Choose a larger unit, or bound the amount with min(..., ...).", node.at)
 
 
-def _may_meet(one: Added, other: Added) -> bool:
-    """Tell whether two additions of one call might touch the same dimension."""
-    if one.family != other.family:
-        return False
-    if any((number, not side) in other.branches for number, side in one.branches) and not (one.loops or other.loops):
-        return False
-    pairs = zip(one.arguments, other.arguments, strict=True)
-    return not any(isinstance(a, Const) and isinstance(b, Const) and a != b for a, b in pairs)
-
-
-def check(
+def compile_utilfn(
     body: s.Block,
     balls: int,
     bins: int,
-    names: dict[str, Value],
+    names: dict[str, Typed],
     tables: dict[str, Table],
-    families: tuple[Family, ...],
+    families: Mapping[str, Family],
     *,
     blind: bool = False,
 ) -> tuple[Program, tuple[Family, ...]]:
@@ -80,131 +786,40 @@ def check(
 
     If it is `blind`, statements that depend on ALLOC are left out.
     """
-    scope = Scope(balls, bins, names, tables)
-    scope.blind = blind
-    checker = _Checker(scope, {family.name: family for family in families})
-    checker.block(body)
-    added, code = checker.added, scope.code
-    axes = {family.name: bin_axis(added, family.name, len(family.sizes)) for family in families}
-    mentions = sum(axes[one.family] is not None for one in added)  # of BIN that only say whose dimension it is
+    code = Statements(names, tables, balls, bins, families)
+    code.blind = blind
+    code.block(body)
+    added = code.added
+    axes = {name: bin_axis(added, family) for name, family in families.items()}
+    mentions = sum(axes[each.family] is not None for each in added)  # of BIN that only say whose dimension it is
+    used = {MOVES, *(each.family for each in added)}
+    unused = (f"UTILFN adds nothing to {name}: it limits nothing" for name in families if name not in used)
     program = Program(
         body=tuple(code.out),
         slots=code.slots,
         steps=code.steps,
-        adds=checker.adds,
-        alloc_free=not scope.reads_alloc,
-        non_negative=min((one.lowest for one in added), default=0) >= 0,
-        bin_local=all(axes[one.family] is not None for one in added),
-        bin_blind=scope.bin_reads == mentions and not blind,
-        distinct=distinct(added),
-        notes=(*_unused(families, added), *dict.fromkeys(code.notes)),
+        adds=code.adds,
+        alloc_free=not code.reads_alloc,
+        non_negative=min((each.lowest for each in added), default=0) >= 0,
+        bin_local=all(axes[each.family] is not None for each in added),
+        bin_blind=code.bin_reads == mentions and not blind,
+        notes=(*unused, *dict.fromkeys(code.notes)),
         guards=tuple(dict.fromkeys(code.guards)),
-        tables=code.places(),
-        parts=code.parts(),
+        tables=code.starts,
         data=code.data(),
     )
-    falling = {one.family for one in added if one.lowest < 0}
-    return program, tuple(replace(one, bin_axis=axes[one.name], falls=one.name in falling) for one in families)
+    falling = {each.family for each in added if each.lowest < 0}
+    return program, tuple(
+        replace(family, bin_axis=axes[name], falls=name in falling) for name, family in families.items()
+    )
 
 
-def _unused(families: Sequence[Family], added: Sequence[Added]) -> Iterator[str]:
-    """Name the resources that nothing is added to, but for what counts moves."""
-    used = {MOVES, *(one.family for one in added)}
-    yield from (f"UTILFN adds nothing to {one.name}: it limits nothing" for one in families if one.name not in used)
-
-
-class _Checker:
-    """The statements of UTILFN: writes their code into the scope's, and notes what they add."""
-
-    def __init__(self, scope: Scope, families: dict[str, Family]) -> None:
-        self._scope, self._families = scope, families
-        self.added: list[Added] = []
-        self.adds = 0
-        """Additions of one call, at most."""
-        self._reach = 0
-        """What they may come to, at most."""
-        self._branches: list[tuple[int, bool]] = []
-        self._branch_count = 0
-
-    def block(self, body: s.Block, facts: frozenset[s.Expr] = frozenset()) -> None:
-        """Check statements in order, where these facts are known; their lets and what they prove end with the block."""
-        scope = self._scope
-        with scope.inner(facts):
-            for statement in body:
-                scope.code.step(statement.at)
-                before = len(scope.code.out)
-                try:
-                    self._statement(statement)
-                except Unknown:
-                    del scope.code.out[before:]
-                    if isinstance(statement, s.Let):
-                        scope.locals[statement.name] = None
-
-    def _statement(self, node: s.Stmt) -> None:
-        if isinstance(node, s.Let):
-            self._let(node)
-        elif isinstance(node, s.Branch):
-            self._branch(node)
-        elif isinstance(node, s.Loop):
-            loop(self._scope, node.axis, partial(self.block, node.body))
-        elif isinstance(node, s.AddTo):
-            self._add(node)
-        else:
-            self._scope.code.out.append(Reject(node.at.line))
-
-    def _let(self, node: s.Let) -> None:
-        scope = self._scope
-        scope.check_free(node.name, node.at)
-        known = value(scope, node.value)
-        scope.locals[node.name] = known if isinstance(known.code, Const) else known.coded(scope.code.stored(known.code))
-
-    def _branch(self, node: s.Branch) -> None:
-        scope = self._scope
-        test = truth(scope, node.test)
-        yes, no = scope.learn(node.test, True), scope.learn(node.test, False)
-        if isinstance(test, Const):
-            self.block(*((node.then, yes) if test.value else (node.other, no)))
-            return
-        number = self._branch_count = self._branch_count + 1
-        sides: list[Block] = []
-        for side, body, facts in ((True, node.then, yes), (False, node.other, no)):
-            self._branches.append((number, side))
-            with scope.code.apart() as block:
-                self.block(body, facts)
-            sides.append(tuple(block))
-            self._branches.pop()
-        scope.code.out.append(If(test, *sides))
-        for written, facts in zip(sides, (no, yes), strict=True):
-            if written and isinstance(written[-1], Reject):  # what follows runs in the other case only
-                scope.facts = scope.facts | facts
-
-    def _add(self, node: s.AddTo) -> None:
-        scope, family = self._scope, self._families.get(node.family)
-        if family is None:
-            raise SpecError(f"unknown resource {node.family}", suggest(node.family, self._families), node.at)
-        place, arguments = dimension(scope, family, node.arguments, node.at)
-        amount = micro(number(scope, node.amount))
-        low, high = (amount.low, amount.high) if node.sign == 1 else (-amount.high, -amount.low)
-        signed = amount.code if node.sign == 1 else op("sub", Const(0), amount.code)
-        scope.code.out.append(Add(place, signed))
-        self.added.append(Added(family.name, low, arguments, tuple(scope.loops), tuple(self._branches)))
-        self.adds += scope.code.trips
-        self._reach += max(abs(low), abs(high)) * scope.code.trips
-        if self._reach * scope.balls > WIDE:
-            problem = "the utilisation may go beyond 1e12"
-            raise SpecError(problem, "Choose a larger unit, or bound the amount with min(..., ...).", node.at)
-
-
-LOWEST = -(10**17)
-"""What is used of a dimension where UTILFN may subtract: nothing is known but that utilisation stays above 1e12."""
-
-
-def check_goals(
+def compile_goals(
     nodes: Sequence[s.Goal],
     text: str,
     balls: int,
     bins: int,
-    names: dict[str, Value],
+    names: dict[str, Typed],
     tables: dict[str, Table],
     families: Mapping[str, Family],
     ceiling: Ints,
@@ -212,18 +827,13 @@ def check_goals(
     """Make the program of all goals, None if there are none; raises `SpecError` where one is refused."""
     if not nodes:
         return None
-    scope = Scope(balls, bins, names, tables)
-    scope.read_goals(families, {name: (LOWEST if one.falls else 0) for name, one in families.items()}, ceiling)
-    found = [number(scope, node.value) for node in nodes]
+    code = Compiler(names, tables, balls, bins)
+    code.families, code.ceiling = families, ceiling
+    found = [code.number(node.value) for node in nodes]
     goals = tuple(
         Goal(
-            node.aim,
-            node.said or " ".join(text[slice(*node.span)].split()),
-            value.kind == QUANTITY,
-            value.low,
-            value.high,
+            node.aim, node.said or " ".join(text[slice(*node.span)].split()), each.kind == QUANTITY, each.low, each.high
         )
-        for node, value in zip(nodes, found, strict=True)
+        for node, each in zip(nodes, found, strict=True)
     )
-    code = scope.code
-    return Objective(goals, tuple(code.out), tuple(value.code for value in found), code.slots, code.data())
+    return Objective(goals, tuple(code.out), tuple(each.code for each in found), code.slots, code.data())

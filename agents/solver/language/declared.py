@@ -7,7 +7,6 @@ one with 1 for every bin that is to be empty. Names that begin with a word of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -15,12 +14,11 @@ import numpy as np
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At
+from binwright.agents.solver.language.parse import parse
 from binwright.agents.solver.language.tables import Table
 
 DIFFERENT, BALLS = "DIFFERENT", "BALLS"
 NOW, MOVES, DRAIN = "NOW", "MOVES", "DRAIN"
-ONE = "DIFFERENT set"
-"""The variable of a loop over sets."""
 
 
 def rows(name: str, entries: Sequence[Sequence[int]]) -> Table:
@@ -38,55 +36,74 @@ def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
     return rows(name, found)
 
 
-def one_of_each(at: At) -> s.Stmt:
+def statements(at: At, text: str, **parts: Any) -> s.Block:
+    """Return the tree of statements, where names stand for other names, or for expressions; UTIL.X for a link."""
+
+    def change(part: Any) -> Any:
+        if isinstance(part, At):
+            return at
+        if isinstance(part, s.Name) and isinstance(known := parts.get(part.name), s.Node):
+            return known
+        if isinstance(part, s.AddTo) and isinstance(link := parts.get(part.family), s.Used):
+            return s.AddTo(link.at, link.family, link.arguments, part.sign, s.mapped(part.amount, change))
+        return parts.get(part) if isinstance(part, str) else None
+
+    body: s.Block = s.mapped(parse(f"procedure UTILFN(BALL, BIN, ALLOC) {text} end").body, change)
+    return body
+
+
+def expression(at: At, text: str, **parts: Any) -> s.Expr:
+    """Return the tree of an expression, where names stand for other names, or for expressions."""
+    [let] = statements(at, f"let x = {text}", **parts)
+    assert isinstance(let, s.Let)
+    return let.value
+
+
+def one_of_each(at: At) -> s.Block:
     """Take the only place that each set of BALL has in BIN: the table DIFFERENT has the sets of every ball."""
-    ball, place = s.Name(at, "BALL"), s.Name(at, "BIN")
-    add = s.AddTo(at, DIFFERENT, (s.Name(at, ONE), place), 1, s.Number(at, 1, True))
-    return s.Loop(at, s.Axis(at, ONE, s.Index(at, DIFFERENT, (ball,))), (add,))
+    return statements(at, "for set in SETS[BALL] UTIL.SETS[set, BIN] += 1 end", SETS=DIFFERENT, set=f"{DIFFERENT} set")
 
 
-def counted(at: At) -> s.Stmt:
+def counted(at: At) -> s.Block:
     """Count BALL in BIN, in the resource BALLS."""
-    return s.AddTo(at, BALLS, (s.Name(at, "BIN"),), 1, s.Number(at, 1, True))
+    return statements(at, "UTIL.COUNT[BIN] += 1", COUNT=BALLS)
 
 
-def moved(at: At) -> s.Reduce:
+def moved(at: At) -> s.Expr:
     """Count the balls that are in another bin than now: MOVES in a goal."""
-    ball = s.Name(at, MOVES)
-    return s.Reduce(at, "count", s.Axis(at, MOVES, s.Name(at, "BALLS")), _leaves(at, ball, s.Placed(at, ball)))
+    test = "WHERE[ball] >= 0 and ALLOC[ball] != WHERE[ball]"
+    return expression(at, f"count(ball in BALLS: {test})", WHERE=NOW, ball=MOVES)
 
 
-def limited(at: At) -> s.Stmt:
+def limited(at: At) -> s.Block:
     """Count a move of BALL to BIN in the resource MOVES: what a limit adds to UTILFN."""
-    one = s.AddTo(at, MOVES, (), 1, s.Number(at, 1, True))
-    return s.Branch(at, _leaves(at, s.Name(at, "BALL"), s.Name(at, "BIN")), (one,), ())
+    text = "if WHERE[BALL] >= 0 and BIN != WHERE[BALL] UTIL.COUNT += 1 end"
+    return statements(at, text, WHERE=NOW, COUNT=MOVES)
 
 
-def drained(at: At) -> s.Stmt:
+def drained(at: At) -> s.Block:
     """Reject BALL where BIN is to be empty."""
-    closed = s.Index(at, DRAIN, (s.Name(at, "BIN"),))
-    return s.Branch(at, _binary("!=", closed, s.Number(at, 0, True)), (s.Rejection(at),), ())
+    return statements(at, "if CLOSED[BIN] != 0 REJECT end", CLOSED=DRAIN)
 
 
-def _leaves(at: At, ball: s.Expr, place: s.Expr) -> s.Expr:
-    now = s.Index(at, NOW, (ball,))
-    return _binary("and", _binary(">=", now, s.Number(at, 0, True)), _binary("!=", place, now))
-
-
-def missing(node: s.Least) -> s.Expr:
-    """Say how much less is used than there is to be."""
-    at, nothing = node.at, s.Number(node.at, 0, True)
-    found: s.Expr = s.Extreme(at, "max", (nothing, _binary("-", node.amount, node.dim)))
-    if node.or_none:
-        found = s.Choose(at, _binary(">", node.dim, nothing), found, nothing)
-    for axis in reversed(node.axes):
-        found = s.Reduce(at, "sum", axis, found)
+def with_moves(goal: s.Goal) -> s.Goal:
+    """Return a goal with what MOVES means in its place."""
+    found: s.Goal = s.mapped(
+        goal, lambda part: moved(part.at) if isinstance(part, s.Name) and part.name == MOVES else None
+    )
     return found
 
 
 def what_is_missing(nodes: Sequence[s.Least]) -> s.Goal:
     """Make a goal of all that is less than it is to be at least."""
-    total = reduce(lambda one, other: _binary("+", one, other), map(missing, nodes))
+    total: s.Expr | None = None
+    for node in nodes:
+        less = "if DIM > 0 then max(0, AMOUNT - DIM) else 0" if node.or_none else "max(0, AMOUNT - DIM)"
+        found = expression(node.at, less, DIM=node.dim, AMOUNT=node.amount)
+        for axis in reversed(node.axes):
+            found = s.Reduce(node.at, "sum", axis, found)
+        total = found if total is None else s.Binary(total.at, "+", total, found)
+    assert total is not None
     return s.Goal(nodes[0].at, "MINIMISE", total, (0, 0), "what AT LEAST misses")
 
 
@@ -96,76 +113,64 @@ def opened(part: Any, least: int) -> Any:
     Behind `in` it goes on being how many there may be.
     """
 
-    def change(node: s.Node) -> s.Node | None:
+    def change(node: Any) -> Any:
         if isinstance(node, s.Name) and node.name == "BINS":
-            at, place = node.at, s.Name(node.at, "BIN")
-            used = _binary(">", s.Used(at, BALLS, (place,)), s.Number(at, 0, True))
-            count = s.Reduce(at, "count", s.Axis(at, place.name, node), used)
-            return s.Extreme(at, "max", (s.Number(at, least, True), count))
+            text = f"max({least}, count(place in BINS: UTIL.COUNT[place] > 0))"
+            return expression(node.at, text, COUNT=BALLS, place="BIN")
         return node if isinstance(node, s.Axis) else None
 
     return s.mapped(part, change)
 
 
-def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:
+def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Block:
     """Add to every link what one more ball below it changes of each hose of BALL.
 
     A link with m of the N balls of a hose below it carries min(m, N - m) times the rate. The tables have, of every
     ball, the hoses that it is `own` of; of every hose, its `balls`; and the `rates`.
     """
-    one, other = s.Name(at, f"{own} one"), s.Name(at, f"{own} other")
-    row = s.Index(at, balls, (one,))
-    more = s.Number(at, 1, True)
-    size = s.Unary(at, "len", row)
-    found: list[s.Stmt] = []
-    for number, link in enumerate(links):
-        beside = s.Axis(at, other.name, row, s.Name(at, "BALL"))
-        below = s.Name(at, f"{own} below {number}")
-        found.append(s.Let(at, below.name, s.Reduce(at, "count", beside, _below(link, s.Placed(at, other)))))
-        above = _binary("-", size, below)
-        before = s.Extreme(at, "min", (below, above))
-        after = s.Extreme(at, "min", (_binary("+", below, more), _binary("-", above, more)))
-        amount = _binary("*", s.Index(at, rates, (one,)), _binary("-", after, before))
-        found.append(s.AddTo(link.at, link.family, link.arguments, 1, amount))
-    return s.Loop(at, s.Axis(at, one.name, s.Index(at, own, (s.Name(at, "BALL"),))), tuple(found))
+    other, text, parts = s.Placed(at, s.Name(at, f"{own} other")), "", dict[str, Any]()
+    for n, link in enumerate(links):
+        parts |= {f"link{n}": link, f"below{n}": f"{own} below {n}", f"beside{n}": _below(link, other)}
+        text += f"""
+            let below{n} = count(other in MEMBERS[hose] except BALL: beside{n})
+            UTIL.link{n} += RATES[hose] * (min(below{n} + 1, len(MEMBERS[hose]) - below{n} - 1)
+                - min(below{n}, len(MEMBERS[hose]) - below{n}))"""
+    names = {"OWN": own, "MEMBERS": balls, "RATES": rates, "hose": f"{own} one", "other": f"{own} other"}
+    return statements(at, f"for hose in OWN[BALL] {text} end", **names, **parts)
 
 
-def pipe(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:
+def pipe(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Block:
     """Add the rate of each pipe of BALL to the links of both of its ends that are not links of the other one, too.
 
     The tables have, of every ball, the ends of pipes that are its `own`; of every end, the ball at the other one; and
     the `rates`. Whichever of two balls is placed later adds it.
     """
-    one, there = s.Name(at, f"{own} one"), s.Name(at, f"{own} there")
-    rate = s.Index(at, rates, (one,))
-    found: list[s.Stmt] = []
-    for link in links:
-        ends = (link.arguments, _elsewhere(link.arguments, there))
-        adds = tuple(s.AddTo(link.at, link.family, arguments, 1, rate) for arguments in ends)
-        found.append(s.Branch(at, _same(*ends), (), adds))
-    placed = s.Branch(at, _binary("!=", there, s.Name(at, "NULL")), tuple(found), ())
-    let = s.Let(at, there.name, s.Placed(at, s.Index(at, balls, (one,))))
-    return s.Loop(at, s.Axis(at, one.name, s.Index(at, own, (s.Name(at, "BALL"),))), (let, placed))
+    there, text, parts = s.Name(at, f"{own} there"), "", dict[str, Any]()
+    for n, link in enumerate(links):
+        far = s.Used(link.at, link.family, _elsewhere(link.arguments, there))
+        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": _same(link.arguments, far.arguments)}
+        text += f" if same{n} else UTIL.link{n} += RATES[pipe] UTIL.far{n} += RATES[pipe] end"
+    names = {"OWN": own, "FAR": balls, "RATES": rates, "pipe": f"{own} one", "there": there.name}
+    placed = f"let there = ALLOC[FAR[pipe]] if there != NULL {text} end"
+    return statements(at, f"for pipe in OWN[BALL] {placed} end", **names, **parts)
 
 
 def _below(link: s.Used, there: s.Placed) -> s.Expr:
     """Tell whether another ball, which may be nowhere, is below the same link as BIN."""
     if link.arguments == (s.Name(link.at, "BIN"),):
-        return _binary("==", there, link.arguments[0])
-    placed = _binary("!=", there, s.Name(link.at, "NULL"))
-    return _binary("and", placed, _same(link.arguments, _elsewhere(link.arguments, there)))
+        return s.Binary(there.at, "==", there, link.arguments[0])
+    same = _same(link.arguments, _elsewhere(link.arguments, there))
+    return expression(link.at, "there != NULL and same", there=there, same=same)
 
 
 def _same(mine: Sequence[s.Expr], others: Sequence[s.Expr]) -> s.Expr:
     """Compare indices; those that are the same in all bins need not be."""
-    at = mine[0].at if mine else At(1, 1)
-    each = [_binary("==", one, other) for one, other in zip(mine, others, strict=True) if one != other]
-    always = _binary("==", s.Number(at, 0, True), s.Number(at, 0, True))
-    return reduce(lambda one, other: _binary("and", one, other), each) if each else always
-
-
-def _binary(op: str, left: s.Expr, right: s.Expr) -> s.Binary:
-    return s.Binary(left.at, op, left, right)
+    found: s.Expr | None = None
+    for here, there in zip(mine, others, strict=True):
+        if here != there:
+            equal = s.Binary(here.at, "==", here, there)
+            found = equal if found is None else s.Binary(found.at, "and", found, equal)
+    return found or expression(mine[0].at if mine else At(1, 1), "0 == 0")
 
 
 def _elsewhere(part: Any, there: s.Expr) -> Any:

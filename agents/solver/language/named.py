@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.language.errors import At, SpecError
 from binwright.simcore.errors import suggest
 
 Columns = list[str | None]
@@ -56,13 +56,13 @@ class Named:
             return self._number(part, of)
         if isinstance(part, s.Index) and part.table in self.numbers and isinstance(part.arguments[0], s.Text):
             return self._number(part.arguments[0], part.table)
-        if isinstance(part, tuple):
+        if isinstance(part, tuple) and not isinstance(part, At):
             return tuple(self.numbered(one, of) for one in part)
         if not isinstance(part, s.Node):
             return part
         changed: dict[str, Any] = {}
-        for name in type(part).__slots__:
-            old, meant = getattr(part, name), self._meant(part, name)
+        for name, old in vars(part).items():
+            meant = self._meant(part, name)
             if isinstance(meant, list) and old is not None:
                 changed[name] = tuple(map(self.numbered, old, [*meant, *[None] * (len(old) - len(meant))]))
             else:

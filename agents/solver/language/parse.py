@@ -12,7 +12,6 @@ from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, Unexpecte
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
-from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.hints import for_letter, for_word
@@ -152,26 +151,19 @@ def _token_at(token: Token) -> At:
     return At(token.line or 1, token.column or 1)
 
 
-def _joined(op: str) -> Callable[..., s.Binary]:
-    return lambda build, meta, left, right: s.Binary(_at(meta), op, left, right)
-
-
-def _unary(op: str) -> Callable[..., s.Unary]:
-    return lambda build, meta, operand: s.Unary(_at(meta), op, operand)
-
-
-def _company(kind: str, *chance: Any) -> Callable[..., s.Company]:
-    return lambda build, meta, items, *rest: s.Company(_at(meta), kind, items, *chance, *rest)
-
-
-def _node(kind: type[s.Node]) -> Callable[..., s.Node]:
+def _node(kind: type[s.Node], *before: Any) -> Callable[..., s.Node]:
     """Make a node of the parts of an alternative; its place is that of the word with which they begin, if it is one."""
 
     def made(build: object, meta: Meta, *parts: Any) -> s.Node:
         at = _token_at(parts[0]) if parts and isinstance(parts[0], Token) else _at(meta)
-        return kind(at, *map(_plain, parts))
+        return kind(at, *before, *map(_plain, parts))
 
     return made
+
+
+def _company(kind: str) -> Callable[..., s.Company]:
+    """Make a set that has no chance."""
+    return lambda build, meta, items, over: s.Company(_at(meta), kind, items, None, over)
 
 
 def _listed(build: object, meta: Meta, *parts: Any) -> tuple[Any, ...]:
@@ -190,21 +182,22 @@ class _Build(Transformer[Token, Any]):
     """Makes the nodes of our tree; each method is named after an alternative of the grammar."""
 
     columns = axes = indices = over = slots = items = links = arguments = places = block = nothing = _listed
-    or_, and_ = _joined("or"), _joined("and")
-    not_, negative, absolute, length = _unary("not"), _unary("-"), _unary("abs"), _unary("len")
-    floor, ceil = _unary("floor"), _unary("ceil")
-    friends, foes = _company("FRIENDS"), _company("FOES")
-    different, groups, drain = _company("DIFFERENT", None), _company("GROUPS", None), _company("DRAIN", None)
+    or_, and_ = _node(s.Binary, "or"), _node(s.Binary, "and")
+    not_, negative, absolute = _node(s.Unary, "not"), _node(s.Unary, "-"), _node(s.Unary, "abs")
+    length, floor, ceil = _node(s.Unary, "len"), _node(s.Unary, "floor"), _node(s.Unary, "ceil")
+    friends, foes = _node(s.Company, "FRIENDS"), _node(s.Company, "FOES")
+    different, groups, drain = _company("DIFFERENT"), _company("GROUPS"), _company("DRAIN")
+    moved, bins_searched, reject = _node(s.Name, "MOVES"), _node(s.Bins, None, None), _node(s.Rejection)
     param, table, table_of, table_from = _node(s.Param), _node(s.TableIs), _node(s.TableOf), _node(s.TableFrom)
     balls, bins, family, linked = _node(s.Balls), _node(s.Bins), _node(s.Resource), _node(s.Linked)
     soft, pin, now, moves, axis, span = map(_node, (s.Soft, s.Pin, s.Now, s.Moves, s.Axis, s.Span))
-    let, if_, reject, choose, text = map(_node, (s.Let, s.Branch, s.Rejection, s.Choose, s.Text))
+    let, if_, choose, text = map(_node, (s.Let, s.Branch, s.Choose, s.Text))
     name, index, placed = _node(s.Name), _node(s.Index), _node(s.Placed)
     used = link = _node(s.Used)
 
     def start(self, meta: Meta, *parts: Any) -> s.Tree:
         body = next(part for part in parts if isinstance(part, tuple) and part and part[0] == "procedure")[1]
-        if declared.NOW in s.names_in(body):
+        if "MOVES" in s.names_in(body):
             raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", _at(meta))
         declarations: list[Any] = [part for part in parts if isinstance(part, s.Node)]
         declarations += [one for part in parts if isinstance(part, list) for one in part]
@@ -213,9 +206,6 @@ class _Build(Transformer[Token, Any]):
 
     def procedure(self, meta: Meta, body: s.Block) -> tuple[str, s.Block]:
         return ("procedure", body)
-
-    def bins_searched(self, meta: Meta, low: s.Expr | None, high: s.Expr | None) -> s.Bins:
-        return s.Bins(_at(meta), None, None, low, high)
 
     def resources(self, meta: Meta, *families: s.Resource) -> list[s.Resource]:
         return list(families)
@@ -254,9 +244,6 @@ class _Build(Transformer[Token, Any]):
             return s.Number(at, *number(str(token), at))
         except InvalidOperation:  # an exponent of more than eighteen digits
             raise _out_of_range(str(token), at) from None
-
-    def moved(self, meta: Meta) -> s.Reduce:
-        return declared.moved(_at(meta))
 
     def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
         return s.Extreme(_token_at(op), str(op), arguments)

@@ -6,20 +6,23 @@ Places in the text do not take part in comparisons: two nodes are equal if they 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 from binwright.agents.solver.language.errors import At
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True)
 class Node:
-    """Anything with a place in the text."""
+    """Anything with a place in the text. All kinds of it are frozen dataclasses."""
 
     at: At = field(compare=False)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
-@dataclass(frozen=True, slots=True)
+
 class Number(Node):
     """A literal: `raw` is the number if `whole`, otherwise millionths."""
 
@@ -27,21 +30,18 @@ class Number(Node):
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Text(Node):
     """The name of a ball or a bin, or one in a column; its number is put there before anything is evaluated."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Name(Node):
     """A parameter, a local, or BALL, BIN, BALLS, BINS, NULL."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Node):
     """An entry of a table, or a row of it."""
 
@@ -49,14 +49,12 @@ class Index(Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Placed(Node):
     """ALLOC[ball]."""
 
     ball: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Used(Node):
     """UTIL.family[arguments]: what is used of a dimension, in a goal; or a link of HOSE and PIPE, without UTIL."""
 
@@ -64,7 +62,6 @@ class Used(Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Unary(Node):
     """-x, not x, abs(x), floor(x), ceil(x), len(x)."""
 
@@ -72,7 +69,6 @@ class Unary(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Binary(Node):
     """Arithmetic, comparisons, and, or."""
 
@@ -81,7 +77,6 @@ class Binary(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Extreme(Node):
     """min(...) or max(...)."""
 
@@ -89,7 +84,6 @@ class Extreme(Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Choose(Node):
     """if test then yes else no."""
 
@@ -98,7 +92,6 @@ class Choose(Node):
     no: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Span(Node):
     """start .. stop, without stop."""
 
@@ -106,7 +99,6 @@ class Span(Node):
     stop: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Axis(Node):
     """name in range [except skip]; the range is a span, a number (0 .. number) or a row of a table."""
 
@@ -115,7 +107,6 @@ class Axis(Node):
     skip: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Reduce(Node):
     """sum, count, min or max of (axis: body)."""
 
@@ -127,7 +118,6 @@ class Reduce(Node):
 Expr = Number | Text | Name | Index | Placed | Used | Unary | Binary | Extreme | Choose | Reduce
 
 
-@dataclass(frozen=True, slots=True)
 class Let(Node):
     """let name = value."""
 
@@ -135,7 +125,6 @@ class Let(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Branch(Node):
     """if test then [else other] end."""
 
@@ -144,7 +133,6 @@ class Branch(Node):
     other: Block
 
 
-@dataclass(frozen=True, slots=True)
 class Loop(Node):
     """for [all] axis body end."""
 
@@ -152,7 +140,6 @@ class Loop(Node):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
 class AddTo(Node):
     """UTIL.family[arguments] += amount (sign 1) or -= amount (sign -1)."""
 
@@ -162,7 +149,6 @@ class AddTo(Node):
     amount: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Rejection(Node):
     """REJECT."""
 
@@ -171,7 +157,6 @@ Stmt = Let | Branch | Loop | AddTo | Rejection
 Block = tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Param(Node):
     """PARAM name = value."""
 
@@ -179,14 +164,12 @@ class Param(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Node):
     """[entry, ...]: numbers, or rows of them."""
 
     entries: tuple[Literal | Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class TableIs(Node):
     """TABLE name = [...]."""
 
@@ -194,7 +177,6 @@ class TableIs(Node):
     value: Literal
 
 
-@dataclass(frozen=True, slots=True)
 class TableOf(Node):
     """TABLE name[axes] = value."""
 
@@ -203,7 +185,6 @@ class TableOf(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class TableFrom(Node):
     """TABLE name FROM file [COLUMNS ...] [AS names]."""
 
@@ -213,7 +194,6 @@ class TableFrom(Node):
     names: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class Balls(Node):
     """BALLS count [AS names]."""
 
@@ -221,7 +201,6 @@ class Balls(Node):
     names: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class Bins(Node):
     """BINS count [AS names], or BINS ? [FROM low] [TO high] with count None."""
 
@@ -231,7 +210,6 @@ class Bins(Node):
     high: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Resource(Node):
     """RESOURCES name[axes] => capacity."""
 
@@ -240,7 +218,6 @@ class Resource(Node):
     capacity: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Company(Node):
     """FRIENDS, FOES, DIFFERENT, GROUPS or DRAIN items [WITH chance] [for axes]."""
 
@@ -250,7 +227,6 @@ class Company(Node):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Linked(Node):
     """HOSE or PIPE items RATE rate OVER links [for axes]."""
 
@@ -261,7 +237,6 @@ class Linked(Node):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Least(Node):
     """AT LEAST amount OF dim [OR NONE] [for axes]."""
 
@@ -271,7 +246,6 @@ class Least(Node):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Soft(Node):
     """SOFT family[slots] SHARE share OVER over [for axes]; a slot that is None is `*`."""
 
@@ -282,7 +256,6 @@ class Soft(Node):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Pin(Node):
     """PIN ball TO bin [for axes]."""
 
@@ -291,21 +264,18 @@ class Pin(Node):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Now(Node):
     """NOW table."""
 
     table: str
 
 
-@dataclass(frozen=True, slots=True)
 class Moves(Node):
     """MOVES most."""
 
     most: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Goal(Node):
     """MINIMISE or MAXIMISE value."""
 
@@ -318,25 +288,11 @@ class Goal(Node):
 
 
 Declaration = (
-    Param
-    | TableIs
-    | TableOf
-    | TableFrom
-    | Balls
-    | Bins
-    | Resource
-    | Company
-    | Linked
-    | Least
-    | Soft
-    | Pin
-    | Now
-    | Moves
-    | Goal
-)
+    Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Linked | Least | Soft | Pin | Now
+    | Moves | Goal
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
 class Tree(Node):
     """A whole specification."""
 
@@ -348,23 +304,26 @@ def walk(part: object) -> Iterator[Node]:
     """Iterate over all nodes in a part of a tree, those further out first."""
     if isinstance(part, Node):
         yield part
-        for name in type(part).__slots__:
-            yield from walk(getattr(part, name))
+        for inner in vars(part).values():
+            yield from walk(inner)
     elif isinstance(part, tuple) and not isinstance(part, At):
-        for one in part:
-            yield from walk(one)
+        for each in part:
+            yield from walk(each)
 
 
-def mapped(part: Any, change: Callable[[Node], Node | None]) -> Any:
-    """Return a part of a tree with nodes as `change` makes them; where that is None, with what is in them changed."""
-    if isinstance(part, tuple) and not isinstance(part, At):
-        return tuple(mapped(one, change) for one in part)
-    if not isinstance(part, Node):
-        return part
+def mapped(part: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a part of a tree with nodes, texts and places as `change` makes them.
+
+    Where that is None, what is in them is changed.
+    """
     changed = change(part)
-    if changed is None:
-        changed = replace(part, **{name: mapped(getattr(part, name), change) for name in type(part).__slots__})
-    return changed
+    if changed is not None or part is None:
+        return changed
+    if isinstance(part, Node):
+        return type(part)(**{name: mapped(inner, change) for name, inner in vars(part).items()})
+    if isinstance(part, tuple) and not isinstance(part, At):
+        return tuple(mapped(each, change) for each in part)
+    return part
 
 
 def names_in(part: object) -> set[str]:

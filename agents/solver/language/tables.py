@@ -5,7 +5,7 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -24,15 +24,8 @@ from binwright.simcore.types import Ints
 ENTRY_LIMIT = 20_000_000
 """Entries of one table."""
 LARGEST = 10**9
-Rows = list[Any]
-"""Numbers, (raw, whole) each, in nested lists."""
-
-
-def quantity_of(node: s.Expr, tables: Mapping[str, Table]) -> str:
-    """Say why an expression that should be a whole number is a quantity."""
-    if isinstance(node, s.Index) and node.table in tables:
-        return tables[node.table].why_quantities()
-    return "It is a quantity: / and fractions make quantities, // and floor(...) stay whole."
+Entry = tuple[int, bool]
+"""A number: (raw, whole)."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +75,10 @@ class Table:
         which = f"as {parts[0] / MICRO:.6g} among them does" if len(parts) else "as a number with a point does"
         return f"{self.name} has quantities: one entry makes all of them quantities, {which}. floor(...) is whole."
 
-    def row(self, number: int) -> range:
-        """Return which values are in row `number`, counted through all indices but the last."""
-        if self.starts is None:
-            return range(number * self.sizes[-1], (number + 1) * self.sizes[-1])
-        return range(int(self.starts[number]), int(self.starts[number + 1]))
 
-
-def from_rows(name: str, rows: Rows, at: At | None) -> Table:
-    """Make a table from nested lists of (raw, whole); only the innermost rows may differ in length."""
-    sizes, level = [len(rows)], rows
+def from_rows(name: str, rows: list[Any], at: At | None) -> Table:
+    """Make a table from nested lists of entries; only the innermost rows may differ in length."""
+    sizes, level, starts = [len(rows)], rows, None
     while any(isinstance(entry, list) for entry in level):
         if not all(isinstance(entry, list) for entry in level):
             raise SpecError(f"{name} mixes numbers and rows", "Write every row in brackets.", at)
@@ -101,15 +88,12 @@ def from_rows(name: str, rows: Rows, at: At | None) -> Table:
             if any(isinstance(entry, list) for entry in level):
                 remedy = "Only the innermost rows may differ in length."
                 raise SpecError(f"{name} has rows of rows that differ in length", remedy, at)
-            return _table(name, tuple(sizes), level, np.cumsum([0, *lengths], dtype=np.int64))
-        sizes.append(lengths[0])
-    return _table(name, tuple(sizes), level, None)
-
-
-def _table(name: str, sizes: tuple[int, ...], entries: list[tuple[int, bool]], starts: Ints | None) -> Table:
-    whole = all(entry[1] for entry in entries)
-    values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in entries]
-    return Table(name, whole, sizes, np.array(values, np.int64), starts)
+            starts = np.cumsum([0, *lengths], dtype=np.int64)
+        else:
+            sizes.append(lengths[0])
+    whole = all(entry[1] for entry in level)
+    values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in level]
+    return Table(name, whole, tuple(sizes), np.array(values, np.int64), starts)
 
 
 def from_array(name: str, data: Any, at: At | None) -> Table:
@@ -163,20 +147,14 @@ def from_names(name: str, cells: Iterable[str | None], names: dict[str, int]) ->
     return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
 
 
-def from_file(
-    name: str,
-    file: str,
-    columns: Sequence[str],
-    folder: Path | None,
-    at: At,
-    names: dict[str, int] | None = None,
-) -> Table:
+def from_file(node: s.TableFrom, folder: Path | None, names: dict[str, int] | None = None) -> Table:
     """Read a CSV or Parquet file below the specification's folder: a row per row, a column per column.
 
     One column alone gives a table with one index. If its cells are lists (Parquet) or texts with numbers between spaces
     (CSV), they are the rows of a table with two. With `names` cells are names instead, and the table has their numbers,
     -1 for an empty cell; new ones are added to `names`, and get the next numbers.
     """
+    name, file, columns, at = node.name, node.file, node.columns, node.at
     if folder is None:
         raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
     if not file.isprintable():
@@ -250,16 +228,15 @@ def _check_columns(columns: Sequence[str], there: Sequence[str], file: str, at: 
 def _rows(name: str, series: Any, place: _Place, at: At) -> Table:
     """Make a table from a column of lists, or of texts with numbers."""
     cells = []
-    for row, each in enumerate(series.to_list()):
+    for row, cell in enumerate(series.to_list()):
         try:
-            cell = np.array(_numbers(each))
-            if cell.ndim != 1 or cell.dtype.kind not in "iufb":
+            cells.append(np.array(_numbers(cell)))
+            if cells[-1].ndim != 1 or cells[-1].dtype.kind not in "iufb":
                 raise ValueError
         except (ValueError, TypeError):
             remedy = "Write numbers without units, with a point; a row of them as a list, or as a text like 3 5 8."
-            what = f"{short(repr(each), 40)} {place.of(row)}, column {series.name!r}, is not a row of numbers"
+            what = f"{short(repr(cell), 40)} {place.of(row)}, column {series.name!r}, is not a row of numbers"
             raise SpecError(what, remedy, at) from None
-        cells.append(cell)
     whole = all(cell.dtype.kind in "iub" for cell in cells if cell.size)
     rows = [cell.astype(np.int64 if whole else np.float64) for cell in cells]
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -268,12 +245,8 @@ def _rows(name: str, series: Any, place: _Place, at: At) -> Table:
 
 
 def _numbers(cell: Any) -> list[Any]:
-    if cell is None:
-        return []
-    if not isinstance(cell, str):
-        return list(cell)
-    words = cell.split()
+    words = cell.split() if isinstance(cell, str) else cell or ()
     try:
-        return [int(word) for word in words]
+        return [int(word) if isinstance(word, str) else word for word in words]
     except ValueError:
         return [float(word) for word in words]

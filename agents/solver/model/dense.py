@@ -1,20 +1,21 @@
-"""Find the dense form of a vector problem: a matrix of demands and a matrix of capacities."""
+"""Find vector problems: the dense form of a problem, and what every allocation takes of each bin at least."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from binwright.agents.solver.model.evaluate import evaluator
-from binwright.agents.solver.model.program import Family, Program
+from binwright.agents.solver.model.program import NULL, Family, Program
 from binwright.simcore.types import Ints
 
+STEPS = 2_000_000
+"""Nodes of UTILFN that may be evaluated for the least demand: a second."""
 
-@dataclass(frozen=True)
-class Matrix:
+
+class Matrix(NamedTuple):
     """A vector problem: ball i adds demand[i] to the vector of its bin, whichever it is."""
 
     demand: Ints
@@ -25,37 +26,45 @@ class Matrix:
     """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
 
 
+def by_bin(families: Sequence[Family], bins: int) -> tuple[Ints, tuple[str, ...]]:
+    """Return the dimensions by the bin that they belong to, int64 [bins, d], and what they are called [d]."""
+    parts, names = [np.zeros((bins, 0), np.int64)], list[str]()
+    for family in families:
+        if family.bin_axis is not None:
+            numbers = family.offset + np.arange(family.count).reshape(family.sizes)
+            parts.append(np.moveaxis(numbers, family.bin_axis, 0).reshape(bins, -1))
+            names += [family.name_of(dim, family.bin_axis) for dim in parts[-1][0].tolist()]
+    return np.concatenate(parts, axis=1), tuple(names)
+
+
 def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: int, bins: int) -> Matrix | None:
     """Compute the demand of every ball and the capacity [dims] by bin; None if there is no dense form."""
-    if not (program.alloc_free and program.bin_local and program.bin_blind):
+    local = [family for family in families if family.bin_axis is not None]
+    if not (local and program.alloc_free and program.bin_local and program.bin_blind):
         return None
-    local = [(family, family.bin_axis) for family in families if family.bin_axis is not None]
-    if any(family.sizes[axis] != bins for family, axis in local) or not local:
+    if any(family.sizes[family.bin_axis or 0] != bins for family in local):
         return None
-    dims = np.concatenate([by_bin(family, axis) for family, axis in local], axis=1)  # [bins, d]
+    dims, names = by_bin(local, bins)
     demand = _demand(program, balls, dims[0])
-    if demand is None:
-        return None
-    names = (family.name_of(dim, axis) for family, axis in local for dim in by_bin(family, axis)[0].tolist())
-    return Matrix(demand, capacity[dims], tuple(names))
-
-
-def by_bin(family: Family, axis: int) -> Ints:
-    """Return the dimensions of a family by the bin that they belong to, int64 [bins, its dimensions of a bin]."""
-    numbers = family.offset + np.arange(family.count).reshape(family.sizes)
-    return np.moveaxis(numbers, axis, 0).reshape(family.sizes[axis], -1)
+    return None if demand is None else Matrix(demand, capacity[dims], names)
 
 
 def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:
     """Compute what each ball adds to these dimensions [d] of bin 0, int64 [balls, d]; None if a ball is rejected."""
-    every = np.arange(balls)
+    every, rows = np.arange(balls), list[tuple[Any, Any, Any]]()
     try:  # all at once, if nothing depends on a test
         added = evaluator(program, min=np.minimum, max=np.maximum)(every, 0, ())
-        rows = None if added is None else [(every, dim, amount) for dim, amount in added]
+        if added is None:
+            return None
+        rows = [(every, dim, amount) for dim, amount in added]
     except (TypeError, ValueError):
-        rows = _one_by_one(program, balls)
-    if rows is None:
-        return None
+        evaluate = evaluator(program)
+        for ball in range(balls):
+            if (added := evaluate(ball, 0, ())) is None:
+                return None
+            rows += [(ball, dim, amount) for dim, amount in added]
+        balls_of, dims_of, amounts_of = np.array(rows, np.int64).reshape(-1, 3).T
+        rows = [(balls_of, dims_of, amounts_of)]
     demand, order = np.zeros(balls * len(dims), np.int64), np.argsort(dims)
     for ball, dim, amount in rows:
         column = order[np.searchsorted(dims, dim, sorter=order)]
@@ -63,13 +72,25 @@ def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:
     return demand.reshape(balls, len(dims))
 
 
-def _one_by_one(program: Program, balls: int) -> list[tuple[Any, Any, Any]] | None:
-    """List the additions of all balls: arrays of their balls, dimensions and amounts; None if a ball is rejected."""
-    evaluate, found = evaluator(program), []
-    for ball in range(balls):
-        added = evaluate(ball, 0, ())
-        if added is None:
-            return None
-        found += [(ball, dim, amount) for dim, amount in added]
-    every, dims, amounts = np.array(found, np.int64).reshape(-1, 3).T
-    return [(every, dims, amounts)]
+def least_demand(program: Program, bins: int, pins: Ints, drained: Any, dims: Ints) -> Ints | None:
+    """Compute what balls add to a bin's dimensions [bins, d] at least, wherever they may be, int64 [balls, d].
+
+    `program` looks at no other ball. A ball that may be nowhere takes nothing. None if it takes too long.
+    """
+    tried = 1 if program.bin_blind else bins
+    if len(pins) * tried * max(1, program.steps) > STEPS:
+        return None
+    evaluate, most = evaluator(program), np.iinfo(np.int64).max
+    column = {dim: at for own in dims.tolist() for at, dim in enumerate(own)}
+    least = np.full((len(pins), dims.shape[1]), most)
+    for ball, pin in enumerate(pins.tolist()):
+        for place in range(tried) if pin == NULL or program.bin_blind else (pin,):
+            added = evaluate(ball, place, ())
+            if added is None or drained[place]:
+                continue
+            amounts = np.zeros(dims.shape[1], np.int64)
+            for dim, amount in added:
+                if dim in column:
+                    amounts[column[dim]] += amount
+            np.minimum(least[ball], amounts, out=least[ball])
+    return np.where(least == most, 0, least)

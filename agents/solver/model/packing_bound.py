@@ -10,7 +10,8 @@ and the balls above half of it. Then come, for every resource on its own and for
   Clautiaux and Moukrim ("New reduction procedures and lower bounds for the two-dimensional bin packing problem with
   fixed orientation", Computers and Operations Research 34, 2007);
 
-and for all resources together a clique of balls of which no two share a bin (`binwright.agents.solver.model.cliques`).
+and for all resources together a clique: balls of which no two share a bin, as together they exceed its capacity in some
+dimension, or are FOES.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from binwright.agents.solver.model.cliques import clique
 from binwright.simcore.types import Ints
 
 FINE = 1 << 20
 """A share of 1."""
-MULTIPLES = 24
-"""Fekete and Schepers's function number k is taken for k up to here."""
-STEPS = 200
-"""Step widths, at most, of Carlier, Clautiaux and Moukrim's function."""
+MULTIPLES, STEPS = 24, 200
+"""Functions k of Fekete and Schepers that are taken, and step widths of Carlier, Clautiaux and Moukrim's, at most."""
 WORK = 300_000
 """Values of each of the two that are computed: some ms."""
+MOST = 800
+"""Balls of which a clique is made: those with foes, and those with the largest share of any dimension."""
+Pairs = Iterable[tuple[int, int]]
 
 
-def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = ()) -> int:
+def lower_bound(demand: Ints, capacity: Ints, foes: Pairs = ()) -> int:
     """Return the best of all bounds. Every ball of demand [balls, d] must fit an empty bin of capacity [d].
 
     `foes` are pairs of balls that must not share a bin.
@@ -40,11 +41,11 @@ def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = 
     # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too.
     wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
     shares = (wide * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
-    columns = [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]
     best = 1
-    for column, of in columns:
+    for column, of in [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]:
         amounts = np.sort(column)
-        best = max(best, l2(amounts, of), _by_count(amounts, of), *_dual_feasible(amounts, of))
+        most = int(np.searchsorted(np.cumsum(amounts), of, side="right"))  # no bin holds more balls
+        best = max(best, l2(amounts, of), -(-len(amounts) // max(most, 1)), *_dual_feasible(amounts, of))
     return max(best, len(clique(demand, capacity, foes, best)))
 
 
@@ -65,12 +66,6 @@ def l2(amounts: Ints, capacity: int) -> int:
     return int((len(amounts) - middle + more).max())
 
 
-def _by_count(amounts: Ints, capacity: int) -> int:
-    """Divide the balls by how many of the smallest ones fit a bin: no bin holds more than that."""
-    most = int(np.searchsorted(np.cumsum(amounts), capacity, side="right"))
-    return -(-len(amounts) // max(most, 1))
-
-
 def _dual_feasible(amounts: Ints, capacity: int) -> Iterator[int]:
     """Compute a bound by each of the dual-feasible functions."""
     if capacity < 2:
@@ -89,3 +84,32 @@ def _dual_feasible(amounts: Ints, capacity: int) -> Iterator[int]:
         above = 2 * (whole - (capacity - kinds) // step)
         value = np.where(twice > capacity, above, np.where(twice == capacity, whole, 2 * (kinds // step)))
         yield -(-int(value @ counts) // (2 * whole))
+
+
+def clique(demand: Ints, capacity: Ints, foes: Pairs = (), enough: int = 0) -> list[int]:
+    """Find more than `enough` balls, ascending, of which no two share a bin; empty if none are found.
+
+    Each ball of demand [balls, d] fits capacity [d]. In some orders, each ball is taken that is in conflict with all
+    before it.
+    """
+    share = demand / np.maximum(capacity, 1)
+    top = share.max(axis=1, initial=0)
+    pairs = [pair for pair in foes if pair[0] != pair[1]]
+    top[[ball for pair in pairs for ball in pair]] += 1
+    chosen = np.sort(np.argsort(-top, kind="stable")[:MOST])
+    share, place = share[chosen], {ball: at for at, ball in enumerate(chosen.tolist())}
+    apart = np.zeros((len(chosen), len(chosen)), bool)
+    for amounts, room in zip(demand[chosen].T, capacity.tolist(), strict=True):
+        apart |= amounts[:, None] > room - amounts
+    for first, second in pairs:
+        if first in place and second in place:
+            apart[place[first], place[second]] = apart[place[second], place[first]] = True
+    best: list[int] = []
+    for value in (apart.sum(axis=1), share.sum(axis=1), share.max(axis=1, initial=0)):
+        taken, may = list[int](), np.ones(len(chosen), bool)
+        for ball in np.argsort(-value, kind="stable").tolist():
+            if may[ball]:
+                taken.append(ball)
+                may &= apart[ball]
+        best = max(best, taken, key=len)
+    return sorted(chosen[best].tolist()) if len(best) > enough else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -314,7 +314,7 @@ class Problem:
         found = dense(self.base, self.families, self.capacity, self.balls, self.bins)
         if found is None or not self.drained.any():
             return found
-        return replace(found, capacity=np.where(self.drained[:, None], 0, found.capacity))
+        return found._replace(capacity=np.where(self.drained[:, None], 0, found.capacity))
 
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:

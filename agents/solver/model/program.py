@@ -142,16 +142,12 @@ class Program:
     """A ball in bin b touches dimensions of b only (`Problem.owner`)."""
     bin_blind: bool
     """Apart from whose dimensions are touched, nothing depends on the bin."""
-    distinct: bool
-    """No call touches a dimension twice."""
     notes: tuple[str, ...]
     """What may not be meant."""
     guards: tuple[tuple[int, str], ...]
     """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
     tables: Mapping[str, int]
     """The tables that are read, and where in `data` their values start."""
-    parts: tuple[int, ...]
-    """Where in `data` the values of each table, and the starts of its rows, begin, ascending."""
     data: Ints
     """The values of all tables that are read, one after another, and the starts of their rows."""
 

@@ -16,8 +16,7 @@ from binwright.agents.solver.backends import plain
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
-from binwright.agents.solver.model.bounds import lower_bound, opened_bound
-from binwright.agents.solver.model.impossible import hopeless, impossible
+from binwright.agents.solver.model.bounds import hopeless, impossible, lower_bound, opened_bound
 from binwright.agents.solver.model.problem import Fault, Problem, leaving
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants

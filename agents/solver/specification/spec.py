@@ -14,17 +14,15 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import Interpreter, Value, micro, total
+from binwright.agents.solver.language.compile import INT, PLACE, QUANTITY, Typed
+from binwright.agents.solver.language.constants import Constants, total
 from binwright.agents.solver.language.errors import At, SpecError
-from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import LARGEST, Table, are_names, from_array
-from binwright.agents.solver.language.values import INT, PLACE, QUANTITY
+from binwright.agents.solver.language.tables import LARGEST, are_names, from_array
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
-from binwright.agents.solver.model.program import MICRO, Family, Program
+from binwright.agents.solver.model.program import MICRO, Const, Program
 from binwright.agents.solver.model.verify import utilisation
-from binwright.agents.solver.specification.build import Build
-from binwright.agents.solver.specification.translated import Given
+from binwright.agents.solver.specification.build import Build, Given
 from binwright.simcore.errors import suggest
 
 _MARKS = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]')
@@ -45,30 +43,16 @@ def terms(goal: s.Goal, text: str) -> list[Term]:
     if goal.said:
         return [Term(1, goal.value, goal.said)]
     begin, end = goal.span
+    lines = [0, *(mark.end() for mark in re.finditer("\n", text))]
     node, found = goal.value, list[Term]()
     while isinstance(node, s.Binary) and node.op in ("+", "-"):
-        place = _offset(text, node.at)
-        if _depth(text[begin:place]):
+        place = lines[node.at.line - 1] + node.at.column - 1
+        marks = [mark.group() for mark in _MARKS.finditer(text[begin:place])]
+        if sum(mark in "([" for mark in marks) > sum(mark in ")]" for mark in marks):  # it is within parentheses
             break
-        found.append(Term(1 if node.op == "+" else -1, node.right, _short(text[place + 1 : end])))
+        found.append(Term(1 if node.op == "+" else -1, node.right, " ".join(text[place + 1 : end].split())))
         node, end = node.left, place
-    return [Term(1, node, _short(text[begin:end])), *reversed(found)]
-
-
-def _offset(text: str, at: At) -> int:
-    """Find the letter at a place."""
-    return sum(len(line) + 1 for line in text.split("\n")[: at.line - 1]) + at.column - 1
-
-
-def _depth(text: str) -> int:
-    """Count the parentheses that are open at the end."""
-    marks = [one.group() for one in _MARKS.finditer(text)]
-    return sum(one in "([" for one in marks) - sum(one in ")]" for one in marks)
-
-
-def _short(text: str) -> str:
-    """Write it in a line."""
-    return " ".join(text.split())
+    return [Term(1, node, " ".join(text[begin:end].split())), *reversed(found)]
 
 
 T = TypeVar("T")
@@ -176,8 +160,8 @@ class Spec:
         """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""
         build = Build(self.given, bins, limits=False)
         used, _ = utilisation(self.problem(), alloc)
-        whole = Whole(build.names, build.tables, build.families, alloc, used)
-        return self._located(lambda: [whole.goal(terms(node, self.text), build.called) for node in build.goals])
+        whole = Whole(build, alloc, used)
+        return self._located(lambda: [whole.goal(terms(node, self.text)) for node in build.goals])
 
     def _located(self, run: Callable[[], T]) -> T:
         """Call `run`, and give its errors the text and the file."""
@@ -223,7 +207,7 @@ def _latest(tree: s.Tree, ends: Sequence[int]) -> s.Tree:
     return replace(tree, declarations=tuple(kept))
 
 
-def _param(name: str, value: object) -> Value:
+def _param(name: str, value: object) -> Typed:
     """Read the value of a parameter."""
     try:
         if isinstance(value, bool):
@@ -231,7 +215,7 @@ def _param(name: str, value: object) -> Value:
         raw, whole = number(str(value).strip(), None)
     except (ArithmeticError, ValueError):
         raise SpecError(f"parameter {name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
-    return Value(INT if whole else QUANTITY, raw)
+    return Typed.of(INT if whole else QUANTITY, raw)
 
 
 Declarations = tuple[s.Declaration, ...]
@@ -307,15 +291,14 @@ def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
 
 def _accepting(body: s.Block) -> s.Block:
     """Leave REJECT out of statements."""
-    found: list[s.Stmt] = []
-    for one in body:
-        if isinstance(one, s.Branch):
-            found.append(replace(one, then=_accepting(one.then), other=_accepting(one.other)))
-        elif isinstance(one, s.Loop):
-            found.append(replace(one, body=_accepting(one.body)))
-        elif not isinstance(one, s.Rejection):
-            found.append(one)
-    return tuple(found)
+
+    def change(part: Any) -> Any:
+        if isinstance(part, tuple) and any(isinstance(node, s.Rejection) for node in part):
+            return s.mapped(tuple(node for node in part if not isinstance(node, s.Rejection)), change)
+        return None
+
+    accepting: s.Block = s.mapped(body, change)
+    return accepting
 
 
 STEPS = 100_000_000
@@ -324,53 +307,43 @@ ENTRIES = 5
 """Entries of a sum that are told."""
 
 
-class Whole(Interpreter):
+class Whole(Constants):
     """Evaluates expressions that see the bin of every ball, and what is used of every dimension."""
 
     limit = STEPS
 
-    def __init__(
-        self,
-        names: Mapping[str, Value],
-        tables: Mapping[str, Table],
-        families: Mapping[str, Family],
-        alloc: Sequence[int],
-        used: Sequence[int],
-    ) -> None:
-        super().__init__(dict(names), dict(tables))
-        self._families, self._alloc, self._utilisation = families, alloc, used
+    def __init__(self, build: Build, alloc: Sequence[int], used: Sequence[int]) -> None:
+        super().__init__(build.names, build.tables)
+        self.families, self._called, self._alloc, self._utilisation = build.families, build.called, alloc, used
 
-    def goal(self, terms: Sequence[Term], called: Named) -> Valued:
+    def goal(self, terms: Sequence[Term]) -> Valued:
+        """Evaluate a goal by its terms."""
         values, parts = [], []
         for sign, node, text in terms:
             largest: list[tuple[str, float]] = []
             if isinstance(node, s.Reduce) and node.op == "sum":
                 entries = [(at, self.number(node.body)) for at in self.each(node.axis)]
-                value = total([one for _, one in entries])
-                most = nlargest(ENTRIES, (one for one in entries if one[1].raw), key=lambda one: abs(micro(one[1])))
-                of = called.axes([node.axis])[0]
-                largest = [(f"{node.axis.name} = {called.name(of, at)}", sign * _said(one)) for at, one in most]
+                value = total([entry for _, entry in entries])
+                some = (entry for entry in entries if entry[1].low)
+                most = nlargest(ENTRIES, some, key=lambda entry: abs(entry[1].micro().low))
+                of = self._called.axes([node.axis])[0]
+                largest = [
+                    (f"{node.axis.name} = {self._called.name(of, at)}", sign * _float(entry)) for at, entry in most
+                ]
             else:
                 value = self.number(node)
-            values.append(Value(value.kind, sign * value.raw))
-            parts.append(Part(text, sign * _said(value), tuple(largest)))
-        return Valued(total(values).raw, tuple(parts))
+            values.append(value if sign == 1 else value.negated())
+            parts.append(Part(text, sign * _float(value), tuple(largest)))
+        return Valued(total(values).low, tuple(parts))
 
-    def _placed(self, node: s.Placed) -> Value:
-        ball = self.whole(node.ball, "an index")
-        if not 0 <= ball < len(self._alloc):
-            raise SpecError(f"index {ball} leaves BALLS", f"It goes from 0 to {len(self._alloc) - 1}.", node.at)
-        return Value(PLACE, self._alloc[ball])
+    def _placed(self, node: s.Placed) -> Typed:
+        return Typed.of(PLACE, self._alloc[self.within(node.ball, len(self._alloc), "BALLS").low])
 
-    def _used(self, node: s.Used) -> Value:
-        family, dim = self._families[node.family], 0
-        for size, argument in zip(family.sizes, node.arguments, strict=True):
-            index = self.whole(argument, "an index")
-            if not 0 <= index < size:
-                raise SpecError(f"index {index} leaves {family.name}", f"It goes from 0 to {size - 1}.", argument.at)
-            dim = dim * size + index
-        return Value(QUANTITY, self._utilisation[family.offset + dim])
+    def _used(self, node: s.Used) -> Typed:
+        _, dim, _ = self.dimension(node, node.arguments)
+        assert isinstance(dim, Const)
+        return Typed.of(QUANTITY, self._utilisation[dim.value])
 
 
-def _said(value: Value) -> float:
-    return value.raw / MICRO if value.kind == QUANTITY else value.raw
+def _float(value: Typed) -> float:
+    return value.low / MICRO if value.kind == QUANTITY else value.low

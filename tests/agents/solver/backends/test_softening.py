@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.model.impossible import hopeless
+from binwright.agents.solver.model.bounds import hopeless
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults

@@ -328,7 +328,6 @@ PROOFS = {
     "non_negative": ("UTIL.CPU[BIN] += T[BALL]", "UTIL.CPU[BIN] += T[BALL] - 2"),
     "bin_local": ("UTIL.CPU[BIN] += 1", "UTIL.CPU[1 - BIN] += 1"),
     "bin_blind": ("UTIL.CPU[BIN] += BALL", "UTIL.CPU[BIN] += BIN"),
-    "distinct": ("UTIL.CPU[0] += 1 UTIL.CPU[1] += 1", "UTIL.CPU[BALL % 2] += 1 UTIL.CPU[1] += 1"),
 }
 
 

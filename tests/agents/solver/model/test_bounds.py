@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.bounds import lower_bound, opened_bound
-from binwright.agents.solver.model.cliques import clique
-from binwright.agents.solver.model.floor import floor
+from binwright.agents.solver.model.bounds import floor, lower_bound, opened_bound
+from binwright.agents.solver.model.packing_bound import clique
 from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL

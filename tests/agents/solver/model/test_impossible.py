@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import examples, load_problem, problem
-from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.cli import main

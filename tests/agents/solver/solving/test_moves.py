@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import changed, load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation

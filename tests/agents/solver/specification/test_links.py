@@ -60,7 +60,7 @@ def test_devices_agree(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On bandwidth, and on balls that are DIFFERENT by a resource."""
     if device == "opencl":
         opencl_device()
-    monkeypatch.setattr("binwright.agents.solver.specification.translated.PAIRED", 2)
+    monkeypatch.setattr("binwright.agents.solver.specification.build.PAIRED", 2)
     declared = BY_HAND["oktopus"].source.extended("DIFFERENT 0, 6, 11, 15", {}).problem()
     answer = bw.solve(declared, attempts=20, search="published", device=device)
     assert answer.alloc == bw.solve(declared, attempts=20, search="published").alloc

@@ -62,7 +62,7 @@ def test_cells_become_numbers_by_their_first_appearance(
     pl.DataFrame({"name": cells}, {"name": pl.String}).write_parquet(folder / "t.parquet")
     names = {name: number for number, name in enumerate(known)}
     order = list(dict.fromkeys([*known, *(cell for cell in cells if cell is not None)]))
-    table = from_file("T", "t.parquet", ["name"], folder, At(1, 1), names)
+    table = from_file(TableFrom(At(1, 1), "T", "t.parquet", ("name",), "names"), folder, names)
     assert table.values.tolist() == [-1 if cell is None else order.index(cell) for cell in cells]
     assert list(names) == order
 
