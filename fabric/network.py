@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.ledger import WRITTEN, Ledger, read_only
+from binwright.fabric.ledger import UNLIMITED, WRITTEN, Ledger, read_only
 from binwright.fabric.network_accounting import (
     APART,
     HEAD,
@@ -86,10 +86,10 @@ class NetworkLedger(Ledger):
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
         arrays = self._free, self._shown, self._link_free, self._links_shown
         self._books = books(topology, routing.routes, *arrays)
-        self.notes: list[tuple[int, ...]] = []
-        """Of every placement: row, servers, span, links, and the quanta reserved on each tier."""
-        self._remembered: list[Any] | None = [] if remembers else None
-        """What every placement held, in the order of `notes`."""
+        self.notes: dict[int, tuple[int, ...]] = {}
+        """Of every row that was placed: servers, span, links, and the quanta reserved on each tier."""
+        self._remembered: dict[int, Any] | None = {} if remembers else None
+        """What every row held that was placed."""
         self.room = self._free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self.view = NetworkView(
@@ -136,9 +136,9 @@ class NetworkLedger(Ledger):
         for r, amount in enumerate(request.demand):
             room[r] -= amount
         self._held[request.index] = numbers, request.bandwidth, request.demand
-        self.notes.append((request.index, *self._books.report[:-1].tolist()))
+        self.notes[request.index] = tuple(self._books.report[:-1].tolist())
         if self._remembered is not None:
-            self._remembered.append(self._held[request.index])
+            self._remembered[request.index] = self._held[request.index]
         server, node = numbers[HEAD : HEAD + 2].tolist()
         return server, node
 
@@ -187,6 +187,13 @@ class NetworkLedger(Ledger):
             NO_SERVER: f"there is no server {number}",
             APART: "its links do not connect its servers: use fabric.multi_server, or reserve a route",
         }[said]
+
+    def _take(self, shares: Any) -> None:
+        """Take again what was given back for a moment."""
+        numbers, bandwidth, demand = shares
+        self._settle(self._books, numbers, demand, bandwidth, False)
+        for r, amount in enumerate(demand):
+            self.room[r] -= amount
 
     def _give_back(self, shares: Any) -> None:
         numbers, bandwidth, demand = shares
@@ -277,6 +284,11 @@ class NetworkLedger(Ledger):
         """Tell whether as much is free, over all servers together."""
         return all(amount <= free for amount, free in zip(request.demand, self.room, strict=True))
 
+    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
+        """Count for how many parts like this request all servers that they `may` take have room together."""
+        free = (self._capacity if may is None else self._free[may]).sum(axis=(0, 1)).tolist()
+        return min(left // amount if amount else UNLIMITED for left, amount in zip(free, request.demand, strict=True))
+
     def why_not(self, request: Request) -> int:
         """Index into `reasons` of what keeps this request out now."""
         for r, amount in enumerate(request.demand):
@@ -330,11 +342,11 @@ class NetworkLedger(Ledger):
     def _lain(self) -> dict[int, Any]:
         if self._remembered is None:
             raise LedgerError("the ledger was not asked to remember where placements lay")
-        return dict(zip((note[0] for note in self.notes), self._remembered, strict=True))
+        return self._remembered
 
     def _noted(self, rows: Ints) -> Ints:
-        notes = np.array(self.notes, np.int64).reshape(-1, 4 + len(self.topology.tiers))
-        return notes[np.argsort(notes[:, 0])[np.searchsorted(np.sort(notes[:, 0]), rows)], 1:]
+        notes = [self.notes[row] for row in rows.tolist()]
+        return np.array(notes, np.int64).reshape(-1, 3 + len(self.topology.tiers))
 
     def confirm(self) -> None:
         """Confirm what the view shows, as for servers, of links, too."""

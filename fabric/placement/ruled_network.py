@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
@@ -58,9 +59,9 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
             server = int(refused[0])
             said = int(refusing[server])
             Ledger.release(self, row)
-            self.notes.pop()
+            del self.notes[row]
             if self._remembered is not None:
-                self._remembered.pop()
+                del self._remembered[row]
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         self._across[row] = servers, role
         self._counted(servers, role, 1)
@@ -72,6 +73,10 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
         Ledger.release(self, row)
         if across := self._across.pop(row, None):
             self._counted(*across, -1)
+
+    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
+        """Count for how many parts like this request all servers that they `may` take have room together."""
+        return NetworkLedger.room_for_parts(self, request, may)
 
     def _decisive(self, request: Request) -> int:
         """Return which rule leaves less than the request needs, of all servers together; -1 where none does."""

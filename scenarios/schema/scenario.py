@@ -162,10 +162,10 @@ class Scenario(WithFeatures):
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
 
     def _check_gangs(self) -> None:
-        for at, _ in self.workload.gangs[:1]:
-            if self.cluster.network:
-                remedy = "Ask for virtual clusters: `workload: {networks: {hose: {machines: 16, ...}}}`."
-                raise wrong("parts do not reserve links", remedy, ("workload", *at))
+        for at, parts in self.workload.gangs if self.cluster.network else ():
+            if parts.restricts:
+                remedy = "Take `together` and `at_most` out, or ask for virtual clusters: `workload: {networks: ...}`."
+                raise wrong("a part may lie on several servers of a network", remedy, ("workload", *at))
 
     def _check_names(self) -> None:
         groups = self.workload.groups

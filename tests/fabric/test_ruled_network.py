@@ -121,7 +121,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
-            before = free.tolist(), ledger.view.link_free.tolist(), list(ledger.notes)
+            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.notes)
             if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
                 assert ledger.apply(asked, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])

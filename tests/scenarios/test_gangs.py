@@ -129,7 +129,8 @@ def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
     with pytest.raises(UserError, match="does not go with rescheduling"):
         scenario_from(asked(rescheduling={"moves": 1, "every": "1 h"}))
     given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
-    with pytest.raises(UserError, match="parts do not reserve links"):
+    given["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]
+    with pytest.raises(UserError, match="a part may lie on several servers of a network"):
         scenario_from(given)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from binwright.scenarios.build.plan import plan
@@ -13,6 +14,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PENDING, PLACED
 from binwright.simcore.types import Agent, Placement, Request, View
+from tests.support.scenarios import first_run
 
 BASE: dict[str, Any] = {
     "cluster": {
@@ -138,6 +140,27 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 """The pairs that make no sense, or that nobody has made yet, by the reason that the message gives."""
 
 
+FABRIC = {"racks": 2, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
+NETWORK = {
+    **BASE,
+    "cluster": {
+        "network": {"topology": {"fabric": {**FABRIC, "capacities": [4, 4, 4]}}},
+        "node": {"cpu": 8, "mem": 16},
+    },
+    "workload": {**BASE["workload"], "flavours": [*BASE["workload"]["flavours"], {"cpu": 10, "mem": 10, "group": "x"}]},
+    "agents": ["nulb"],
+}
+WITHOUT_NETWORK = {
+    **dict.fromkeys(("expansion", "expand", "autoscale"), "the topology says which servers there are"),
+    **dict.fromkeys(("make room", "rescheduling"), "links are reserved for requests where they lie"),
+    **dict.fromkeys(("easy", "conservative"), "promises are made of what servers have"),
+    "peaks": "peaks are of servers",
+    "sites": "one network has no sites",
+    "gangs in a rack": "a part may lie on several servers",
+}
+"""What makes no sense in a network, or nobody has made yet, by the reason; groups of servers are not part of one."""
+
+
 def pairs_of(name: str) -> list[str]:
     """List the features that come with this one in the matrix: itself and those after it, without other ways."""
     names = [*FEATURES]
@@ -159,3 +182,31 @@ def test_each_feature_goes_with_every_other(name: str, tmp_path: Path, monkeypat
                     scenario_from(both)
             else:
                 check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
+
+
+@pytest.mark.parametrize("name", [name for name in FEATURES if name not in ("devices", "speed")])
+def test_each_feature_goes_with_a_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(WATCH)
+    monkeypatch.chdir(tmp_path)
+    reasons = {frozenset(pair) for pairs in REFUSED.values() for pair in pairs}
+    data = laid_over(NETWORK, FEATURES[name])
+    if why := WITHOUT_NETWORK.get(name):
+        with pytest.raises(UserError, match=why):
+            check_conserved(scenario_from(data), tmp_path, monkeypatch)
+        return
+    for other in pairs_of(name):
+        if other not in {*WITHOUT_NETWORK, "devices", "speed"} and frozenset((name, other)) not in reasons:
+            check_conserved(scenario_from(laid_over(data, FEATURES[other])), tmp_path / other, monkeypatch)
+
+
+def test_in_a_network_gangs_are_placed_whole_and_the_less_urgent_give_way(tmp_path: Path) -> None:
+    data = laid_over(laid_over(NETWORK, FEATURES["preempt"]), FEATURES["gangs"])
+    data["workload"]["requests"] = 200
+    _, requests = first_run({**data, "record": ["requests"]}, tmp_path, "python")
+    priority = dict(requests.select("row", "priority").rows())
+    evicted = requests.filter(pl.col("evicted_for") >= 0).select("row", "evicted_for").rows()
+    assert len(evicted) > 5
+    assert all(priority[row] < priority[other] for row, other in evicted)
+    gangs = requests.group_by("gang").agg(pl.len(), pl.col("outcome", "decided").n_unique()).filter(pl.col("len") > 1)
+    assert len(gangs) > 20
+    assert gangs.select("outcome", "decided").rows() == [(1, 1)] * len(gangs)

@@ -94,7 +94,6 @@ class _Feature(Feature):
     stepped = "requests that run are evicted for others that wait together"
     only_together = True
     name = "preemption"
-    excludes: ClassVar = {"cluster.network": "nobody is evicted from a network"}
 
     def section(self, scenario: Any) -> Any:
         return way(scenario.overflow, "preempt")

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES, Victim
 from binwright.simcore.agent_calls import describe_request, raised
-from binwright.simcore.errors import WorkloadError
 from binwright.simcore.roles import where_of
 from binwright.simcore.rules import Eviction
 from binwright.simcore.types import Request
@@ -26,9 +25,6 @@ class Preemption:
     """Makes room in a simulation for requests that were refused, at the cost of less urgent ones."""
 
     def __init__(self, simulation: Simulation, spec: Preempt) -> None:
-        if simulation.ledger.tiers:
-            remedy = "Take a cluster without a network."
-            raise WorkloadError("requests are not evicted from a network", remedy=remedy)
         self._simulation, self.spec, self._rule = simulation, spec, VICTIM_RULES.load(spec.victims)
         simulation.preempting = self
         self.log: list[Eviction] = []
@@ -135,10 +131,11 @@ class Preemption:
 
         On every server all `candidates` go, but for those whom the request leaves room: the dearest by the rule are
         tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then the
-        one with the fewest, then the first. For a gang it is all servers, or those of one domain, together.
+        one with the fewest, then the first. For a gang it is all servers, or those of one domain, together; in a
+        network all servers, and links count for nothing.
         """
         simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
-        label = gang.rules.together if gang else "server"
+        label = gang.rules.together if gang else "" if ledger.tiers else "server"
         domain = ledger.domains(label) if label else None
         open_to, servers = self._open_to(request), simulation.record.server
         there: dict[int, list[Victim]] = {}
@@ -147,8 +144,8 @@ class Preemption:
                 there.setdefault(place, []).append(victim)
         best, chosen = (inf, inf, -1), list[Victim]()
         for place, victims in there.items():
-            where = place if not gang else open_to if domain is None else open_to & (domain == place)
-            if not gang and not open_to[place]:
+            where = open_to if domain is None else place if not gang else open_to & (domain == place)
+            if isinstance(where, int) and not open_to[where]:
                 continue
             victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
             within = self._within(victims)
