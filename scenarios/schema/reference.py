@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import types
+from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,6 +19,8 @@ from binwright.simcore.json_schema import laid_over
 
 LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
+SMALL = 4
+"""Keys of a mapping, at most, that stand in the table of the key above, where no other key takes such a mapping."""
 SHORT = {"whole number": "integer", " from 0": " ≥0", " from 1": " ≥1", " above 0": " >0"}
 """How types are written, shorter than in messages."""
 HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
@@ -37,15 +40,14 @@ agents: [first-fit, best-fit, {best-fit: {node: loose}}]
 replications: 100
 ```
 
-- Unknown keys are refused. `key: null` says the same as leaving the key out.
-- Bold keys are required. Most keys have an example behind their meaning, or in the example of the key above them.
+- Sections are headed by the path of their key, as `--set cluster.groups.0.count=5` writes it: 0 is the first entry of a
+  list, NAME any key of a mapping. Where a key takes one of several mappings, the heading names a key of this one.
+- **Bold** keys are required. Unknown keys are refused. `key: null` says the same as leaving the key out.
 - Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
   cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
   Resources of other names take plain numbers.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
-- `--set cluster.servers=100` overrides a key. Dotted keys reach into lists by number: `cluster.groups.0.count`.
-- `binwright list schema` prints a JSON schema for editors. Mistakes that depend on several keys or files only
-  `binwright validate` finds.
+- `binwright list schema` prints a JSON schema for editors. Mistakes that depend on several keys `validate` finds.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 
@@ -76,10 +78,96 @@ def _parse_examples(schema: Any) -> None:
 
 
 def reference() -> str:
-    """Write the reference of every key, in Markdown."""
-    seen: dict[str, str] = {}
-    shown = [model for model in _models(Scenario, set()) if model.__name__ not in HIDDEN]
-    return "\n".join([_INTRO, *(_section(model, seen) for model in shown)])
+    """Write the reference of every key, in Markdown: a section by key path, with a table of the keys below it."""
+    return "\n".join([_INTRO, *_Sections().written()])
+
+
+class _Sections:
+    """Where each model is explained: at the path of the key at which it is met first."""
+
+    def __init__(self) -> None:
+        self.paths: dict[type[Model], str] = {}
+        models = list(_models(Scenario, set()))
+        fields = [field for model in models for field in model.known().values()]
+        self.uses = Counter(kind for field in fields for kind in set(_inside(field.annotation)))
+        self.order = list(self._place(Scenario, ""))
+
+    def _place(self, model: type[Model], path: str) -> Iterator[type[Model]]:
+        """Name the section of a model, and of all models below it, and yield them in the order of the page."""
+        yield model
+        self.paths[model] = path
+        new = []
+        for key, field in model.known().items():
+            below = list(dict.fromkeys(_inside(field.annotation)))
+            for kind in (kind for kind in below if kind not in self.paths):
+                place = f"{path.partition(' (')[0]}.{key}{_steps(field)}".lstrip(".")
+                alone = len(below) == 1 or kind.__name__ in HIDDEN
+                self.paths[kind] = place if alone else f"{place} ({_variant(kind)})"
+                new.append(kind)
+        for kind in new:
+            yield from self._place(kind, self.paths[kind])
+
+    def _small(self, model: type[Model]) -> bool:
+        """Say whether a model has so few keys that they stand in the table of the key above."""
+        fields = model.known().values()
+        plain = 0 < len(fields) <= SMALL and not any(kind for field in fields for kind in _inside(field.annotation))
+        return plain and self.uses[model] == 1 and " (" not in self.paths[model]
+
+    def written(self) -> Iterator[str]:
+        """Write each section, in the order in which their keys are met."""
+        seen: dict[tuple[str, ...], str] = {}
+        for model in self.order:
+            if model.__name__ not in HIDDEN and not self._small(model):
+                yield self._section(model, self.paths[model] or "All keys", seen)
+
+    def _section(self, model: type[Model], title: str, seen: dict[tuple[str, ...], str]) -> str:
+        rows, known = [], dict[str, list[str]]()
+        for row in self._rows(model, ""):
+            if sum(map(len, row)) < LONG or (first := seen.setdefault(row, title)) == title:
+                rows.append(f"|{'|'.join(cell.replace('|', '&#124;') for cell in row)}|")
+            else:
+                known.setdefault(first, []).append(row[0])
+        lines = [f"## {title}", "", inspect.getdoc(model) or "", ""]
+        lines += ["|key|type|default|meaning|example|", "|---|---|---|---|---|", *rows, ""] if rows else []
+        again = [f"{', '.join(keys)}: as in [{first}](#{_anchor(first)})." for first, keys in known.items()]
+        return "\n".join([*lines, *again, ""] if again else lines)
+
+    def _rows(self, model: type[Model], prefix: str) -> Iterator[tuple[str, ...]]:
+        """Yield the row of each key of a model, and of the keys of small models below it."""
+        for key, field in model.known().items():
+            small = [kind for kind in _inside(field.annotation) if self._small(kind)]
+            name = f"**`{prefix}{key}`**" if field.is_required() else f"`{prefix}{key}`"
+            yield name, self._type(field), _default(field), field.description or "", _example(field)
+            for kind in dict.fromkeys(small):
+                yield from self._rows(kind, f"{prefix}{key}{_steps(field)}.")
+
+    def _type(self, field: FieldInfo) -> str:
+        """Write the type of a field, with links to the sections of the models in it."""
+        below = {_title(kind): kind for kind in (*self.paths, *_inside(field.annotation))}
+
+        def linked(found: re.Match[str]) -> str:
+            kind = below[found[1]]
+            word = "mapping" if " (" not in self.paths[kind] else _variant(kind)
+            return word if self._small(kind) else f"[{word}](#{_anchor(self.paths[kind])})"
+
+        return re.sub(r"\[(\w+)\]\(#\w+\)", linked, _type(field))
+
+
+def _steps(field: FieldInfo) -> str:
+    """Write the step from a key to what is in its list or mapping, as `--set` reaches into lists."""
+    found = _type(field)
+    return ".0" if found.startswith("list of") else ".NAME" if found.startswith("{text: [") else ""
+
+
+def _variant(model: type[Model]) -> str:
+    """Name one of several mappings that a key takes: by the key that only it has, or must have."""
+    required = [key for key, field in model.known().items() if field.is_required()]
+    return required[0] if required else "your own"
+
+
+def _anchor(title: str) -> str:
+    """Make the anchor of a heading, as the site and GitHub do."""
+    return re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-")
 
 
 def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
@@ -100,28 +188,12 @@ def _inside(annotation: Any) -> Iterator[type[Model]]:
         yield from _inside(argument)
 
 
-def _section(model: type[Model], seen: dict[str, str]) -> str:
-    """Write the section of a model; `seen` has the keys of the sections before, by the section that explains each."""
-    lines, known = [f"## {_title(model)}", "", inspect.getdoc(model) or "", ""], dict[str, list[str]]()
-    for key, field in model.known().items():
-        new = [one for one in _examples(key, field) if not any(one[1:-2] in line for line in seen)]
-        text = " ".join([field.description or "", *new])
-        shown = f"**`{key}`**" if field.is_required() else f"`{key}`"
-        line = f"- {shown} ({_type(field)}{_default(field)}): {text}"
-        if len(line) < LONG or (first := seen.setdefault(line, _title(model))) == _title(model):
-            lines.append(line)
-        else:
-            known.setdefault(first, []).append(f"`{key}`")
-    lines += [f"- {', '.join(keys)}: as in [{first}](#{first.lower()})." for first, keys in known.items()]
-    return "\n".join([*lines, ""] if lines[-1] else lines)
-
-
-def _examples(key: str, field: FieldInfo) -> list[str]:
-    """Write the examples of a field, unless its type says already how it is written: a number, a time, one word."""
+def _example(field: FieldInfo) -> str:
+    """Write the first example of a field, unless its type says already how it is written: a number, a time, a word."""
     if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", _type(field)):
-        return []
+        return ""
     words = "text" in _type(field).split(",")
-    return [f"`{key}: {one}`." for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))]
+    return next((f"`{one}`" for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))), "")
 
 
 def _title(model: type[Model]) -> str:
@@ -133,7 +205,7 @@ def _default(field: FieldInfo) -> str:
     default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
     if default is None or default in ((), {}, "") or isinstance(default, BaseModel):
         return ""
-    return f"; default `{_written(default)}`"
+    return f"`{_written(default)}`"
 
 
 def _written(default: Any) -> str:
