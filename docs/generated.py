@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import binwright
 from binwright.agents import AGENTS
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.checker import AgentCheck, check_agent
 from binwright.parser import every_command, parser
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.compare.family import Family, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, latex, widest
 from binwright.analysis.compare.statistics import (
     FEWEST,
+    Family,
     bootstrap,
     by_count,
     differences,
+    in_words,
     mean_interval,
     seeds_needed,
     skewness,
@@ -25,10 +26,9 @@ from binwright.analysis.measure.condition import Limit, outside_of
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
-from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.columns import Groups, metric_named
 from binwright.analysis.results.combined import NOW, Together, points_as_agents, set_beside
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
-from binwright.analysis.results.metric_choice import metric_named
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.types import Floats, Ints
 

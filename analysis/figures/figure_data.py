@@ -10,16 +10,17 @@ from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from binwright.analysis.compare.finding import finding
-from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.compare.table import Table
-from binwright.analysis.figures.chosen_style import Style, Width, style_of
-from binwright.analysis.figures.style import Look, looks
+import numpy as np
+
+from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
+from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, differences, mean_interval
+from binwright.analysis.compare.table import Table, finding
+from binwright.analysis.figures.style import Look, Style, Width, looks, style_of
 from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.columns import Choice, metric_named
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results.escaping import cut
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
-from binwright.analysis.results.metric_choice import Choice, metric_named
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, suggest
 from binwright.simcore.types import Floats
 from binwright.simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
@@ -49,7 +50,7 @@ class Options:
     the agent that others are compared with (default: the first).
 
     The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
-    `binwright.analysis.figures.chosen_style.style_of`.
+    `binwright.analysis.figures.style.style_of`.
     """
 
     metrics: Sequence[str] = ()
@@ -192,12 +193,6 @@ class FigureData:
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"mean and 95 % interval over {seeds} seeds"
 
-    @property
-    def seeds(self) -> str:
-        """How many seeds there are, for what is no average."""
-        count = self.runs["seed"].n_unique()
-        return "one seed" if count == 1 else f"{count} seeds"
-
     def part(self, run: str) -> ResultsFolder:
         """Return the results of the folder that a run belongs to."""
         return self.results.part(run) if isinstance(self.results, Together) else self.results
@@ -228,21 +223,12 @@ class FigureData:
     def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         known = self.metric(metric)
-        keys = [*self.swept, "agent"]
-        return {
-            (key[:-1], str(key[-1])): Average.of(group[metric].cast(float).to_numpy(), known)
-            for key, group in self.runs.drop_nulls(metric).group_by(keys, maintain_order=True)
-        }
+        return {row: Average.of(np.array([*seeds.values()]), known) for row, seeds in self.by_seed(metric).items()}
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
         """Yield the names of the runs by point and agent, then by seed in order."""
         for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
             yield key[:-1], str(key[-1]), dict(group.select("seed", "run").rows())
-
-    def groups(self) -> Iterator[tuple[Point, str, list[str]]]:
-        """Yield the names of the runs by point and agent, in order of their seeds."""
-        for point, agent, runs in self.seeded():
-            yield point, agent, list(runs.values())
 
     def shared_seed(self, runs: Iterable[Mapping[int, str]]) -> int:
         """Return the first seed that all of these have a run of."""
@@ -293,16 +279,18 @@ class FigureData:
     def few_points(self, most: int = MOST) -> list[Point]:
         """Return the points, if there are few enough to draw a panel each."""
         what = "one point" if most == 1 else f"{most} points at most"
-        return self._few(self.points, most, what, f"Choose some with --where {[*self.swept, ''][0]}=VALUE.")
+        self.check_few(len(self.points), most, what, f"Choose some with --where {[*self.swept, ''][0]}=VALUE.")
+        return self.points
 
     def few_agents(self, most: int = MOST) -> list[str]:
         """Return the agents, if there are few enough to draw a panel each."""
-        return self._few(self.agents, most, f"{most} agents at most", "Choose some with --agents.")
+        self.check_few(len(self.agents), most, f"{most} agents at most", "Choose some with --agents.")
+        return self.agents
 
-    def _few(self, some: list[Any], most: int, what: str, remedy: str) -> list[Any]:
-        if len(some) > most:
-            raise ResultsError(f"{what} can be drawn, not {len(some)}", file=self.results.folder, remedy=remedy)
-        return some
+    def check_few(self, count: int, most: int, what: str, remedy: str) -> None:
+        """Refuse what are more than can be drawn."""
+        if count > most:
+            raise ResultsError(f"{what} can be drawn, not {count}", file=self.results.folder, remedy=remedy)
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
         """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""
@@ -357,3 +345,76 @@ def number(value: object) -> tuple[float, str]:
         except UserError as error:
             last = error
     raise last
+
+
+Row = tuple[Point, str]
+"""A point of the sweep and an agent."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Holds of one metric the differences to `baseline`, and of several the rows that `is_same` (metric, row) has.
+
+    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages, with intervals that have 0
+    within where a difference is not significant. `family` says what p-values
+    are corrected for; it is "" where nothing was tested.
+    """
+
+    baseline: str
+    seeds: Mapping[Row, Floats]
+    means: Mapping[Row, Average]
+    is_same: frozenset[tuple[str, Row]]
+    family: str
+    is_tested: bool
+
+    def caption(self, mark: str, baseline: str) -> str:
+        """Say what the mark means that rows have which do not differ."""
+        if not self.is_tested:
+            return f"not tested: {FEWEST} seeds are needed"
+        if not self.family:
+            return f"{mark}: equal to {baseline}; exact, as nothing is random"
+        return f"{mark}: not significantly different from {baseline} (p > .05, {self.family})"
+
+
+def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
+    """Compare with the baseline asked for, or the best by the first metric; None where there is nobody to compare."""
+    first = metrics[0]
+    baseline = chosen.options.baseline or chosen.by_mean(first)[0]
+    names = [metric.name for metric in metrics]
+    # A baseline that the results chose is corrected for all pairs.
+    comparison = Comparison(chosen.results, baseline, names, all_pairs=chosen.options.baseline is None)
+    values = chosen.by_seed(first.name)
+    found: dict[Row, Floats] = {}
+    for (point, agent), mine in values.items():
+        base = values.get((point, baseline), {})
+        both = [seed for seed in mine if seed in base]
+        if agent != baseline and both:
+            found[point, agent] = differences(
+                np.array([mine[seed] for seed in both]), np.array([base[seed] for seed in both])
+            )
+    if not found:
+        return None
+    frame = comparison.frame.filter(comparison.frame["metric"] == first.name)
+    columns = frame.select(*chosen.swept, "agent", "test", "p", "p_alone").rows()
+    tests = {(tuple(point), agent): (test, p, alone) for *point, agent, test, p, alone in columns}
+    same = comparison.frame.filter(comparison.frame["verdict"].is_in([SAME, UNTESTED, EQUAL]))
+    rows = same.select("metric", "agent", *chosen.swept).rows()
+    return Verdicts(
+        baseline,
+        found,
+        {row: _average(seeds, tests.get(row), comparison.families[first.name]) for row, seeds in found.items()},
+        frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows),
+        comparison.family,
+        bool(comparison.frame["test"].is_not_null().any()),
+    )
+
+
+def _average(seeds: Floats, tested: tuple[str | None, float | None, float | None] | None, family: int) -> Average:
+    """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
+    found = Average.of(seeds)
+    test, p, alone = tested or (None, None, None)
+    if p is None or alone is None or not p:
+        return found
+    level = ALPHA / family if p == 1 else ALPHA * alone / p  # Holm multiplied by so much
+    low, high = corrected_ends(seeds, level, ranks=test == "wilcoxon")
+    return replace(found, low=min(low, found.mean), high=max(high, found.mean))

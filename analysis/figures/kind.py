@@ -10,9 +10,8 @@ from warnings import catch_warnings
 from matplotlib.figure import Figure
 
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.chosen_style import style
 from binwright.analysis.figures.figure_data import FigureData, Options
-from binwright.analysis.figures.style import finish
+from binwright.analysis.figures.style import finish, style
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
 

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
-from binwright.analysis.figures.style import heading, ink, legend, narrow, new, panel_axes, tidy
+from binwright.analysis.figures.style import heading, ink, legend, narrow, new, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.figures.chosen_style import points, style
-from binwright.analysis.figures.style import GREY, heading, legend, looks, new, tidy
+from binwright.analysis.figures.style import GREY, heading, legend, looks, new, points, style, tidy
 
 Course = Sequence[tuple[float, int]]
 """After how many seconds there was an answer of how many servers."""

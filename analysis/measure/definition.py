@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import replace
-from functools import update_wrapper
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, update_wrapper
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
+from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from binwright.analysis.measure.metric import Better, Metric, Table
+from binwright.simcore.errors import RunError, UserError, place_in, short
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
@@ -32,93 +36,71 @@ class NoData(Exception):
     """Says that a run does not have what a metric reads: the metric is empty then."""
 
 
+@dataclass(eq=False)
 class Definition:
     """Computes one metric of a run and describes its columns: one, or one for each resource, tier or class.
 
-    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier. `key` is what scenarios ask for, and
-    `classes` are labels with a value.
+    In the texts of `described`, `{}` stands for the resource or the tier. `key` is what scenarios ask for. The metric
+    may be of the `last` part of a run, and of `classes`: labels with a value.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        described: Metric,
-        per: Per | None,
-        in_parts: bool = False,
-        needs: Callable[[FinishedRun], Any] | None = None,
-    ) -> None:
-        update_wrapper(self, function)  # so that it counts as code of the function's module
-        self._function, self._described, self._per, self._needs = function, described, per, needs
-        self.in_parts, self.key = in_parts, described.name
-        self.classes: Sequence[tuple[str, str]] = ()
+    function: Callable[..., Any]
+    described: Metric
+    key: str
+    per: Per | None = None
+    in_parts: bool = False
+    needs: Callable[[FinishedRun], Any] | None = None
+    last: float | None = None
+    classes: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def name(self) -> str:
-        """The name of its column, with `{}` where it has several."""
-        return self._described.name
+    def __post_init__(self) -> None:
+        update_wrapper(self, self.function)  # so that it counts as code of the function's module
 
     def __call__(self, run: FinishedRun) -> Any:
         """Compute the value, or a value for each part; None where the run does not have what it needs."""
         try:
-            if self._needs is None:
-                return self._function(run)
-            found = self._needs(run)
-            return None if found is None else self._function(run, found)
+            if self.needs is None:
+                return self.function(run)
+            data = self.needs(run)
+            return None if data is None else self.function(run, data)
         except NoData:
             return None
 
-    def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
-        """List the names of its columns, for a cluster with these resources and tiers."""
-        if self.classes:
-            return [f"{self.name}_{label}_{value}" for label, value in self.classes]
-        if self._per is None:
-            return [self.name]
-        return [self.name.replace("{}", part) for part in (resources if self._per == "resource" else tiers)]
-
-    def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
+    @lru_cache(1 << 10)  # noqa: B019 (there are few definitions, and all runs of a batch have the same columns)
+    def columns(self, resources: tuple[str, ...], tiers: tuple[str, ...]) -> list[Metric]:
         """Describe its columns, for a cluster with these resources and tiers."""
-        one = self._described
+        metric = self.described
+        if self.last is not None:
+            percent = f"{100 * self.last:.10g}"
+            meaning = f"over the last {percent} % of the requests"
+            metric = _narrowed(metric, f"last_{percent}", f"last {percent} %", meaning)
         if self.classes:
-            names = self.names(resources, tiers)
             return [
-                _narrowed(one, name, value, f"of those whose {label} is {value}")
-                for name, (label, value) in zip(names, self.classes, strict=True)
+                _narrowed(metric, f"{label}_{value}", value, f"of those whose {label} is {value}")
+                for label, value in self.classes
             ]
-        if self._per is None:
-            return [one]
-        parts = resources if self._per == "resource" else tiers
-        return [one.of(part, is_first=number == 0) for number, part in enumerate(parts)]
-
-    def of_the_last(self, share: float) -> Definition:
-        """Make the metric of the last part of a run: a share of the requests that were offered."""
-        percent = f"{100 * share:.10g}"
-        window, found = f"last {percent} %", copy(self)
-        found._function, found._needs = lambda run: self(run.last_part(share)), None
-        name = f"{self.name}_last_{percent}"
-        found._described = _narrowed(self._described, name, window, f"over the {window} of the requests")
-        return found
-
-    def of_classes(self, by: Sequence[tuple[str, Sequence[str]]]) -> Definition:
-        """Make the metric of the requests with each of these values of labels."""
-        found = copy(self)
-        found.classes = [(label, value) for label, some in by for value in some]
-        return found
+        if self.per is None:
+            return [metric]
+        parts = resources if self.per == "resource" else tiers
+        return [metric.of(part, is_first=number == 0) for number, part in enumerate(parts)]
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
-        names, values = self.names(run.resources, run.tiers), []
+        columns, values = self.columns(run.resources, run.tiers), []
+        run = run if self.last is None else run.last_part(self.last)
         if self.classes:
             parts = [run.among(*each) for each in self.classes]
-            values = [self(some) if len(some.placed) else None for some in parts]
-        elif names and (value := self(run)) is not None:
-            values = [value] if self._per is None else value
-        return {name: value for name, value in zip(names, values, strict=len(values) > 0) if value is not None}
+            values = [self(part) if len(part.placed) else None for part in parts]
+        elif columns and (value := self(run)) is not None:
+            values = [value] if self.per is None else value
+        pairs = zip(columns, values, strict=len(values) > 0)
+        return {column.name: value for column, value in pairs if value is not None}
 
 
-def _narrowed(metric: Metric, name: str, what: str, meaning: str) -> Metric:
+def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
     """Describe a metric of some of the requests, which tables always show."""
     heading, meaning = f"{metric.heading}, {what}", f"{metric.meaning}; {meaning}"
-    return replace(metric, name=name, heading=heading, meaning=meaning, table="always")
+    return replace(metric, name=f"{metric.name}_{suffix}", heading=heading, meaning=meaning, table="always")
 
 
 def metric(
@@ -128,6 +110,7 @@ def metric(
     unit: str = "",
     better: Better = "neither",
     name: str = "",
+    key: str = "",
     per: Per | None = None,
     table: Table = "always",
     timed: bool = False,
@@ -145,14 +128,15 @@ def metric(
     function's by default.
     """
     if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
-        kinds = ", ".join(f"{key} {' or '.join(get_args(kind))}" for key, kind in _CHOICES.items())
+        kinds = ", ".join(f"{name} {' or '.join(get_args(kind))}" for name, kind in _CHOICES.items())
         raise ValueError(f"a metric's choices are {kinds}")
 
     def make(function: Callable[..., Any]) -> Definition:
-        if (per is not None) != ("{}" in (name or function.__name__)):
+        own = name or function.__name__
+        if (per is not None) != ("{}" in own):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
-        described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed, beyond)
-        return Definition(function, described, per, in_parts, needs)
+        described = Metric(own, heading, unit, better, meaning, table, timed, beyond)
+        return Definition(function, described, key or own, per, in_parts, needs)
 
     return make
 
@@ -161,11 +145,110 @@ def define(
     key: str, heading: str, meaning: str, function: Callable[..., Any], *, name: str = "", **how: Any
 ) -> Definition:
     """Make a metric as a row of a table says it: as `metric` does, with the `key` that scenarios ask for."""
-    found = metric(heading=heading, meaning=meaning, name=name or key, **how)(function)
-    found.key = key
-    return found
+    return metric(heading=heading, meaning=meaning, name=name or key, key=key, **how)(function)
 
 
 def table(definitions: Iterable[Definition]) -> dict[str, Definition]:
     """Return metrics by their keys."""
     return {one.key: one for one in definitions}
+
+
+KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
+"""Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
+NO_METRICS = (
+    *("run", "agent", "seed", "version", "status", "error", "seconds"),
+    *("windows", "outside", "missing_models", "missing_groups", "unscored", "too_late", "growing", "reasons", "random"),
+    *("compiled", "check", "sites"),
+    *("refused_by", "refused_sizes", "refused_times"),
+)
+"""What other columns of runs.parquet, and of the journal, are called."""
+OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))
+"""Those that may be asked for by class."""
+DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
+
+
+def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
+    """Compute every metric of a finished run: those that all runs have, and those `added`.
+
+    Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
+    """
+    found: dict[str, Any] = {}
+    for definition in built_in():
+        found |= definition.measured(run)
+        run.forget()
+    for asked in added:
+        found |= _guarded(added_metric(asked), run)
+        run.forget()
+    return found
+
+
+def describe(
+    resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = (), currency: str = ""
+) -> list[Metric]:
+    """Describe the columns of all these metrics, in the order in which tables show them.
+
+    What somebody asked for stands in front, where no table is too narrow for it.
+    """
+    place = 1 + list(BUILT_IN).index(FOREMOST)
+    definitions = [*built_in()[:place], *map(added_metric, added), *built_in()[place:]]
+    parts = tuple(resources), tuple(tiers)
+    return [column.paid_in(currency) for definition in definitions for column in definition.columns(*parts)]
+
+
+@cache
+def built_in() -> tuple[Definition, ...]:
+    """Return the metrics that every run has."""
+    return tuple(METRICS.load(name) for name in BUILT_IN)
+
+
+def added_metric(asked: Asked) -> Definition:
+    """Return the metric that a scenario asks for by its registered name, `package.module:name` or `file.py:name`."""
+    found = METRICS.load(asked.name)
+    if not isinstance(found, Definition):
+        raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
+    if asked.last is None and not asked.by:
+        return found
+    if asked.by and asked.name not in OF_CLASSES:
+        problem, remedy = "is no metric of waits", f"By class there are {', '.join(OF_CLASSES)}."
+        raise UserError(problem, value=asked.name, remedy=remedy)
+    if asked.last is not None and not found.in_parts:
+        known = ", ".join(name for name in (*BUILT_IN, *ASKED) if METRICS.load(name).in_parts)
+        problem, remedy = "is a metric of whole runs only", f"Of the last part of the requests there are {known}."
+        raise UserError(problem, value=asked.name, remedy=remedy)
+    classes = tuple((label, value) for label, values in asked.by for value in values)
+    return replace(found, last=asked.last, classes=classes)
+
+
+def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
+    """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
+    if not added:
+        return  # and nothing is imported that only a run needs
+    taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
+    for number, asked in enumerate(added):
+        try:
+            if asked.name in BUILT_IN and asked.last is None and not asked.by:
+                raise UserError("every run has this metric", value=asked.name, remedy="Take it out of the list.")
+            columns = {one.name for one in added_metric(asked).columns(tuple(resources), tuple(tiers))}
+            if shared := sorted(columns & taken):
+                remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
+                raise UserError(f"there is a column {shared[0]} already", value=asked.name, remedy=remedy)
+        except UserError as error:
+            error.key = str(number)
+            raise
+        taken |= columns
+
+
+def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
+    """Compute a metric that is not ours: what it raises, and what is not a number, becomes a RunError that says so."""
+    name = definition.described.name
+    try:
+        found = definition.measured(run)
+    except Exception as error:
+        at = place_in(definition.__module__, error)
+        raise RunError(f"metric {name} raised {error!r} at {at}") from error
+    for column, value in found.items():
+        if not isinstance(value, Real | np.bool_):
+            what = f"returned {short(repr(value))} for the column {column}, which is not a number"
+            raise RunError(f"metric {name} {what}")
+        found[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
+    return found

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binwright.analysis.measure.moved import stays
-from binwright.analysis.measure.order import Order
+from binwright.analysis.measure.stays import Order, stays
 from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical

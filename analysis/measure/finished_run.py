@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from math import floor
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.measure import cached_arrays
-from binwright.analysis.measure.cached_arrays import Computed, fixed, read_only
 from binwright.analysis.measure.contention import Contention, contention_of
-from binwright.analysis.measure.costs.bill import Bill, Costs, HourOfSite, bill_of, by_hour
-from binwright.analysis.measure.costs.server_intervals import Held, Stretches
+from binwright.analysis.measure.costs.bill import Bill, Costs, Held, HourOfSite, Stretches, bill_of, by_hour
 from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
-from binwright.analysis.measure.moved import OnTheWay, on_the_way, stays
-from binwright.analysis.measure.order import Order
+from binwright.analysis.measure.stays import OnTheWay, Order, on_the_way, stays
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
@@ -33,6 +29,33 @@ from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.workloads.changes import words_of
 
+LARGE = 1 << 18
+"""From so many rows on, what was computed for one metric is not kept for the next one."""
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+def read_only(array: Array) -> Array:
+    """Return a view of the array that cannot be written to."""
+    found = array.view()
+    found.flags.writeable = False
+    return found
+
+
+class Computed(cached_property[Any]):
+    """Makes a property that is computed once, and again when it was forgotten meanwhile."""
+
+
+def fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
+    """Make a property that is computed once, and whose array nobody can write to."""
+
+    @wraps(function)
+    def made(run: Any) -> Array:
+        return read_only(function(run))
+
+    return Computed(made)
+
+
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 FULL = (
@@ -44,10 +67,9 @@ HOUR = 3600.0
 
 
 class Places(NamedTuple):
-    """Lists on which servers requests lay, and when: a request that was moved is there several times.
+    """Lists on which servers requests lay, as `Stays` do: `who` int64 [k] are places in `FinishedRun.held`.
 
-    `who` int64 [k] are places in `FinishedRun.held`, `server` and `node` int64 [k], the latter `SPREAD` for all nodes,
-    `amounts` int64 [k, resources] quanta, `start` and `end` float64 [k].
+    `amounts` int64 [k, resources] are quanta.
     """
 
     who: Ints
@@ -69,7 +91,7 @@ class Rows:
 
     def forget(self) -> None:
         """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
-        if len(self.run.outcome) >= cached_arrays.LARGE:
+        if len(self.run.outcome) >= LARGE:
             for kind in type(self).__mro__:
                 for name, value in vars(kind).items():
                     if isinstance(value, Computed):
@@ -127,10 +149,7 @@ class Rows:
     @fixed
     def sold(self) -> npt.NDArray[np.bool_]:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
-        source, requests = self.held.copy(), len(self.run.simulation.workload)
-        while (back := source >= requests).any():
-            source[back] = self.run.origin[source[back]]
-        sold: npt.NDArray[np.bool_] = source >= self.run.first
+        sold: npt.NDArray[np.bool_] = self.run.sources(self.held) >= self.run.first
         return sold
 
     @fixed
@@ -163,15 +182,14 @@ class FinishedRun(Rows):
 
     `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
     int64 [servers, nodes, resources] is what is installed at the end, in quanta, overcommitted or not; `samples` are
-    what `Sampler.columns` gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the
-    ends of the measured time: the arrival of row `first`, the first after the warm start, and the last decision. A
-    metric of the last part of the requests gets the run from there on: `first` is then the first row of that part,
-    while `since` is always the first after the warm start. What `Rows` have, all rows have here; `parts` have it of
-    some, so that a sum over many rows takes little memory. `prices` are those of a unit for an hour, by resource, of
-    which some priorities pay a share (`pays`), and `costs` says what servers draw and cost, if anything does;
-    `contention_rule` says who lacks what a server has too little of; `thought` is the agent's time in nanoseconds;
-    `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and is None where the scenario
-    has none. `simulation` is all the rest, to be looked at only.
+    what `Sampler.columns` gives. `begin` and `finish` are the ends of the measured time: the arrival of row `first`,
+    the first after the warm start, and the last decision. A metric of the last part of the requests gets the run from
+    there on: `first` is then the first row of that part, while `since` is always the first after the warm start. What
+    `Rows` have, all rows have here; `parts` have it of some, so that a sum over many rows takes little memory. `prices`
+    are those of a unit for an hour, by resource, of which some priorities pay a share (`pays`); `costs` says what
+    servers draw and cost, if anything does; `contention_rule` who lacks what a server has too little of; `thought` is
+    the agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves,
+    and is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
     def __init__(
@@ -211,9 +229,10 @@ class FinishedRun(Rows):
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
-        self._whole = Rows(self, 0, len(self.outcome))
         self.only: npt.NDArray[np.bool_] | None = None
         self._classes: dict[tuple[str, str], FinishedRun] = {}
+
+    # -- other forms of the run ------------------------------------------------------------------------------------
 
     def of_class(self, rows: Ints) -> Ints:
         """Leave out the rows of requests that do not count, where only those of a class do."""
@@ -246,21 +265,26 @@ class FinishedRun(Rows):
         """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
         whole = self.simulation.offered - self.since
         found = self._again(self.simulation.offered - max(1, floor(share * whole + 1e-9)))
-        there = found.samples["time"] >= found.begin  # the last sample is
-        found.samples = {name: read_only(column[there]) for name, column in found.samples.items()}
+        late = found.samples["time"] >= found.begin  # the last sample is
+        found.samples = {name: read_only(column[late]) for name, column in found.samples.items()}
         return found
-
-    def forget(self) -> None:
-        super().forget()
-        self._whole.forget()
 
     def parts(self) -> Iterator[Rows]:
         """Divide the rows into parts of at most a block, in order."""
         if len(self.outcome) <= memmap.BLOCK:
-            yield self._whole  # which keeps what it has computed
+            yield self  # which keeps what it has computed
             return
         for rows in memmap.blocks(len(self.outcome)):
             yield Rows(self, rows.start, rows.stop)
+
+    def sources(self, rows: Ints) -> Ints:
+        """Return the request of the workload that each of these rows is of, int64 [n]: failures send requests back."""
+        source = rows.copy()
+        while (back := source >= len(self.simulation.workload)).any():
+            source[back] = self.origin[source[back]]
+        return source
+
+    # -- what was held ---------------------------------------------------------------------------------------------
 
     @fixed
     def offered(self) -> Ints:
@@ -283,15 +307,15 @@ class FinishedRun(Rows):
         lay = stays(self.simulation, self.held, self.start, self.end)
         return Places(lay.who, lay.server, lay.node, self.demand[self.held[lay.who]], lay.start, lay.end)
 
-    @fixed
-    def arrived(self) -> Ints:
-        """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
-        return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
-
     @property
     def moves_ended(self) -> list[Moved]:
         """The moves that ended within the measured time, whatever became of them."""
         return [one for one in (self.moving.log if self.moving else []) if self.begin <= one.end <= self.finish]
+
+    @fixed
+    def arrived(self) -> Ints:
+        """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
+        return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
 
     @cached_property
     def on_the_way(self) -> OnTheWay:
@@ -315,59 +339,6 @@ class FinishedRun(Rows):
         return found
 
     @cached_property
-    def held_seconds(self) -> Floats:
-        """What `held_until` gives for the measured time."""
-        return self.held_until(self.finish)
-
-    @cached_property
-    def bill(self) -> Bill | None:
-        """What the servers came to; None where nobody says what they draw or cost."""
-        if self.costs is None:
-            return None
-        found = bill_of(self.costs, self.simulation, *self._drawing(self.costs))
-        price = self.costs.spec.moves
-        if price is None or self.moving is None:
-            return found
-        carried = self.demand[self.arrived, self.moving.resource] if price.per_gb else np.zeros(1, np.int64)
-        paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
-        return replace(found, moves=paid)
-
-    def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
-        """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
-        lay = self.places
-        some = lay.amounts.any(axis=1)
-        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
-        used = self.contention.drawn if costs.has_power and self.contention else None
-        return held, self.begin, self.finish, used
-
-    @property
-    def by_hour(self) -> list[HourOfSite]:
-        """What each site came to in every hour; nothing where nobody says what servers draw."""
-        costs = self.costs
-        if costs is None or not costs.has_power:
-            return []
-        return by_hour(costs, self.simulation, *self._drawing(costs))
-
-    @cached_property
-    def contention(self) -> Contention | None:
-        """What was used and lacked; None where nobody says what requests use."""
-        if self.asked.use is None:
-            return None
-        return contention_of(self, self.contention_rule == "priority")
-
-    @cached_property
-    def last(self) -> float:
-        """When the last holding period ends; infinite where one never does."""
-        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
-
-    @cached_property
-    def devices(self) -> DeviceHistory | None:
-        """How the devices were used; None where servers have none, or where some failed or were added."""
-        if not isinstance(self.simulation.view, DeviceView):
-            return None
-        return history(self.simulation, self.held, self.start, self.end)
-
-    @cached_property
     def _sizes(self) -> tuple[list[float], Ints]:
         """When the cluster's size changed, first -inf, and the capacity from then on, int64 [k, resources + tiers]."""
         simulation = self.simulation
@@ -388,6 +359,18 @@ class FinishedRun(Rows):
         """What `installed` gives for the measured time."""
         return self.installed(self.finish)
 
+    @cached_property
+    def last(self) -> float:
+        """When the last holding period ends; infinite where one never does."""
+        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
+
+    # -- decisions -------------------------------------------------------------------------------------------------
+
+    @property
+    def _sequence(self) -> npt.NDArray[np.int32]:
+        """The rows that got their answer, in order, int32 [all decisions]."""
+        return np.frombuffer(self.simulation.record.sequence, np.int32)
+
     @fixed
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
@@ -405,11 +388,6 @@ class FinishedRun(Rows):
             raise RunError(NOTHING if (came != IMPOSSIBLE).any() else TOO_LARGE)
         return measured
 
-    @property
-    def _sequence(self) -> npt.NDArray[np.int32]:
-        """The rows that got their answer, in order, int32 [all decisions]."""
-        return np.frombuffer(self.simulation.record.sequence, np.int32)
-
     @cached_property
     def decisions(self) -> int:
         """How many decisions are measured; one at least, or RunError is raised."""
@@ -424,7 +402,7 @@ class FinishedRun(Rows):
         measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
         last = len(measured) - 1 - int(measured[::-1].argmax())
         grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
-        total, there = np.zeros((2, size.shape[1]))
+        total, now = np.zeros((2, size.shape[1]))
         weights: list[Floats] = []
         """Of each column, what all measured decisions before each one and the end add up to, by 1 / size."""
         if grown or not measured.all():
@@ -434,7 +412,7 @@ class FinishedRun(Rows):
         def add(first: Ints, after: Ints, column: int, amounts: Ints) -> None:
             lasts = weights[column][after] - weights[column][first] if weights else (after - first) / size[0, column]
             total[column] += dot(lasts, amounts)
-            there[column] += amounts[(first <= last) & (last < after)].sum()
+            now[column] += amounts[(first <= last) & (last < after)].sum()
 
         for part in self.parts():
             first, after = order.lasting(part.held, part.end)
@@ -443,8 +421,8 @@ class FinishedRun(Rows):
         moves = self.on_the_way
         for column in range(len(self.resources) if len(moves.row) else 0):
             add(moves.first, moves.last, column, self.demand[moves.row, column])
-        now = size[np.searchsorted(grown, last, side="right")]
-        return (total / self.decisions).tolist(), (there / now).tolist()
+        installed = size[np.searchsorted(grown, last, side="right")]
+        return (total / self.decisions).tolist(), (now / installed).tolist()
 
     @fixed
     def answered(self) -> Ints:
@@ -454,11 +432,52 @@ class FinishedRun(Rows):
         answered: Ints = self.asked.leads(rows[self.outcome[rows] != PENDING])
         return answered
 
+    # -- what only some runs have: None elsewhere ------------------------------------------------------------------
+
     @cached_property
     def spans(self) -> Ints | None:
-        """What `NetworkLedger.spans` has of each of `answered` with a place, int64 [n, 3]; None without network."""
+        """What `NetworkLedger.spans` has of each of `answered` with a place, int64 [n, 3], in a network."""
         ledger = self.simulation.ledger
         return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
+
+    @cached_property
+    def devices(self) -> DeviceHistory | None:
+        """How devices were used, where none failed or were added."""
+        if not isinstance(self.simulation.view, DeviceView):
+            return None
+        return history(self.simulation, self.held, self.start, self.end)
+
+    @cached_property
+    def contention(self) -> Contention | None:
+        """What was used and lacked, where requests say what they use."""
+        return contention_of(self, self.contention_rule == "priority")
+
+    @cached_property
+    def bill(self) -> Bill | None:
+        """What the servers came to, where somebody says what they draw or cost."""
+        if self.costs is None:
+            return None
+        found, price = bill_of(self.costs, self.simulation, *self._drawing(self.costs)), self.costs.spec.moves
+        if price is None or self.moving is None:
+            return found
+        carried = self.demand[self.arrived, self.moving.resource] if price.per_gb else np.zeros(1, np.int64)
+        paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
+        return replace(found, moves=paid)
+
+    @property
+    def by_hour(self) -> list[HourOfSite]:
+        """What each site came to in every hour; nothing where nobody says what servers draw."""
+        if self.costs is None or not self.costs.has_power:
+            return []
+        return by_hour(self.costs, self.simulation, *self._drawing(self.costs))
+
+    def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
+        """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
+        lay = self.places
+        some = lay.amounts.any(axis=1)
+        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
+        used = self.contention.drawn if costs.has_power and self.contention else None
+        return held, self.begin, self.finish, used
 
 
 def ratio(part: float, whole: float) -> float:

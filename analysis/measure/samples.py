@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import ceil, floor, frexp, ldexp
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from binwright.analysis.measure.costs.bill import added_at, outages_of
+from binwright.analysis.measure.stays import stays
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.types import Ints
+from binwright.simcore.extras import pl
+from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
+from binwright.simcore.types import Floats, Ints
 
 KEPT = 128
 """At most so many samples are kept of a run, and half as many at least."""
@@ -95,3 +102,109 @@ def smallest(flavours: Ints) -> Ints:
         if not (kept <= flavour).all(axis=1).any():
             kept = np.concatenate([kept, flavour[None]])
     return kept
+
+
+Shares = npt.NDArray[np.float32]
+
+
+def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
+    """Return a row per moment from `begin` on: the state after all that happened until then.
+
+    `time` in seconds; requests `offered` and `accepted` so far, those before row `first` not counted, and `waiting`;
+    `allocation_<resource>`, the share of what is installed; as lists of float32 a share of each server's capacity in
+    `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out of service.
+    """
+    record, asked = simulation.record, simulation.asked()
+    times = moments(begin, simulation.now)
+    outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
+    got_place = np.isin(outcome, (PLACED, INTERRUPTED))
+    leads = asked.leads(np.arange(record.rows))
+    ours = leads[(leads >= first) & (leads < simulation.offered)]
+    line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
+    line = line[outcome[line] != IMPOSSIBLE]
+    # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
+    came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
+    columns: dict[str, Any] = {
+        "time": times,
+        "offered": _until(times, came),
+        "accepted": _until(times, decided[ours][got_place[ours]]),
+        "waiting": _until(times, asked.arrival[line]) - _until(times, decided[line]),
+    }
+    end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
+    held = np.flatnonzero(got_place)
+    capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
+    added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
+
+    def down(kind: str, moment: int) -> Ints:
+        parts = out[kind]
+        found: Ints = parts.server[(parts.start <= times[moment]) & (times[moment] < parts.end)]
+        return found
+
+    network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
+    if network is None:
+        lay = stays(simulation, held, decided[held], end[held])
+        spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
+    else:
+        who, where, _, amounts = network.places(held)
+        spans = decided[held[who]], end[held[who]]
+    allocated, used = [], []
+    for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
+        there = int((added <= times[moment]).sum())
+        allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
+        used.append(_shares(capacity[:there], now[:there]))
+        used[-1][down("server", moment)] = np.nan
+    resources = simulation.view.resources
+    columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
+    columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
+    if network is not None:
+        topology, links = network.topology, []
+        who, where, amount = network.wires(held)
+        spans = decided[held[who]], end[held[who]]
+        for moment, now in enumerate(_held(times, *spans, where, amount[:, None], topology.links)):
+            links.append(_shares(topology.link_capacity, now[:, 0]))
+            links[-1][down("link", moment)] = np.nan
+            links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
+        columns["links"] = _lists(links)
+    return pl.DataFrame(columns)
+
+
+def moments(begin: float, end: float) -> Floats:
+    """Choose the moments at which a run's state is kept: both ends, and between them multiples of a power of two.
+
+    The power is the smallest with at most `KEPT` multiples, so that of two runs the one with fewer moments has
+    none between its ends that the other one has not.
+    """
+    if end <= begin:
+        return np.array([begin])
+    part, power = frexp((end - begin) / KEPT)
+    step = ldexp(1.0, power - (part == 0.5))
+    between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
+    return np.unique(np.concatenate([[begin], between, [end]]))
+
+
+def _until(times: Floats, events: Floats) -> Ints:
+    """Count the events that had happened at each time, that instant included; those at NaN never do."""
+    found: Ints = np.searchsorted(np.sort(events), times, side="right")
+    return found
+
+
+def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints, size: int) -> Iterator[Ints]:
+    """Yield at each time what is held in each of `size` places, int64 [size, k]; always the same array.
+
+    From `start` [h] until `end` [h], `amounts` [h, k] are held at `where` [h].
+    """
+    opened, closed = np.searchsorted(times, start), np.searchsorted(times, end)
+    now = np.zeros((size, amounts.shape[1]), np.int64)
+    for moment in range(len(times)):
+        np.add.at(now, where[opened == moment], amounts[opened == moment])
+        np.subtract.at(now, where[closed == moment], amounts[closed == moment])
+        yield now
+
+
+def _shares(capacity: Ints, used: Ints) -> Shares:
+    """Divide what is used by what is there, float32 of the same shape; 0 of nothing."""
+    return (used / np.maximum(capacity, 1)).astype(np.float32)
+
+
+def _lists(rows: list[Shares]) -> pl.Series:
+    return pl.Series([pl.Series(row, nan_to_null=True) for row in rows], dtype=pl.List(pl.Float32))

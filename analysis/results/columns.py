@@ -9,13 +9,14 @@ from hashlib import blake2b
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure.metric import Better, Metric, Table
 from binwright.analysis.results.escaping import plain
+from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing, write_text
 from binwright.simcore.types import Floats, Ints
@@ -155,3 +156,124 @@ def merged(several: Iterable[Columns]) -> Columns:
     )
     headings = {name: text for one in reversed(several) for name, text in one.headings.items()}
     return Columns(resources, tiers, swept, tuple(metrics.values()), headings, added)
+
+
+TOLERANCE = 1e-9
+"""Relative; values that differ by less are the same, added up in another order."""
+MONEY = ("net_month", "cost_month")
+"""What all money comes to. Whoever prices servers asks for it: what is net, or else the cost, comes in front."""
+ANSWERED = ("acceptance", "scheduled")
+"""How many requests got a place. Where that differs, it comes before the cost, which refusals save."""
+
+
+class Choice(NamedTuple):
+    """Divides the metrics that say something: which come `first`, which are the `same` everywhere.
+
+    `others` vary, or are not known of all agents on all seeds.
+
+    First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
+    same requests, in the tables' order, what the money comes to in front if servers are priced. Harm is always among
+    them. Tables, figures, the report and its answer use one choice.
+    """
+
+    first: list[Metric]
+    others: list[Metric]
+    same: list[Metric]
+
+
+def choose_metrics(
+    done: pl.DataFrame,
+    metrics: Sequence[Metric],
+    swept: Sequence[str] = (),
+    headlines: Sequence[str] = (),
+    added: Sequence[str] = (),
+) -> Choice:
+    """Choose among the metrics of finished runs; those that a scenario `added` are shown whether they vary or not."""
+    there = _informative(done, metrics, swept, headlines) if len(done) else []
+    names = [metric.name for metric in there]
+    met = [key for key in (*swept, "seed") if key in done.columns]
+    apart = _apart(done, names, met)
+    alone = len(done) and done["agent"].n_unique() == 1
+    vary = apart | _apart(done, names, ["seed"]) or (set(names) if alone else set())
+    named = [metric for name in headlines for metric in there if metric.name == name]
+    harm = [metric for metric in there if metric.table == "harm" and metric not in named]
+    differ = [metric for metric in there if metric.name in apart and not metric.timed and metric not in harm]
+    main = named or _money_first(differ) or ([] if harm else there[:1])
+    first = [*main[:1], *harm, *main[1:]]
+    left = [metric for metric in there if metric not in first]
+    shown = {*vary, *added, *_missing(done, names, met)}
+    others = [metric for metric in left if metric.name in shown or metric.timed]
+    others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
+    return Choice(first, others, [metric for metric in left if metric not in others])
+
+
+def _informative(
+    done: pl.DataFrame, metrics: Sequence[Metric], swept: Sequence[str], headlines: Sequence[str]
+) -> list[Metric]:
+    """Leave out metrics that no run has, that no table shows unasked, and those that say nothing about these runs.
+
+    Those that are equal to a swept key say nothing that it does not.
+    """
+    numbers = {name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()}
+    accepted = {one.name for one in metrics if one.name.startswith("acceptance") and one.table != "always"}
+    hidden = {"acceptance", *accepted} if _any(done, "stopped") else {"scheduled"}
+    hidden |= {name for name in accepted & numbers if (done[name] == done["acceptance"]).all()}
+    if not _any(done, "wait_max"):
+        hidden.add("makespan")
+    keys = [key for key in swept if key in done.columns and done.schema[key].is_numeric()]
+    hidden.update(name for name in numbers for key in keys if (done[name] == done[key]).all(ignore_nulls=False))
+    for metric in metrics:
+        same = metric.table == "differs" and metric.name in numbers and done[metric.name].n_unique() == 1
+        if same or metric.table == "never" or (metric.table in ("harm", "first") and not _any(done, metric.name)):
+            hidden.add(metric.name)
+    hidden -= set(headlines)
+    return [metric for metric in metrics if metric.name in numbers and metric.name not in hidden]
+
+
+def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
+    """Find the metrics that differ between runs which agree in the columns `met`."""
+    spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
+    found = done.group_by(met).agg(spread) if names else done
+    return {name for name in names if found[name].any()}
+
+
+def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
+    """Find the metrics without a value of some agent on some seed of its point, which nobody knows to be the same."""
+    if not names:
+        return set()
+    points = [key for key in met if key != "seed"]
+    agents = pl.col("agent").n_unique()
+    wanted = done.with_columns((agents.over(points) if points else agents).alias("_agents"))
+    has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
+    found = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
+    return {name for name in names if (found[name] < found["_agents"]).any()}
+
+
+def _money_first(metrics: list[Metric]) -> list[Metric]:
+    """Put what the money comes to in front: what is net, or else the cost, behind the requests that got a place."""
+    money = next((metric for name in MONEY for metric in metrics if metric.name == name), None)
+    if money is None:
+        return metrics
+    left = [metric for metric in metrics if metric is not money]
+    place = 1 if money.name == "cost_month" and left and left[0].name in ANSWERED else 0
+    return [*left[:place], money, *left[place:]]
+
+
+def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:
+    """Return the metric of a name: one that is described, or any other column of numbers in runs.parquet."""
+    for metric in metrics:
+        if name == metric.name and name in done.columns:
+            return metric
+    numbers = [column for column, kind in done.schema.items() if kind.is_numeric() and column != "seed"]
+    if name not in numbers:
+        for metric in metrics:
+            if name.lower().rstrip(" %") == metric.heading.lower().rstrip(" %") and metric.name in done.columns:
+                remedy = f"That is its heading: did you mean {metric.name!r}?"
+                raise UnknownName("there is no such metric", key="metric", value=name, remedy=remedy)
+        raise UnknownName("there is no such metric", key="metric", value=name, remedy=suggest(name, numbers))
+    return Metric(name, name, meaning="a column of runs.parquet", timed=name == "seconds")
+
+
+def _any(done: pl.DataFrame, name: str) -> bool:
+    """Tell whether any of it is there, and not 0."""
+    return name in done.columns and bool((done[name].fill_null(0) != 0).any())

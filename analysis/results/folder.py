@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import FILE, LARGEST, Columns, digest_of, read_columns
+from binwright.analysis.results.columns import FILE, LARGEST, Choice, Columns, choose_metrics, digest_of, read_columns
 from binwright.analysis.results.escaping import plain
-from binwright.analysis.results.metric_choice import Choice, choose_metrics
 from binwright.simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
@@ -84,6 +83,16 @@ OWN_FILES = ("scenario.yaml", "journal.jsonl", "runs.parquet", FILE)
 """What results consist of, besides their details."""
 RESULTS = ("journal.jsonl", FILE)
 """A folder with one of these has results in it."""
+
+
+def _details(kind: str, what: str) -> Callable[[ResultsFolder, str], pl.DataFrame]:
+    """Make the method that reads what a scenario recorded of a run."""
+
+    def read(self: ResultsFolder, run: str) -> pl.DataFrame:
+        return self._detail(run, kind)
+
+    read.__doc__ = f"Read {what}, when the scenario recorded it."
+    return read
 
 
 class ResultsFolder:
@@ -193,37 +202,14 @@ class ResultsFolder:
         found = self.heading(key)
         return found if found != key else short_key(key, self.swept)
 
-    def requests(self, run: str) -> pl.DataFrame:
-        """Read a row per request of a run, when the scenario recorded them."""
-        return self._detail(run, "requests")
-
-    def samples(self, run: str) -> pl.DataFrame:
-        """Read the cluster over time, when the scenario recorded it."""
-        return self._detail(run, "samples")
-
-    def states(self, run: str) -> pl.DataFrame:
-        """Read every server and link over time, when the scenario recorded it."""
-        return self._detail(run, "states")
-
-    def hours_of_sites(self, run: str) -> pl.DataFrame:
-        """Read what each site of a run came to in every hour, when the scenario recorded it."""
-        return self._detail(run, "sites")
-
-    def use(self, run: str) -> pl.DataFrame:
-        """Read what was used and missing in every step of a run, when the scenario recorded it."""
-        return self._detail(run, "use")
-
-    def moves(self, run: str) -> pl.DataFrame:
-        """Read a row per move of a run, when the scenario recorded them."""
-        return self._detail(run, "moves")
-
-    def times(self, run: str) -> pl.DataFrame:
-        """Read how long every decision of a run took, when the scenario recorded it."""
-        return self._detail(run, "times")
-
-    def devices(self, run: str) -> pl.DataFrame:
-        """Read how the devices were used after every decision of a run, when the scenario recorded it."""
-        return self._detail(run, "devices")
+    requests = _details("requests", "a row per request of a run")
+    samples = _details("samples", "the cluster over time")
+    states = _details("states", "every server and link over time")
+    hours_of_sites = _details("sites", "what each site of a run came to in every hour")
+    use = _details("use", "what was used and missing in every step of a run")
+    moves = _details("moves", "a row per move of a run")
+    times = _details("times", "how long every decision of a run took")
+    devices = _details("devices", "how the devices were used after every decision of a run")
 
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
         path = self.folder / "details" / f"{run}.{kind}.parquet"

@@ -132,7 +132,7 @@ def _traces() -> None:
 
 
 def _metrics() -> None:
-    from binwright.analysis.measure.measuring import describe
+    from binwright.analysis.measure.definition import describe
 
     for metric in describe(["<resource>"], ["<tier>"]):
         entry(metric.name, metric.meaning, better=metric.better)

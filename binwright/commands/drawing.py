@@ -73,8 +73,8 @@ def _given(args: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]
 
 def _refuse_unknown(metrics: list[str], results: list[Results]) -> None:
     """Refuse what none of the results has: no metric, no resource and no tier of links."""
+    from binwright.analysis.results.columns import metric_named
     from binwright.analysis.results.combined import Together
-    from binwright.analysis.results.metric_choice import metric_named
 
     together = results[0] if len(results) == 1 else Together(results)
     for name in metrics:

@@ -33,7 +33,7 @@ NOT_LOOKED_AT = "Fix these first; other checks follow."
 
 def run(args: Namespace) -> int:
     """`binwright run FILE...`."""
-    from binwright.analysis.compare.sites import site_table
+    from binwright.analysis.compare.table import site_table
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
     from binwright.simcore.cores import usable_cpus

@@ -48,8 +48,8 @@ class Picture:
 
 def pictures(whole: Publication, rows: Sequence[Row], material: Material) -> Iterator[Picture]:
     """Draw a publication's tables, published values as rings and ours as dots, and its figures."""
-    from binwright.analysis.figures.chosen_style import style
     from binwright.analysis.figures.draw import image
+    from binwright.analysis.figures.style import style
 
     tables = _by(comparable(rows), lambda one: one.table)
     drawings = [Drawing("", _slug(table), whole.heading(table), options={"table": table}) for table in tables]

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from binwright.analysis.measure.measuring import KEPT_APART, describe
+from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import Task, detail, shown

@@ -7,9 +7,8 @@ from traceback import extract_tb
 from typing import Any, Generic, TypeVar
 
 from binwright.agents.world import Requests
-from binwright.analysis.measure.definition import Definition
+from binwright.analysis.measure.definition import Definition, added_metric, built_in
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import added_metric, built_in
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.samples import Sampler
 from binwright.scenarios.build.plan import Run

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.results.metric_choice import metric_named
+from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.backends import held
 from binwright.scenarios.batch.batch import Batch

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.analysis.measure.order import Order
-from binwright.analysis.measure.states import states
+from binwright.analysis.measure.samples import states
+from binwright.analysis.measure.stays import Order
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation

@@ -12,8 +12,8 @@ from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.program import DECISIONS, LOST, no_score
 from binwright.agents.learned.common.training_conditions import Learned, outside, regime_of
 from binwright.agents.world import Luck, WarmStart, World
+from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.condition import target_of
-from binwright.analysis.measure.measuring import check_added
+from binwright.analysis.measure.definition import check_added
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.metric import MetricSpec

@@ -21,7 +21,7 @@ import binwright as bw
 from binwright import cli
 from binwright.agents import AGENTS
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.api import as_overrides
 from binwright.parser import parser
 from binwright.scenarios.build.plan import points

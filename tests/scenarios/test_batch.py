@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.analysis.measure.measuring import KEPT_APART
+from binwright.analysis.measure.definition import KEPT_APART
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.analysis.compare.sites import site_table
+from binwright.analysis.compare.table import site_table
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features.sites.build import best_hours
 from binwright.scenarios.run.check import check_scenario

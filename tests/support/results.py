@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.analysis.results.columns import Columns, write_runs
 
 ALWAYS = {

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
+from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger

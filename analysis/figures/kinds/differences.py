@@ -10,12 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.figures.chosen_style import points
-from binwright.analysis.figures.figure_data import Average, FigureData, Options
+from binwright.analysis.figures.figure_data import Average, FigureData, Options, verdicts
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import few_rows, named_rows
-from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, tidy
-from binwright.analysis.figures.verdicts import verdicts
+from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.types import Floats
 

@@ -8,11 +8,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from binwright.analysis.figures.chosen_style import points
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.figure_data import FigureData, Options, verdicts
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import heading, new
-from binwright.analysis.figures.verdicts import verdicts
+from binwright.analysis.figures.style import heading, new, points
 from binwright.simcore.errors import ResultsError
 
 MOST_CELLS = 300
@@ -55,8 +53,11 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     ax.set_yticks(np.arange(len(places)), [chosen.name(point) for point in places])
     ax.tick_params(length=0, labelsize=points())
     ax.spines[:].set_visible(False)
+    count = chosen.runs["seed"].n_unique()
     what, base = "percentage points" if metric.unit == "%" else unit.strip(), chosen.heading(found.baseline)
-    notes = [f"{chosen.title}: means of differences paired by seed, over {chosen.seeds}"]
+    notes = [
+        f"{chosen.title}: means of differences paired by seed, over {f'{count} seeds' if count > 1 else 'one seed'}"
+    ]
     notes += [f"{metric.heading.removesuffix(' %')} less that of {base}{what and f', {what}'}"]
     notes += ["green: better" if metric.better != "neither" else "green: more", found.caption("hatched", base)]
     heading(figure, chosen.finding(metric), "; ".join(notes))

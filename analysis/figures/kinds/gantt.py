@@ -16,10 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, tidy
+from binwright.analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, points, tidy
 from binwright.analysis.results import escaping
 from binwright.simcore.errors import ResultsError, suggest
 from binwright.simcore.types import Floats

@@ -6,10 +6,9 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import heading, panel_axes, tidy
+from binwright.analysis.figures.style import heading, label_outside, panel_axes, points, tidy
 from binwright.simcore.errors import ResultsError, suggest
 
 
@@ -31,7 +30,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     width = options.width or ("column" if len(agents) == 1 else "page")
     figure, axes, columns = panel_axes(width, len(agents), 4, 1.7, sharex=True, sharey=True)
     scheme = colormaps["YlGnBu"].with_extremes(bad="#cccccc")
-    for number, (ax, agent) in enumerate(zip(axes, agents, strict=True)):
+    for ax, agent in zip(axes, agents, strict=True):
         frame = states[agent]
         shares = frame[f"used_{resource}"].to_list()
         used = np.full((len(shares), max(map(len, shares))), np.nan)
@@ -45,11 +44,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         apart = "\n" if columns > 2 else ": "
         ax.set_title(f"{chosen.heading(agent)}{apart}{in_use:.0%} in use, {refused:,} refused", fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
-        if number + columns >= len(agents):
-            ax.set_xlabel(f"time,{unit}")
-            ax.tick_params(labelbottom=True)
-        if number % columns == 0:
-            ax.set_ylabel("server")
+    label_outside(axes, columns, f"time,{unit}", "server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
     shares = [share for frame in states.values() for share in frame[f"used_{resource}"].to_list()]
     grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)

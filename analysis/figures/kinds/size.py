@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import curve
-from binwright.analysis.figures.style import GREY, heading, new, tidy
+from binwright.analysis.figures.style import GREY, heading, new, points, tidy
 from binwright.simcore.errors import ResultsError
 
 SIZES = "sizes.csv"

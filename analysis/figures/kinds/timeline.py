@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.figures.chosen_style import points
 from binwright.analysis.figures.figure_data import CLOCK, MOST, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import COLOURS, GREY, heading, legend, new, tidy
+from binwright.analysis.figures.style import COLOURS, GREY, heading, legend, new, points, tidy
 from binwright.simcore.errors import ResultsError, suggest
 
 MOMENTS = 200
@@ -57,7 +56,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     A curve ends when the first seed does: a mean over those that are left would be one of other runs.
     """
     chosen.few_points(max(1, MOST // len(chosen.few_agents())))
-    recorded = [(point, agent, _frames(chosen, runs)) for point, agent, runs in chosen.groups()]
+    recorded = [(point, agent, _frames(chosen, [*runs.values()])) for point, agent, runs in chosen.seeded()]
     rows = _rows(chosen, [frames for *_, frames in recorded])
     several = [frame for *_, frames in recorded for some in frames.values() for frame in some]
     scale, unit = CLOCK.scale(max((float(frame["time"][-1]) for frame in several if len(frame)), default=0.0))

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import floor, inf, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from binwright.analysis.measure.costs.server_intervals import (
-    COLUMNS,
-    FAILED,
-    OFF,
-    USED,
-    Bools,
-    Held,
-    Stretches,
-    added_at,
-    levels,
-    outages_of,
-    stretches,
-    switching,
-)
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Tariff
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats, Ints
+
+EMPTY, USED, FAILED, OFF = range(4)
+KWH = 3.6e6
+"""Joules of a kilowatt-hour."""
+Bools = npt.NDArray[np.bool_]
+
+# -- what is known of costs, and what is found -------------------------------------------------------------------------
 
 
 class SiteEnergy(NamedTuple):
@@ -63,11 +57,6 @@ class Costs:
         return all(tariff.power is not None for tariff in self.tariffs)
 
     @property
-    def has_prices(self) -> bool:
-        """Whether it is known what servers cost."""
-        return all(tariff.price is not None for tariff in self.tariffs)
-
-    @property
     def pue(self) -> float:
         """Energy in all for each kWh of the servers that are at no site."""
         return self.spec.electricity.pue if self.spec.electricity else 1.0
@@ -80,10 +69,6 @@ class Costs:
     def at(self, servers: Ints) -> Ints:
         """Return the place in `energy` of each of these servers, int64 of the same shape."""
         return np.zeros_like(servers) if self.site is None else self.site[servers]
-
-
-KWH = 3.6e6
-"""Joules of a kilowatt-hour."""
 
 
 class SiteBill(NamedTuple):
@@ -105,7 +90,7 @@ class HourOfSite(NamedTuple):
     electricity: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bill:
     """Says what the servers came to within the measured time; None is not known.
 
@@ -134,53 +119,176 @@ class Bill:
         return sum(known) if known else None
 
 
-def bill_of(
-    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, in_use: Stretches | None = None
-) -> Bill:
-    """Add up what the servers of a run came to between two times, who held something as in `held`.
+# -- what every server did ---------------------------------------------------------------------------------------------
 
-    Where it is known what was `in_use` of what was held between the two times, power goes by that.
-    Raises RunError where values over time end before the run does.
+
+class Stretches(NamedTuple):
+    """Holds stretches of time in which nothing about a server changes, none of them of no length.
+
+    `server` int64 [n], `begin` and `end` float64 [n], which may be infinite; `used` int64 [n] quanta of one resource
+    that are held on the server all the time, and `state` int8 [n]: EMPTY, USED, FAILED or OFF.
     """
-    added, rates = added_at(simulation), costs.energy
-    here = drawn_by(costs, simulation, held, begin, finish, in_use)
-    spent = here.spent
-    is_on = (spent.state != FAILED) & (spent.state != OFF)
-    paid = spent.take(is_on)
-    kind = here.kind[paid.server]
-    found = Bill(
-        there=float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR,
-        on=float(paid.seconds.sum()) / HOUR,
-        used=float(spent.seconds[spent.state == USED].sum()) / HOUR,
-        woken=len(here.woken),
-    )
-    if costs.has_prices:
-        rents = (_rent(paid.take(kind == n), tariff, finish - begin) for n, tariff in enumerate(costs.tariffs))
-        found = replace(found, servers=float(sum(rents)))
-    if not costs.has_power:
+
+    server: Ints
+    begin: Floats
+    end: Floats
+    used: Ints
+    state: npt.NDArray[np.int8]
+
+    def take(self, which: Bools) -> Stretches:
+        """Take some of them, by bool [n]."""
+        return Stretches._make(column[which] for column in self)
+
+    def joined(self, others: Stretches) -> Stretches:
+        """Put others behind them."""
+        pairs: Any = zip(self, others, strict=True)
+        return Stretches._make(map(np.concatenate, pairs))
+
+    def within(self, begin: float, finish: float) -> Stretches:
+        """Cut off what is before or after a time."""
+        first, last = np.maximum(self.begin, begin), np.minimum(self.end, finish)
+        return self._replace(begin=first, end=last).take(last > first)
+
+    @property
+    def seconds(self) -> Floats:
+        """How long each is, float64 [n]."""
+        found: Floats = self.end - self.begin
         return found
-    parts = [here.at(costs.at(spent.server) == site, costs.at(here.waker) == site) for site in range(len(rates))]
-    energies = [part.over(None, finish) for part in parts]
-    carbon = [part.over(rate.carbon, finish) / 1000 for part, rate in zip(parts, rates, strict=True) if rate.carbon]
-    money = [part.over(rate.price, finish) for part, rate in zip(parts, rates, strict=True) if rate.price]
-    energy, none = sum(energies), [None] * len(rates)
-    found = replace(
-        found,
-        energy=energy,
-        power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
-        peak=_most(spent, here.watts, len(added)) / 1000,
-        carbon=sum(carbon) if len(carbon) == len(rates) else None,
-        electricity=sum(money) if len(money) == len(rates) else None,
-    )
-    if not costs.sites:
-        return found
-    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
-    rent: list[float] = []
-    if len(prices) == len(costs.tariffs):
-        hourly = np.array(prices, np.float64)[kind] * paid.seconds / HOUR
-        rent = np.bincount(costs.at(paid.server), hourly, len(rates)).tolist()
-    columns = (some if len(some) == len(rates) else none for some in (carbon, rent, money))
-    return replace(found, sites=tuple(SiteBill(*one) for one in zip(energies, *columns, strict=True)))
+
+
+class Held(NamedTuple):
+    """Lists what is held on servers: `server` int64 [k], `start` and `end` float64 [k], `amount` int64 [k] quanta."""
+
+    server: Ints
+    start: Floats
+    end: Floats
+    amount: Ints
+
+
+def stretches(added: Floats, outages: Held, held: Held) -> Stretches:
+    """Divide the time of each server, from when it is `added` float64 [servers] on, where something about it changes.
+
+    They are in order of servers, and of time. What is held for no time counts for nothing. The amounts of `outages`
+    do not count.
+    """
+    lasting = held.end > held.start
+    parts = Held._make(column[lasting] for column in held)
+    server = np.concatenate([np.arange(len(added)), outages.server, outages.server, parts.server, parts.server])
+    time = np.concatenate([added, outages.start, outages.end, parts.start, parts.end])
+    begun, out = len(added), len(outages.server)
+    first = begun + 2 * out
+    changes = np.zeros((3, len(server)), np.int64)  # of what is held, by how many, and of outages
+    changes[0, first:] = np.concatenate([parts.amount, -parts.amount])
+    changes[1, first:] = np.repeat([1, -1], len(parts.server))
+    changes[2, begun:first] = np.repeat([1, -1], out)
+    order = np.argsort(time)
+    narrow = np.uint16 if len(added) <= 1 << 16 else np.uint32  # which are sorted many times faster
+    order = order[np.argsort(server[order].astype(narrow), kind="stable")]
+    server, time = server[order], time[order]
+    used, holders, outs = changes[:, order].cumsum(axis=1)  # all that begins ends, so each server begins from 0
+    end = np.append(np.where(server[1:] == server[:-1], time[1:], np.inf), np.inf)
+    state = np.where(outs > 0, FAILED, np.where(holders > 0, USED, EMPTY)).astype(np.int8)
+    return Stretches(server, time, end, used, state).take(end > time)
+
+
+def switching(all_on: Stretches, after: float) -> tuple[Stretches, Ints, Floats]:
+    """Switch servers off that were empty for longer than `after` seconds, until they fail or are used.
+
+    Returns the stretches, in no order, and which servers were woken to be used, int64 [n], and when, float64 [n].
+    """
+    off_from = np.where(all_on.state == EMPTY, all_on.begin + after, np.inf)
+    sleeps = off_from < all_on.end
+    on = all_on._replace(end=np.minimum(all_on.end, off_from))
+    off = all_on._replace(begin=off_from, state=np.full(len(sleeps), OFF, np.int8)).take(sleeps)
+    used_next = np.append((all_on.server[1:] == all_on.server[:-1]) & (all_on.state[1:] == USED), False)
+    woken = sleeps & used_next
+    return on.take(on.end > on.begin).joined(off), all_on.server[woken], all_on.end[woken]
+
+
+def levels(some: Stretches, amount: Ints) -> tuple[Floats, Ints]:
+    """Add up what holds at a time, `amount` int64 [n] in each of some stretches.
+
+    Returns the times at which the sum may change, float64 [k], and the sum from each on, int64 [k]. It is fast where
+    the stretches of a server are in order. Whole numbers add up to the same in any order, so that it does not matter
+    how equal times are sorted.
+    """
+    goes_on = (some.server[1:] == some.server[:-1]) & (some.begin[1:] == some.end[:-1])
+    change = amount.copy()
+    change[1:] -= np.where(goes_on, amount[:-1], 0)
+    ends = np.append(~goes_on, True)[: len(amount)]
+    time = np.concatenate([some.begin, some.end[ends]])
+    change = np.concatenate([change, -amount[ends]])
+    time, change = time[change != 0], change[change != 0]
+    order = np.argsort(time)
+    time, total = time[order], change[order].cumsum()
+    last = np.append(time[1:] != time[:-1], True)[: len(time)]
+    return time[last], total[last]
+
+
+def outages_of(simulation: Simulation, kind: str = "server") -> Held:
+    """List when parts of a kind were out of service; those that never came back are for ever."""
+    since: dict[int, float] = {}
+    found: list[tuple[int, float, float]] = []
+    for change in simulation.changes:
+        if change.kind == kind and change.what == "failure":
+            since[change.subject] = change.time
+        elif change.kind == kind and change.what == "repair":
+            found.append((change.subject, since.pop(change.subject), change.time))
+    found += [(part, time, np.inf) for part, time in since.items()]
+    part, start, end = np.array(found, np.float64).reshape(-1, 3).T
+    return Held(part.astype(np.int64), start, end, np.zeros(len(found), np.int64))
+
+
+def added_at(simulation: Simulation) -> Floats:
+    """Tell from when on each server was there, float64 [servers]."""
+    grown = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
+    times = [time for time, by in grown for _ in range(by)]
+    return np.append(np.zeros(len(simulation.view.capacity) - len(times)), times)
+
+
+# -- what they drew, and what that came to -----------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """Holds what servers did and drew: `watts` float64 [n] in each stretch, and `waking` joules float64 [k] at times.
+
+    `waker` int64 [k] is the server that was woken at each time in `woken` float64 [k]. The PUE is counted.
+    """
+
+    spent: Stretches
+    watts: Floats
+    waker: Ints
+    woken: Floats
+    waking: Floats
+
+    def at(self, spent: Bools, woken: Bools) -> Drawn:
+        """Take some stretches, bool [n], and some times of waking, bool [k]."""
+        return Drawn(
+            self.spent.take(spent), self.watts[spent], self.waker[woken], self.woken[woken], self.waking[woken]
+        )
+
+    def by_site(self, costs: Costs) -> list[Drawn]:
+        """Divide them by the site of the servers."""
+        sites, wakers = costs.at(self.spent.server), costs.at(self.waker)
+        return [self.at(sites == site, wakers == site) for site in range(len(costs.energy))]
+
+    def over(self, course: TimeSeries | None, finish: float) -> float:
+        """Add up energy times what a kWh of it comes to at its time, by default 1."""
+        if course is None:
+            return (dot(self.watts, self.spent.seconds) + float(self.waking.sum())) / KWH
+        course.check(finish)
+        drawn = dot(self.watts, course.until(self.spent.end) - course.until(self.spent.begin))
+        return (drawn + dot(self.waking, course.at(self.woken))) / KWH
+
+    def came_to(self, rate: SiteEnergy, finish: float) -> tuple[float, float | None, float | None]:
+        """Add up energy in kWh, carbon in kg and money; None where a rate is not known."""
+        carbon = self.over(rate.carbon, finish) / 1000 if rate.carbon else None
+        return self.over(None, finish), carbon, self.over(rate.price, finish) if rate.price else None
+
+
+def kinds_of(costs: Costs, servers: int) -> Ints:
+    """Return the place of each server's tariff, int64 [servers], also of those that were added."""
+    return np.append(costs.kinds, np.full(servers - len(costs.kinds), costs.added))
 
 
 def drawn_by(
@@ -192,16 +300,55 @@ def drawn_by(
     now = (woken >= begin) & (woken <= finish)
     waker, woken, spent = waker[now], woken[now], all_of_them.within(begin, finish)
     if used is not None:
-        others = spent.take(spent.state != USED)
-        spent = Stretches(*(np.concatenate([getattr(others, name), getattr(used, name)]) for name in COLUMNS))
-    kind = np.append(costs.kinds, np.full(len(added) - len(costs.kinds), costs.added))
+        spent = spent.take(spent.state != USED).joined(used)
     pue = np.array([rate.pue for rate in costs.energy])
     watts = np.zeros(len(spent.server))
     if costs.has_power:
         capacity = simulation.ledger.installed.sum(axis=1)[:, costs.resource]
-        watts = pue[costs.at(spent.server)] * _watts(costs, spent, kind, capacity)
+        watts = pue[costs.at(spent.server)] * _watts(costs, spent, kinds_of(costs, len(added)), capacity)
     waking = pue[costs.at(waker)] * (off.waking * HOUR if off else 0.0)
-    return Drawn(kind, spent, watts, waker, woken, waking)
+    return Drawn(spent, watts, waker, woken, waking)
+
+
+def bill_of(
+    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, in_use: Stretches | None = None
+) -> Bill:
+    """Add up what the servers of a run came to between two times, who held something as in `held`.
+
+    Where it is known what was `in_use` of what was held between the two times, power goes by that.
+    Raises RunError where values over time end before the run does.
+    """
+    added, drawn = added_at(simulation), drawn_by(costs, simulation, held, begin, finish, in_use)
+    spent, rates = drawn.spent, costs.energy
+    paid = spent.take((spent.state != FAILED) & (spent.state != OFF))
+    kind = kinds_of(costs, len(added))[paid.server]
+    found = Bill(
+        there=float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR,
+        on=float(paid.seconds.sum()) / HOUR,
+        used=float(spent.seconds[spent.state == USED].sum()) / HOUR,
+        woken=len(drawn.woken),
+    )
+    if all(tariff.price is not None for tariff in costs.tariffs):
+        rents = (_rent(paid.take(kind == n), tariff, finish - begin) for n, tariff in enumerate(costs.tariffs))
+        found.servers = float(sum(rents))
+    if not costs.has_power:
+        return found
+    parts = [part.came_to(rate, finish) for part, rate in zip(drawn.by_site(costs), rates, strict=True)]
+    energy, carbon, money = ([*column] if None not in column else None for column in zip(*parts, strict=True))
+    assert energy
+    found.energy = sum(energy)
+    found.power = found.energy / ((finish - begin) / HOUR) if finish > begin else 0.0
+    found.peak = _most(spent, drawn.watts, len(added)) / 1000
+    found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
+    if costs.sites:
+        prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
+        rent = None
+        if len(prices) == len(costs.tariffs):
+            hourly = np.array(prices, np.float64)[kind] * paid.seconds / HOUR
+            rent = np.bincount(costs.at(paid.server), hourly, len(rates)).tolist()
+        columns = (column or [None] * len(rates) for column in (carbon, rent, money))
+        found.sites = tuple(SiteBill(*one) for one in zip(energy, *columns, strict=True))
+    return found
 
 
 def by_hour(
@@ -210,19 +357,18 @@ def by_hour(
     """List what each site came to in every whole hour of the clock between two times, parts at the ends included."""
     drawn, found = drawn_by(costs, simulation, held, begin, np.nextafter(finish, inf), used), []
     for hour in range(floor(begin / HOUR), floor(finish / HOUR) + 1):
-        here = drawn.within(hour * HOUR, (hour + 1) * HOUR)
-        for site, rate in enumerate(costs.energy):
-            part = here.at(costs.at(here.spent.server) == site, costs.at(here.waker) == site)
-            carbon = part.over(rate.carbon, finish) / 1000 if rate.carbon else None
-            money = part.over(rate.price, finish) if rate.price else None
-            found.append(HourOfSite(hour * HOUR, rate.name, part.over(None, finish), carbon, money))
+        since, until = hour * HOUR, (hour + 1) * HOUR
+        during = (drawn.spent.end > since) & (drawn.spent.begin < until)
+        part = drawn.at(during, (drawn.woken >= since) & (drawn.woken < until))
+        part = part._replace(spent=part.spent.within(since, until))
+        for rate, of_site in zip(costs.energy, part.by_site(costs), strict=True):
+            found.append(HourOfSite(since, rate.name, *of_site.came_to(rate, finish)))
     return found
 
 
 def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
-    price = tariff.price or 0.0
-    reserved = tariff.reserved
+    price, reserved = tariff.price or 0.0, tariff.reserved
     if reserved is None:
         return price * float(on.seconds.sum()) / HOUR
     times, count = levels(on, np.ones(len(on.server), np.int64))
@@ -254,45 +400,3 @@ def _most(spent: Stretches, watts: Floats, servers: int) -> float:
     parts = 2.0 ** floor(log2(2.0**61 / largest))
     _, drawn = levels(spent, np.rint(watts * parts).astype(np.int64))
     return float(drawn.max(initial=0)) / parts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """Holds what servers did and drew: `watts` float64 [n] in each stretch, and `waking` joules float64 [k] at times.
-
-    `waker` int64 [k] is the server that was woken at each time in `woken` float64 [k], and `kind` int64 [servers] the
-    place of each server's tariff. The PUE is counted.
-    """
-
-    kind: Ints
-    spent: Stretches
-    watts: Floats
-    waker: Ints
-    woken: Floats
-    waking: Floats
-
-    def at(self, spent: Bools, woken: Bools) -> Drawn:
-        """Take some stretches, bool [n], and some times of waking, bool [k]."""
-        return replace(
-            self,
-            spent=self.spent.take(spent),
-            watts=self.watts[spent],
-            waker=self.waker[woken],
-            woken=self.woken[woken],
-            waking=self.waking[woken],
-        )
-
-    def within(self, begin: float, finish: float) -> Drawn:
-        """Keep what was drawn from a time on, to before another one."""
-        some = self.at(
-            (self.spent.end > begin) & (self.spent.begin < finish), (self.woken >= begin) & (self.woken < finish)
-        )
-        return replace(some, spent=some.spent.within(begin, finish))
-
-    def over(self, course: TimeSeries | None, finish: float) -> float:
-        """Add up energy times what a kWh of it comes to at its time, by default 1."""
-        if course is None:
-            return (dot(self.watts, self.spent.seconds) + float(self.waking.sum())) / KWH
-        course.check(finish)
-        drawn = dot(self.watts, course.until(self.spent.end) - course.until(self.spent.begin))
-        return (drawn + dot(self.waking, course.at(self.woken))) / KWH

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from binwright.analysis.measure.metrics import cluster, costs, features, requests
+from binwright.analysis.measure.metrics import cluster, features, requests
 
-TABLE = requests.TABLE | cluster.TABLE | features.TABLE | costs.TABLE
+TABLE = requests.TABLE | cluster.TABLE | features.TABLE
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,7 @@ Shares = Callable[[FinishedRun, slice], list[float] | None]
 
 def _over_time(run: FinishedRun, columns: slice) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
-    held, there = run.held_seconds[columns], run.installed_seconds[columns]
+    held, there = run.held_until(run.finish)[columns], run.installed_seconds[columns]
     return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
 
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.compare.finding import finding
-from binwright.analysis.compare.table import BEST, TIED
+from binwright.analysis.compare.table import BEST, TIED, finding
 from binwright.analysis.results_api import Results
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled

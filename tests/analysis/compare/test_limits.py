@@ -9,7 +9,7 @@ import pytest
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.measure.condition import limit_of
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.simcore.errors import UserError

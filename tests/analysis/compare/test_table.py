@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 from scipy.stats import t as student
 
-from binwright.analysis.compare.finding import finding
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.compare.table import BEST, TIED, Entry, Table
+from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
 from binwright.analysis.figures.draw import draw
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results
 from binwright.scenarios.schema.load import scenario_from

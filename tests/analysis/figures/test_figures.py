@@ -21,9 +21,9 @@ import binwright as bw
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.draw import draw, svg
+from binwright.analysis.figures.figure_data import Verdicts
 from binwright.analysis.figures.kind import kind_named
 from binwright.analysis.figures.kinds.gantt import rows
-from binwright.analysis.figures.verdicts import Verdicts
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log

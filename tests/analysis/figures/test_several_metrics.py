@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.draw import draw
-from binwright.analysis.figures.kinds.pareto import Place, front
+from binwright.analysis.figures.kinds.pareto import front
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import UserError
 from tests.support.results import row, write_results
@@ -111,8 +111,10 @@ numbers = st.integers(0, 4).map(float)
     st.lists(st.tuples(numbers, numbers), max_size=12),
     st.tuples(st.sampled_from(["higher", "lower"]), st.sampled_from(["higher", "lower"])),
 )
-def test_nobody_on_the_front_is_beaten_and_everybody_else_is(places: list[Place], better: tuple[str, str]) -> None:
-    def beats(one: Place, other: Place) -> bool:
+def test_nobody_on_the_front_is_beaten_and_everybody_else_is(
+    places: list[tuple[float, float]], better: tuple[str, str]
+) -> None:
+    def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
         """As good in both, and better in one."""
         good = [a >= b if way == "higher" else a <= b for a, b, way in zip(one, other, better, strict=True)]
         return all(good) and one != other

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
-from binwright.analysis.measure.definition import Asked
+from binwright.analysis.measure.definition import Asked, describe, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import describe, measure
 from binwright.analysis.measure.metric import MONEY
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.run.play import play

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.analysis.measure.definition import Asked
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import Asked, describe
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import measure
 from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from tests.reference import contention as reference

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.analysis.measure.definition import built_in, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import built_in, measure
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
@@ -40,7 +40,7 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
     whole = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memmap, "BLOCK", rows)
-        patch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
+        patch.setattr("binwright.analysis.measure.finished_run.LARGE", 1)
         found = measured(ran)
     assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
 
@@ -63,7 +63,7 @@ def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> N
     play(simulation, Only(), sampler)
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
     built_in()  # imported
-    monkeypatch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
+    monkeypatch.setattr("binwright.analysis.measure.finished_run.LARGE", 1)
     monkeypatch.setattr(memmap, "BLOCK", 1000)
     tracemalloc.start()
     try:

@@ -12,9 +12,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from binwright.analysis.measure import ASKED, BUILT_IN, METRICS
-from binwright.analysis.measure.definition import Asked
+from binwright.analysis.measure.definition import Asked, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import measure
 from binwright.analysis.measure.metrics.requests import held, scheduled_bound
 from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.cluster import NEVER

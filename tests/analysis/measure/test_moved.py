@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from binwright.agents import MOVERS
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metrics import TABLE
-from binwright.analysis.measure.samples import Sampler
-from binwright.analysis.measure.states import states
+from binwright.analysis.measure.samples import Sampler, states
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
 from binwright.fabric.run.simulation import Simulation

@@ -12,8 +12,7 @@ from hypothesis.strategies import floats
 
 import binwright as bw
 from binwright.agents import AGENTS
-from binwright.analysis.measure.samples import KEPT
-from binwright.analysis.measure.states import moments, states
+from binwright.analysis.measure.samples import KEPT, moments, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing

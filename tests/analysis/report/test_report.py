@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.analysis.report.page import Drawn, compose
-from binwright.analysis.report.tables import refusals
+from binwright.analysis.report.page import Drawn, compose, refusals
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.commands.progress import StatusLine

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.draw import draw, svg
-from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.report.page import Drawn, compose
 from binwright.analysis.results import escaping

@@ -1,0 +1,108 @@
+"""Where requests lay, and when: those that were moved have several stays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.fabric.run.simulation import Simulation
+from binwright.simcore import memmap
+from binwright.simcore.moves import Moved
+from binwright.simcore.types import Floats, Ints
+
+
+class Stays(NamedTuple):
+    """Lists who held a place from when to when; a request on its way holds two.
+
+    `who` int64 [k] are places in the list of requests that was asked about, `server` and `node` int64 [k], the latter
+    `SPREAD` for all nodes; `start` and `end` float64 [k]. `first` int64 [k] is the first decision right after which the
+    place was held, `last` the first after which it was not, -1 where the holding period itself begins or ends there.
+    `devices` int64 [k] are bits, -1 for those that the ledger has.
+    """
+
+    who: Any
+    server: Any
+    node: Any
+    start: Any
+    end: Any
+    first: Any
+    last: Any
+    devices: Any
+
+
+def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
+    """List where the requests of rows `held` int64 [h] lay between `start` and `end`, float64 [h]."""
+    moves: dict[int, list[Moved]] = {}
+    for moved in simulation.moving.log if simulation.moving else ():
+        moves.setdefault(moved.row, []).append(moved)
+    was_moved = np.isin(held, list(moves))
+    still = np.flatnonzero(~was_moved)
+    record = simulation.record
+    server, node = (column[held[still]].astype(np.int64) for column in (record.server, record.node))
+    none = np.full(len(still), -1)
+    found = Stays(still, server, node, start[still], end[still], none, none, none)
+    several: list[Stays] = []
+    for who in np.flatnonzero(was_moved).tolist():
+        first, *_ = of_row = moves[int(held[who])]
+        until = float(end[who])
+        here = Stays(who, *first.source, float(start[who]), until, -1, -1, first.devices[0])
+        for moved in of_row:  # a place is held until the request has arrived elsewhere, or its move was called off
+            target = Stays(who, *moved.target, moved.begin, until, moved.decisions[0], -1, moved.devices[1])
+            left, here = (here, target) if moved.outcome == "done" else (target, here)
+            is_over = not np.isnan(moved.end)
+            several.append(left._replace(end=min(until, moved.end), last=moved.decisions[1]) if is_over else left)
+        several.append(here)
+    if not several:
+        return found
+    pairs = zip(found, zip(*several, strict=True), strict=True)
+    return Stays(*(np.concatenate([column, np.array(added, column.dtype)]) for column, added in pairs))
+
+
+class OnTheWay(NamedTuple):
+    """Lists the moves of a run: what their requests hold twice. The columns are as in `Stays`, `row` int64 [k]."""
+
+    row: Ints
+    start: Floats
+    end: Floats
+    first: Ints
+    last: Ints
+
+
+def on_the_way(simulation: Simulation, end: Floats, decisions: int) -> OnTheWay:
+    """List the moves of a run, whose requests end at `end` float64 [rows]. Those under way end after all decisions."""
+    log = simulation.moving.log if simulation.moving else []
+    row = np.array([moved.row for moved in log], np.int64)
+    start = np.array([moved.begin for moved in log], np.float64)
+    due = np.array([moved.due if np.isnan(moved.end) else moved.end for moved in log], np.float64)
+    first, last = np.array([moved.decisions for moved in log], np.int64).reshape(-1, 2).T
+    return OnTheWay(row, start, np.fmin(due, end[row]), first, np.where(last < 0, decisions, last))
+
+
+class Order:
+    """Knows the order of decisions: `answered` int32 [k] are the rows in it, `decided` float64 [rows] their times."""
+
+    def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
+        self._answered, count = answered, len(answered)
+        parts = (answered[some.start : some.stop + 1] for some in memmap.blocks(count))
+        self._ascends = all((part[1:] > part[:-1]).all() for part in parts)
+        self._times = decided
+        if not self._ascends or count < len(decided):
+            self._times = memmap.zeros(count, np.float64)
+            for some in memmap.blocks(count):
+                self._times[some] = decided[answered[some]]
+        if not self._ascends:
+            self._place = np.empty(answered.max(initial=0) + 1, np.int64)
+            self._place[answered] = np.arange(count)
+
+    def lasting(self, held: Ints, end: Floats) -> tuple[Ints, Ints]:
+        """Find the decision right after which each request is there first, and that after which it is no more.
+
+        `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
+        """
+        # Of another type it would be searched in a copy of all of them.
+        row = held.astype(self._answered.dtype)
+        first = np.searchsorted(self._answered, row) if self._ascends else self._place[row]
+        after = np.searchsorted(self._times, end, side="left")
+        return first, np.maximum(after, first + 1, out=after)
