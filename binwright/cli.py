@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         said, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = f"Interrupted. {getattr(args, 'interrupted', 'Run the same command to resume.')}"
+        said = f"Interrupted. {args.interrupted}"
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -35,7 +34,6 @@ class _Parser(argparse.ArgumentParser):
             word = unknown[0].split("=")[0]
             near = nearest(word, sorted({option for one in of for option in one._option_string_actions}))
             meant = f"\n  Did you mean {near!r}?" if near and word.startswith("-") else ""
-            meant = meant or _joined(sys.argv[1:] if arguments is None else arguments, word)
             if instead := REMOVED.get(f"option {args.command} {word}"):
                 of[0].error(f"the option {word} is gone\n  {instead}")
             last = [one for one in of[0]._actions if not one.option_strings][-1:]
@@ -43,18 +41,6 @@ class _Parser(argparse.ArgumentParser):
                 of[0].error(f"takes one {last[0].metavar}: {' '.join(unknown)} is too many\n  Run it once for each.")
             of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return args
-
-    def format_help(self) -> str:
-        """Write the help; that of all commands has them in groups, a line each."""
-        if self.prog != "binwright":
-            return super().format_help()
-        lines = [f"usage: {self.prog} [-q | -v] COMMAND ...", "", self.description or ""]
-        for group, commands in COMMANDS.items():
-            named = ((one.name.partition(" ")[0], one.purpose) for one in commands)
-            lines += ["", group, *(f"  {name:<12}{ABOVE.get(name, purpose)}" for name, purpose in named)]
-        how = ("-q", "no progress, and no notes"), ("-v", "say what is done"), ("--version", "print the version")
-        lines += ["", "Options", *(f"  {option:<12}{what}" for option, what in how)]
-        return "\n".join([*lines, "", "Options of a command: binwright COMMAND --help", ""])
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong as all mistakes are said, and end."""
@@ -83,20 +69,6 @@ class _Parser(argparse.ArgumentParser):
                     remedy = f"Take `binwright list {words}`."
             raise argparse.ArgumentError(None, f"there is no command {value}\n  {remedy}")
         super()._check_value(action, value)
-
-
-def _joined(arguments: Sequence[str], word: str) -> str:
-    """Say how to write a list of which a part stands alone, behind a comma and a blank; empty if it is not so."""
-    begin = at = arguments.index(word) if word in arguments else 0
-    while begin and arguments[begin - 1].endswith(","):
-        begin -= 1
-    end = at + 1
-    while end < len(arguments) and arguments[end - 1].endswith(","):
-        end += 1
-    option = arguments[begin - 1] if begin else ""
-    if begin == at or not option.startswith("-"):
-        return ""
-    return f"\n  A list has no blanks, or quotes around it: {option} {''.join(arguments[begin:end])}"
 
 
 _WORDS = (
@@ -169,8 +141,8 @@ class Command(NamedTuple):
     purpose: str
     options: Sequence[Option]
     description: str = ""
-    interrupted: str = ""
-    """What Ctrl-C leaves behind, if not something to go on from."""
+    interrupted: str = "Run the same command to resume."
+    """What Ctrl-C leaves behind."""
     takes_expressions: bool = False
 
 
@@ -197,7 +169,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("report", "reporting.report", "one HTML file: answer, tables, figures and failures", (
             _option("results", metavar="RESULTS", help="a folder that runs wrote"),
             _out("the file to write (default: RESULTS/report.html)", metavar="FILE"),
-            _flag("--open", "open it in the browser"),
         )),
         Command("init", "drafting.init", "write a first scenario, from five answers", (
             _option("--requests", metavar="FILE", help="a CSV or Parquet file, or a trace's name (default: generated)"),
@@ -223,7 +194,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _several("--ball", "balls", "BALL", "with --explain: what keeps this ball out of every bin"),
             _option("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, several as "
                     "opencl:0,2-3, or reference"),
-            _option("--search", default="ours", help="ours (the default), or published"),
             _option("--time", default="10s", help="the search ends after this long (default: 10s)"),
             _number("--seed", "of the random orders", 0),
             _several("--set", "sets", "PARAM=NUMBER", "change a PARAM"),
@@ -297,20 +267,17 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _number("--population", "candidates in a round", 16),
             _number("--seeds", "that each of them is tried on", 8),
             _number("--held-out", "seeds at the end", 100),
-            _number("--seed", "of the search itself", 0),
-            SETS, _jobs(), ON,
+            SETS, _jobs(),
             _out("folder of the answer, the log and the runs (default: results/NAME/tuning)"),
         )),
         Command("search", "searching.search", "find a rule of placement: a race of random formulas", (
             FILE, SETS, METRIC,
-            _number("--evaluations", "plays of a rule on a seed (default: 100,000)"),
-            _option("--minutes", type=float, metavar="M", help="of playing, instead of or beside --evaluations"),
+            _number("--evaluations", "plays of a rule on a seed", 100_000),
             _number("--seeds", "of the search", 200),
             _number("--validation", "seeds of the choice", 400),
             _number("--test", "seeds of the last table", 100),
-            _number("--seed", "of the search itself", 0),
             _jobs("plays at a time (default: one per CPU)"),
-            _out("folder of what is found and of the journal (default: results/NAME/search)"), FRESH,
+            _out("folder of what is found and of the journal (default: results/NAME/search)"),
         ), "Find a formula that places better than the heuristics do, and say what it is worth on seeds that the "
            "search never met. The same command goes on from its folder: after an interruption, or with more time."),
         Command("evaluate", "evaluating.evaluate", "score a rule that somebody, or a program, proposes", (
@@ -321,8 +288,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _option("--baseline", metavar="POLICY", help="what it is compared with (default: the first agent)"),
             _number("--seeds", "seeds", 20),
             _option("--on", choices=("search", "validation", "test"), default="search", help="which (default: search)"),
-            _option("--seconds", type=float, default=10.0, metavar="S", help="limit of a function (default: 10)"),
-            _option("--memory", type=int, default=512, metavar="MB", help="limit of a function (default: 512)"),
             _flag("--json", "print all of it as JSON"), SETS,
         ), "Score a policy beside a baseline on the same seeds, in memory. Source of a file is not trusted: it is "
            "played with limits, and never imported.", takes_expressions=True),
@@ -336,19 +301,16 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _option("--time", default="10s", help="for each search (default: 10s)"),
             _number("--seed", "of a generated input (default: 1)"),
             _number("--seeds", "how often each search runs, with seeds 0, 1, ...", 1),
-            _number("--count", "machines of ct1 to ct10 and planted (default: 200)"),
             _option("--instance", metavar="NAME", help="which one of a file with several instances"),
             _option("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16"),
             _flag("--json", "print the table as JSON"),
             _out("write the placements (.csv or .json)", metavar="FILE"),
-            _option("--figure", metavar="FILE", help="draw the servers over time (.png, .svg or .pdf)"),
         )),
         Command("serve", "serving.serve", "the solver as a web service, with a page to try it on", (
             _option("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"),
             _option("--port", type=int, default=8000, help="default: 8000; 0 is any free one"),
             _option("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)"),
             _number("--workers", "jobs at a time (default: one per CPU)"),
-            _option("--device", metavar="D", help="OpenCL devices for jobs: opencl, opencl:1, opencl:0,2-3"),
             _option("--token-file", metavar="F", help="tokens, one per line: requests without one are refused"),
             _several("--limit", "limits", "NAME=NUMBER", "change a limit (memory=2e9)"),
         )),
@@ -368,33 +330,49 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
 """The commands in the order of `--help`, below what they are for."""
 ABOVE = {"traces": "look into traces of requests", "agents": "check an agent of your own"}
 """Commands that have others below them."""
+SPEECH = (
+    ("-q", "--quiet", "no progress, and no notes beside the answer"),
+    ("-v", "--verbose", "say what is done, and show where it failed"),
+)
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the parser of every command, its options, and the function below `binwright.commands` that answers it."""
-    top = _Parser(prog="binwright", description="Which allocator is better, by how much, and why?")
-    top.add_argument("--version", action="store_true", help="print the version")
-    commands = top.add_subparsers(metavar="COMMAND", dest="command")
+    top = _Parser(prog="binwright", usage="binwright [-q | -v] COMMAND ...", add_help=False)
+    top.format_help = _overview  # type: ignore[method-assign]
+    top.add_argument("-h", "--help", action="help")
+    top.add_argument("--version", action="store_true")
+    commands = top.add_subparsers(prog="binwright", metavar="COMMAND", dest="command")
+    every: list[argparse.ArgumentParser] = [top]
     for one in chain.from_iterable(COMMANDS.values()):
         above, _, action = one.name.partition(" ")
-        below = commands
+        below: argparse._SubParsersAction[Any] = commands
         if action:
-            parent = commands.add_parser(above, help=ABOVE[above])
-            below = parent.add_subparsers(metavar="ACTION", dest="action", required=True)
+            every.append(commands.add_parser(above, help=ABOVE[above]))
+            below = every[-1].add_subparsers(metavar="ACTION", dest="action", required=True)
         command = below.add_parser(action or above, help=one.purpose, description=one.description or None)
         command.takes_expressions = one.takes_expressions
-        command.set_defaults(answer=one.answer, **({"interrupted": one.interrupted} if one.interrupted else {}))
+        command.set_defaults(answer=one.answer, interrupted=one.interrupted)
         for names, how in one.options:
             command.add_argument(*names, **how)
-    for each in (top, *(command for _, _, command in every_command(top))):
+        every.append(command)
+    for each in every:
         speech = each.add_mutually_exclusive_group()
-        for letter, word, meaning in (
-            ("-q", "--quiet", "no progress, and no notes beside the answer"),
-            ("-v", "--verbose", "say what is done, and show where it failed"),
-        ):
+        for letter, word, meaning in SPEECH:
             speech.add_argument(letter, word, action="store_true", default=argparse.SUPPRESS, help=meaning)
     top.set_defaults(quiet=False, verbose=False)
     return top
+
+
+def _overview() -> str:
+    """Write the help of the program: its commands in groups, a line each."""
+    lines = ["usage: binwright [-q | -v] COMMAND ...", "", "Which allocator is better, by how much, and why?"]
+    for group, commands in COMMANDS.items():
+        named = ((one.name.partition(" ")[0], one.purpose) for one in commands)
+        lines += ["", group, *(f"  {name:<12}{ABOVE.get(name, purpose)}" for name, purpose in named)]
+    how = (*((letter, meaning) for letter, _, meaning in SPEECH), ("--version", "print the version"))
+    lines += ["", "Options", *(f"  {option:<12}{what}" for option, what in how)]
+    return "\n".join([*lines, "", "Options of a command: binwright COMMAND --help", ""])
 
 
 def every_command(above: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], str, _Parser]]:

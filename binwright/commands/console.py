@@ -1,4 +1,4 @@
-"""How the commands print, and read times and names of figures."""
+"""How the commands print, and read times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import INFO, NOTSET, Handler, LogRecord, getLogger
-from pathlib import Path
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -117,17 +116,6 @@ def seconds(option: str, text: str) -> float:
         return TIME.parse(text)
     except UserError as error:
         raise UserError(error.problem, key=option, value=text, remedy=error.remedy) from None
-
-
-def file_to_draw(option: str, text: str) -> Path:
-    """Check the name of a file to draw, before there is anything to draw."""
-    from binwright.analysis.figures.style import FORMATS
-
-    target = Path(text)
-    if target.suffix.removeprefix(".") not in FORMATS:
-        endings = ", ".join(f".{each}" for each in FORMATS)
-        raise UserError("unknown format to draw in", key=option, value=text, remedy=f"End it with {endings}.")
-    return target
 
 
 def entry(name: str, summary: str, **more: str) -> None:

@@ -21,9 +21,8 @@ def evaluate(args: Namespace) -> int:
 
     baseline = None if args.baseline is None else _policy(args.baseline)
     how = {"seeds": args.seeds, "validation": args.seeds, "test": args.seeds}
-    limits = {"seconds": args.seconds, "memory": args.memory}
     given = load_scenario(args.scenario, args.sets)
-    with Evaluator(given, metric=args.metric, baseline=baseline, **how, **limits) as evaluator:
+    with Evaluator(given, metric=args.metric, baseline=baseline, **how) as evaluator:
         found = evaluator(_policy(args.policy), on=args.on)
     if args.json:
         print_line(json.dumps(found.as_json(), allow_nan=False))

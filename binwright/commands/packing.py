@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import file_to_draw, many_of, new_table, out, print_line, print_location, seconds
+from binwright.commands.console import many_of, new_table, out, print_line, print_location, seconds
 from binwright.simcore.errors import UserError, meant, suggest
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ def pack(args: Namespace) -> int:
         if file.exists() and Path(args.input).exists() and file.samefile(args.input):
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
-    figure = file_to_draw("--figure", args.figure) if args.figure else None
     methods = args.methods.split(",") if args.methods else METHODS
     answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=args.seeds))
     rows = [row_of(method, found) for method, found in answers.items()]
@@ -40,14 +39,6 @@ def pack(args: Namespace) -> int:
         write(file, answers, given)
         if not args.json:
             print_location(f"Placements: {file}")
-    if figure:
-        from binwright.analysis.figures.search_progress import draw
-        from binwright.analysis.figures.style import save
-
-        courses = {method: [one.course for one in found] for method, found in answers.items()}
-        save(draw(courses, rows[0].bound, limit, f"{given.name}: servers over time"), figure)
-        if not args.json:
-            print_location(f"Figure: {figure}")
     return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
 
 
@@ -56,30 +47,22 @@ def _given(args: Namespace) -> Machines:
     from binwright.workloads.offline import NAMES, machines
     from binwright.workloads.offline_files import SUFFIXES, read_csv, read_instance
 
-    if args.input in NAMES:
-        for key in ("server", "instance"):
-            if value := getattr(args, key):
-                remedy = f"Leave --{key} out: it goes with a file."
-                raise UserError(f"{args.input} has its own servers", key=f"--{key}", value=value, remedy=remedy)
-        return machines(args.input, 1 if args.seed is None else args.seed, args.count)
-    suffix = Path(args.input).suffix.lower()
-    if suffix not in (".csv", *SUFFIXES):
+    suffix, is_named = Path(args.input).suffix.lower(), args.input in NAMES
+    if not is_named and suffix not in (".csv", *SUFFIXES):
         remedy = suggest(args.input, NAMES) if "." not in args.input else "Give a .csv, .txt, .bpp or .vbp file."
         raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
-    if not Path(args.input).exists():
+    if not is_named and not Path(args.input).exists():
         raise UserError("there is no such file", file=args.input, remedy=meant(args.input) or "Check the path.")
-    for key in ("seed", "count"):
-        if (value := getattr(args, key)) is not None:
-            remedy = f"Leave --{key} out: it goes with generated inputs."
-            raise UserError("the machines are in a file", file=args.input, key=f"--{key}", value=value, remedy=remedy)
+    fits = {"seed": is_named, "instance": suffix in SUFFIXES, "server": suffix == ".csv"}
+    goes_with = {"seed": "generated inputs", "instance": "files of the literature", "server": "a CSV file"}
+    for key, value in vars(args).items():
+        if value is not None and not fits.get(key, True):
+            problem = f"goes with {goes_with[key]}"
+            raise UserError(problem, file=args.input, key=f"--{key}", value=value, remedy=f"Leave --{key} out.")
+    if is_named:
+        return machines(args.input, 1 if args.seed is None else args.seed)
     if suffix in SUFFIXES:
-        if args.server:
-            remedy = "Leave --server out: it goes with a CSV file."
-            raise UserError("the file says what a server has", key="--server", value=args.server, remedy=remedy)
         return read_instance(Path(args.input), args.instance)
-    if args.instance:
-        remedy = "Leave it out: it goes with files of the literature."
-        raise UserError("a CSV file has one instance", key="--instance", value=args.instance, remedy=remedy)
     if not args.server:
         remedy = "Say what one server has of each column: --server cpu=8,mem=16."
         raise UserError("the servers are not known", file=args.input, key="--server", remedy=remedy)

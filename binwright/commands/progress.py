@@ -7,7 +7,6 @@ import sys
 from contextlib import ExitStack, suppress
 from threading import Timer
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import rich.live
@@ -25,22 +24,22 @@ EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
 KNOWN, SLOWER = 0.1, 15.0
 """The share from which on an estimate is one number, and how many times as long it may take before."""
-WIDE, NARROW = 40, 20
-"""Columns of the bar on terminals of ROOMY columns or more, and on others."""
-ROOMY = 110
+BAR = 20
+"""Columns of the bar."""
 
 
 class StatusLine:
     """One line on a terminal's stderr, from entering to leaving the `with`: how far `what` is.
 
-    It has a bar if there is a `total`, of which so much is `done`, then what `text` says. While kernels are compiled it
-    says so, and for whom. Without a terminal it says once what is waited for, if nothing is `heard` for EVERY seconds.
+    It has a bar if there is a `total`, of which so much is `done`, then what is `said`. While kernels are compiled it
+    says so. Without a terminal it says once what is waited for, if nothing is `heard` for EVERY seconds.
     """
 
-    def __init__(self, what: str, total: float | None = None, text: str = "") -> None:
-        self.what, self.total, self.done, self.said = what, total, 0.0, text
+    def __init__(self, what: str, total: float | None = None, said: str = "") -> None:
+        self.what, self.total, self.done, self.said = what, total, 0.0, said
         self.alive = False
         self._within = ExitStack()
+        self._began = self._printed = monotonic()
         self._silence = Timer(EVERY, self._explain)
         self._silence.daemon = True
 
@@ -63,9 +62,7 @@ class StatusLine:
         self._silence.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._silence.cancel()
         with suppress(OSError):  # the terminal is gone
             self._within.close()
@@ -86,6 +83,12 @@ class StatusLine:
         """Say how far it is."""
         return self.said
 
+    def now_and_then(self, prefix: str = "") -> None:
+        """Without a terminal, say how far it is if EVERY seconds have passed since the last time."""
+        if not self.alive and monotonic() - self._printed >= EVERY:
+            self._printed = monotonic()
+            note(f"{prefix}{self.text()}")
+
     def _explain(self) -> None:
         if not self.alive and (text := self.text()):
             note(f"{self.what}: {text}")
@@ -95,10 +98,9 @@ class StatusLine:
         width = min(notes.width, os.get_terminal_size(self._terminal).columns or notes.width) - 1
         parts: list[Any] = [self.what]
         words, left = Text(self.text()), width - len(self.what) - 1
-        bar = WIDE if width >= ROOMY else NARROW
-        if self.total is not None and words.cell_len + 1 + bar <= left:
-            parts.append(ProgressBar(total=self.total, completed=self.done, width=bar))
-            left -= bar + 1
+        if self.total is not None and words.cell_len + 1 + BAR <= left:
+            parts.append(ProgressBar(total=self.total, completed=self.done, width=BAR))
+            left -= BAR + 1
         words.truncate(max(0, left), overflow="ellipsis")
         row = Table.grid(padding=(0, 1, 0, 0))
         for _ in (*parts, words):
@@ -111,19 +113,15 @@ class Live(StatusLine):
     """The line of a batch: call it with every row, `on_progress` with how far runs are.
 
     `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
-    which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
-    batch.
+    which wait for workers and compilation.
     """
 
     def __init__(self, total: int, done: int, jobs: int) -> None:
         super().__init__("runs", total)
-        self._before, self._rows, self._failed = done, 0, 0
-        self._runs, self._jobs = total, jobs
+        self._runs, self._before, self._jobs = total, done, jobs
+        self._rows = self._failed = 0
+        self._warm = monotonic()
         self._going: dict[str, RunProgress] = {}
-
-    def __enter__(self) -> Self:
-        self._warm = self._printed = monotonic()
-        return super().__enter__()
 
     def __call__(self, row: dict[str, Any]) -> None:
         self._rows += 1
@@ -133,7 +131,7 @@ class Live(StatusLine):
         self._going.pop(row.get("run", ""), None)
         if self._rows == self._before + self._jobs:
             self._warm = monotonic()
-        self._now_and_then()
+        self._counted()
 
     def anew(self) -> None:
         """Begin to count anew: all that is done will be told again."""
@@ -144,13 +142,11 @@ class Live(StatusLine):
         """Note how far a run is."""
         self.heard()
         self._going[progress.run] = progress
-        self._now_and_then()
+        self._counted()
 
-    def _now_and_then(self) -> None:
+    def _counted(self) -> None:
         self.done = self._rows + sum(map(_share, self._going.values()))
-        if not self.alive and monotonic() - self._printed >= EVERY:
-            self._printed = monotonic()
-            note(self.text())
+        self.now_and_then()
 
     def far(self) -> str:
         """Say how far it is, as in `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
@@ -159,20 +155,15 @@ class Live(StatusLine):
             parts.append(f"{self._failed} failed")
         new, seconds = self._rows - self._before - self._jobs, monotonic() - self._warm
         if new > 0 and seconds > 0:
-            share = (self._rows - self._before) / max(1, self._runs - self._before)
-            parts += pace(new / seconds, self._runs - self._rows, share)
+            rate, share = new / seconds, (self._rows - self._before) / max(1, self._runs - self._before)
+            parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")
+            parts.append(f"{remaining((self._runs - self._rows) / rate, share)} left")
         if going := list(self._going.values()):
             parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
             if new <= 0 and all(each.requests > each.begun for each in going):
                 left = max(each.seconds * (each.of - each.requests) / (each.requests - each.begun) for each in going)
                 parts.append(f"{remaining(left, min(map(_share, going)))} left")
         return ", ".join(parts)
-
-
-def pace(rate: float, left: int, share: float) -> list[str]:
-    """Say how many runs there are per second, and how long those that are left take, of which this share is done."""
-    speed = f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min"
-    return [speed, f"{remaining(left / rate, share)} left"]
 
 
 def remaining(seconds: float, share: float) -> str:
@@ -185,29 +176,19 @@ def _share(progress: RunProgress) -> float:
 
 
 class CountProgress(StatusLine):
-    """The line of something that takes an unknown number of runs: call it with the row of each."""
+    """The line of something that takes an unknown number of runs: call it with the row of each.
+
+    Tell it that it `looked` at a size; without a terminal that is a line whenever twice as much time has passed.
+    """
 
     def __init__(self) -> None:
         super().__init__("runs")
-        self._began, self._rows = monotonic(), 0
+        self._rows = self._looks = 0
+        self._next = self._began + EVERY
 
     def __call__(self, row: dict[str, Any]) -> None:
         self.heard()
         self._rows += 1
-
-    def far(self) -> str:
-        return f"{self._rows:,} in {duration(monotonic() - self._began)}"
-
-
-class SizingProgress(CountProgress):
-    """The line of a search, which looks at one size after another: tell it that it `looked` at one.
-
-    Without a terminal it is a line after EVERY seconds, and then one whenever twice as much time has passed.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._looks, self._next = 0, self._began + EVERY
 
     def looked(self) -> None:
         """Note that there was another look."""
@@ -218,7 +199,8 @@ class SizingProgress(CountProgress):
 
     def far(self) -> str:
         """Say how far it is, as in `120 in 40 s, 12 sizes tried`."""
-        return super().far() + f", {self._looks:,} sizes tried" * (self._looks > 0)
+        tried = f", {self._looks:,} sizes tried" * (self._looks > 0)
+        return f"{self._rows:,} in {duration(monotonic() - self._began)}{tried}"
 
 
 class Iterations(StatusLine):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from binwright.commands.console import note, print_line, print_location
+from binwright.commands.console import note, print_location
 from binwright.commands.progress import StatusLine
 
 
@@ -17,9 +17,4 @@ def report(args: Namespace) -> int:
     with StatusLine("report") as line:
         path = write(results, args.out, note, line.drawing)
     print_location(f"Report:  {path}")
-    if args.open:
-        import webbrowser
-
-        if not webbrowser.open(path.resolve().as_uri()):
-            print_line("No browser was found: open that file in one.")
     return 0

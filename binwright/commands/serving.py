@@ -17,5 +17,5 @@ def serve(args: Namespace) -> int:
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
         where = args.host, args.port, args.data
-        serve(*where, args.workers, args.token_file, args.limits, args.device, ready)
+        serve(*where, args.workers, args.token_file, args.limits, ready)
     return 0

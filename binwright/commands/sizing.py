@@ -12,27 +12,27 @@ from rich.markup import escape
 
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, print_line, print_location
-from binwright.commands.progress import SizingProgress
+from binwright.commands.progress import CountProgress
 from binwright.commands.running import list_failed, warn_of, warn_of_growth, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
 
-BAR = 14
-"""Columns of the longest bar."""
-BINDS = "binds: the resource that is fullest, and how full on average."
-LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import rich.table
 
     from binwright.analysis.measure.metric import Metric
-    from binwright.scenarios.schema.scenario import Scenario
     from binwright.scenarios.size.sizing import Sized
+
+BAR = 14
+"""Columns of the longest bar."""
+BINDS = "binds: the resource that is fullest, and how full on average."
+BILLS = (("spent", "cost_month", "cost per month"), ("energy", "energy", "energy of a run"))
+"""Columns of an answer where its scenario says what servers cost or draw: each with its metric and its heading."""
+LOG = logging.getLogger("binwright")
 
 
 def size(args: Namespace) -> int:
-    """`binwright size FILE --until "acceptance >= 99 %"`."""
+    """Answer `binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
@@ -44,20 +44,14 @@ def size(args: Namespace) -> int:
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
-    with SizingProgress() as line:
+    until = " and ".join(args.until) if args.until else None
+    with CountProgress() as line:
 
         def on_progress(row: dict[str, Any]) -> None:
             LOG.info("%s", _said(row, metrics))
             line.looked()
 
-        found = size_servers(
-            scenario,
-            until=" and ".join(args.until) if args.until else None,
-            jobs=args.jobs,
-            out=folder,
-            on_progress=on_progress,
-            finished=line,
-        )
+        found = size_servers(scenario, until=until, jobs=args.jobs, out=folder, on_progress=on_progress, finished=line)
     warn_of_scenario(scenario, folder)
     warn_of(below_fitted(scenario))
     answers = found.answers if isinstance(found, Sizes) else [({}, found)]
@@ -65,7 +59,8 @@ def size(args: Namespace) -> int:
         if point:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
         out.print(_table(one))
-        warn_of_growth(_at_answer(one))
+        best = one.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
+        warn_of_growth(one.results.done.join(best.rename({"size": one.question.key}), on=[one.question.key, "agent"]))
         list_failed(one.results)
         if not point:
             _compare(one, folder)
@@ -88,7 +83,8 @@ def _compare(found: Sized, folder: Path) -> None:
     most = max(rows, key=lambda row: row["size"] or inf, default=None)
     if not best or not most or most["verdict"] in ("best", NOT_TOLD) or question.scenario.cluster.network:
         return
-    agents = tuple(agent for agent in question.scenario.agents if agent.label in (best["agent"], most["agent"]))
+    shown = [best["agent"], most["agent"]]
+    agents = tuple(agent for agent in question.scenario.agents if agent.label in shown)
     few = {"agents": agents, "replications": 1, "record": ("states",)}
     played = Batch(question.at((best["size"],)).model_copy(update=few), folder / "compared").run()
     if len(played.failed):
@@ -96,25 +92,16 @@ def _compare(found: Sized, folder: Path) -> None:
     more = f"over {question.most:,} servers" if most["more"] is None else f"{many_of(most['more'], 'server')} more"
     print_line(f"{most['agent']} needs {more}. Why?")
     run, _ = run_of(played.folder, most["agent"], None, {})
-    reasons = refused(run).reasons
-    if ids := next((ids for ids in reasons["ids"].to_list() if ids), None):
+    if ids := next((ids for ids in refused(run).reasons["ids"].to_list() if ids), None):
         example = why(run, ids[0])
-        amounts = zip(question.scenario.resources, example.request.demand, strict=True)
         free = ", ".join(
             f"{amount / QUANTUM:g} {name} asked, at most {largest:g} free on any"
-            for name, amount in amounts
+            for name, amount in zip(question.scenario.resources, example.request.demand, strict=True)
             if (largest := example.largest.get(name)) is not None and largest * QUANTUM < amount
         )
         example_of = f"With {many_of(best['size'], 'server')} it refuses, for example, request {example.id}: "
         print_line(f"{example_of}{free or example.answer.removeprefix('refused: ')} (`binwright why`).")
-    shown = [best["agent"], most["agent"]]
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
-
-
-def _at_answer(found: Sized) -> pl.DataFrame:
-    """Take the runs of the best agent with as many servers as it needs."""
-    best = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
-    return found.results.done.join(best.rename({"size": found.question.key}), on=[found.question.key, "agent"])
 
 
 def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
@@ -124,41 +111,44 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
     if "failed" in row:
         return f"{said}failed"
     metric = metrics[row["metric"]]
-    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
     short = "" if row["enough"] else ", not enough"
+    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
     return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{lost}{short}"
 
 
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, widest
+    from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.sizing import NOT_TOLD
 
-    question, metric = found.question, found.question.target.metric
-    bills = _bills_of(found.frame, question.scenario)
+    question, frame, runs = found.question, found.frame, found.results.runs
+    metric, scenario, most = question.target.metric, question.scenario, question.most
+    metrics = {one.name: one for one in metrics_of(scenario.cluster, (), scenario.currency)}
+    bills = [(name, metrics[of], heading) for name, of, heading in BILLS if frame[name].count()]
     headings = ["agent", "servers", "95 % interval", "", f"{metric.heading} there", "binds"]
-    headings += [each for each, _ in bills]
-    runs, lines = found.results.runs, []
-    largest, bar = max(row or question.most for row in found.frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
+    headings += [heading for *_, heading in bills]
+    largest, bar = max(row or most for row in frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
-    for row in found.frame.iter_rows(named=True):
+    lines = []
+    for row in frame.iter_rows(named=True):
         exact = row["agent"] not in drawn
-        if row["mean"] is None:
-            there = "-"
-        elif exact:
-            there = metric.exactly(row["mean"])
-        else:
-            there = metric.between(row["mean"], row["mean_low"], row["mean_high"])
+        low, high = (_number(row[end], most) for end in ("low", "high"))
+        interval = "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]"
+        there = "-"
+        if row["mean"] is not None:
+            between = (row["mean"], row["mean_low"], row["mean_high"])
+            there = metric.exactly(row["mean"]) if exact else metric.between(*between)
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         lines.append(
             [
                 found.results.heading(row["agent"]),
-                "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
-                "exact" if exact else _interval(row, question.most),
-                bar * round(BAR * (row["size"] or question.most) / largest),
+                "failed" if row["verdict"] == "failed" else f"{_number(row['size'], most)}{mark}",
+                interval,
+                bar * round(BAR * (row["size"] or most) / largest),
                 there,
                 "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
-                *(write(row) for _, write in bills),
+                *("-" if row[name] is None else bill.exactly(row[name]) for name, bill, _ in bills),
             ]
         )
     sheet = Sheet(headings, [list(map(Cell, line)) for line in lines], words=0)
@@ -181,43 +171,18 @@ def _number(size: int | None, most: int) -> str:
     return f"> {most:,}" if size is None else f"{size:,}"
 
 
-def _interval(row: dict[str, Any], most: int) -> str:
-    """Write the ends of the interval; of one seed there is none."""
-    if row["mean_low"] is None:
-        return "-"
-    return f"[{_number(row['low'], most)}, {_number(row['high'], most)}]"
-
-
 def _legend(found: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
     from binwright.scenarios.size.sizing import NOT_TOLD
 
-    question, verdicts = found.question, set(found.frame["verdict"])
+    question = found.question
     seeds = many_of(question.scenario.replications, "seed")
     parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest. {BINDS}"]
     if exact:
-        parts = [
-            "servers: so many and more meet it; * the fewest. Nothing was drawn: that is exact for these requests. "
-            f"{BINDS}"
-        ]
-    if NOT_TOLD in verdicts:
+        nothing = "Nothing was drawn: that is exact for these requests."
+        parts = [f"servers: so many and more meet it; * the fewest. {nothing} {BINDS}"]
+    if NOT_TOLD in set(found.frame["verdict"]):
         parts.append("= not significantly different from the best, with as many servers as the best one needs.")
     if None in set(found.frame["size"]):
         parts.append(f"> {question.most:,}: that many do not suffice either; the row is for that many.")
     return " ".join(parts)
-
-
-def _bills_of(frame: pl.DataFrame, scenario: Scenario) -> list[tuple[str, Callable[[Mapping[str, Any]], str]]]:
-    """List the columns that an answer has where its scenario says what servers cost or draw.
-
-    Each has a heading, and what writes its cell of a row.
-    """
-    from binwright.scenarios.schema.size import metrics_of
-
-    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, (), scenario.currency)}
-    known = (("spent", "cost_month", "cost per month"), ("energy", "energy", "energy of a run"))
-    return [(heading, _cell(name, metrics[metric])) for name, metric, heading in known if frame[name].count()]
-
-
-def _cell(name: str, metric: Metric) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: "-" if row[name] is None else metric.exactly(row[name])

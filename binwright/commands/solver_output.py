@@ -1,9 +1,8 @@
-"""Print an answer of the solver."""
+"""Print an answer of the solver, and what an answer uses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,40 +13,44 @@ from binwright.commands.solver_inputs import names_in
 
 SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
 """Bins of a table, ranges of balls of a bin, moves, and balls left out whose obstacles are printed."""
+MEANING = {
+    "alloc_free": "what a ball uses does not depend on the others",
+    "non_negative": "no ball frees what others use",
+    "bin_local": "a ball touches dimensions of its own bin only",
+    "bin_blind": "what a ball uses does not depend on which bin it is in",
+    "vector": "has a dense form, for the fast searches",
+}
+Name = Callable[[int], str]
 
 
 def print_answer(found: dict[str, Any]) -> None:
     """Print the answer as a table, bin by bin."""
-    ball_name, bin_name = names_in(found, "ball"), names_in(found, "bin")
-
-    def listed(balls: list[int]) -> str:
-        if not found["ball_names"]:
-            return _ranges(balls)
-        return ", ".join(map(ball_name, balls[:RUNS])) + (
-            f" and {len(balls) - RUNS:,} more" if len(balls) > RUNS else ""
-        )
-
+    ball_name, bin_name = names_in(found)
+    listed = _ranges if not found["ball_names"] else lambda balls: _first(map(ball_name, balls), len(balls), RUNS)
     table = new_table("bin", ">balls", "")
     alloc = np.array([-1 if place is None else place for place in found["alloc"]])
     for place in range(min(found["bins"], SHOWN)):
-        balls = np.flatnonzero(alloc == place)
-        table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls.tolist())))
+        balls = np.flatnonzero(alloc == place).tolist()
+        table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls)))
     out.print(table)
     if found["bins"] > SHOWN:
         print_line(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all")
-    left = np.flatnonzero(alloc < 0)
-    if len(left):
-        print_line(f"not placed: {listed(left.tolist())}")
+    if left := np.flatnonzero(alloc < 0).tolist():
+        print_line(f"not placed: {listed(left)}")
         print_left(found["left"][:WHY], len(left), ball_name)
     if found["impossible"]:
-        what = "not all can be placed" if len(left) else "not all rules can hold"
+        what = "not all can be placed" if left else "not all rules can hold"
         print_line(f"{what}: {found['impossible']}")
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
             print_line(f"at fault: {', '.join(lines)}")
     print_goals(found["goals"], largest=False)
-    if found["moves"] is not None:
-        _print_moves(found["moves"], ball_name, bin_name)
+    if (moves := found["moves"]) is not None:
+        each = (
+            f"{ball_name(one['ball'])} from {bin_name(one['from'])} to {_place(one['to'], bin_name)}" for one in moves
+        )
+        how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
+        print_line(f"{how_many}{': ' if moves else ''}{_first(each, len(moves), MOVES, ', and')}")
     for note in found["notes"]:
         print_line(note)
     bins = many_of(found["bins"], "bin")
@@ -65,47 +68,80 @@ def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
     """Say what became of every goal, what its terms add if there are several, and if asked the largest entries."""
     for goal in goals:
         best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
-        lines = [f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"]
+        print_line(f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})")
         for term in goal["terms"]:
             if len(goal["terms"]) > 1:
-                lines.append(f"  {term['value']:,.15g} by {term['text']}")
+                print_line(f"  {term['value']:,.15g} by {term['text']}")
             if largest and term["largest"]:
                 most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
-                lines.append(f"    most: {most}")
-        for line in lines:
-            print_line(line)
+                print_line(f"    most: {most}")
 
 
-def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int], str]) -> None:
+def print_left(found: list[dict[str, Any]], count: int, name_of: Name) -> None:
     """Say what stands in the way of balls that are left out, of so many."""
     for one in found:
         rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
-        way = ", ".join(rules) or "nothing, in some bin: it fits"
-        print_line(f"{name_of(one['ball'])} is not placed: {way}")
+        print_line(f"{name_of(one['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
     if 0 < len(found) < count:
         print_line(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
 
 
-def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], bin_name: Callable[[int], str]) -> None:
-    """Say which balls leave their bins."""
-    each = (
-        f"{ball_name(one['ball'])} from {bin_name(one['from'])} to "
-        f"{'nowhere' if one['to'] is None else bin_name(one['to'])}"
-        for one in moves
-    )
-    listed = ", ".join(islice(each, MOVES))
-    more = f", and {len(moves) - MOVES:,} more" if len(moves) > MOVES else ""
-    how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
-    print_line(f"{how_many}{': ' if moves else ''}{listed}{more}")
+def print_uses(resources: list[dict[str, Any]]) -> None:
+    """Print what is used of every resource."""
+    table = new_table("resource", ">used", ">of", ">", "fullest", ">", ">over")
+    for one in resources:
+        share = f"{one['used'] / one['capacity']:.0%}" if one["capacity"] else ""
+        fullest = "" if one["share"] is None else f"{one['share']:.0%}"
+        amounts = f"{one['used']:,.10g}", f"{one['capacity']:,.10g}"
+        table.add_row(one["name"], *amounts, share, one["fullest"], fullest, str(one["over"] or ""))
+    out.print(table)
+
+
+def print_ball(found: dict[str, Any], ball_name: Name, bin_name: Name) -> None:
+    """Say for every bin what stands in the way of a ball."""
+    where = "not placed" if found["is_in"] is None else f"in bin {bin_name(found['is_in'])}"
+    print_line(f"ball {ball_name(found['ball'])} is {where}")
+    table = new_table("bin", "in the way")
+    for one in found["bins"][:SHOWN]:
+        here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
+        table.add_row(bin_name(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
+    out.print(table)
+    if len(found["bins"]) > SHOWN:
+        print_line(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all")
+
+
+def print_properties(known: dict[str, Any]) -> None:
+    """Print what the compiler knows of a problem."""
+    size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
+    print_line(f"{size}{' with as few bins as may be tried' if known['bins'] == '?' else ''}")
+    table = new_table(show_header=False)
+    for name, meaning in MEANING.items():
+        table.add_row(name.replace("_", "-"), "yes" if known[name] else "no", meaning)
+    for name, key in (("steps", "steps"), ("additions", "adds")):
+        table.add_row(name, f"{known[key]:,}", "at most, per call of UTILFN")
+    out.print(table)
+    for text in known["notes"]:
+        print_line(text)
+    for guard in known["guards"]:
+        print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
+
+
+def _place(number: int | None, bin_name: Name) -> str:
+    return "nowhere" if number is None else bin_name(number)
+
+
+def _first(words: Iterable[str], count: int, most: int, conjunction: str = " and", what: str = "") -> str:
+    """Write the first words of so many, and how many more there are."""
+    shown = ", ".join(word for _, word in zip(range(most), words, strict=False))
+    return f"{shown}{conjunction} {count - most:,}{what} more" if count > most else shown
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """0-2, 5."""
+    """Write numbers as 0-2, 5."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    more = f" and {len(runs) - RUNS:,} ranges more" if len(runs) > RUNS else ""
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs[:RUNS]) + more
+    return _first((str(low) if low == high else f"{low}-{high}" for low, high in runs), len(runs), RUNS, what=" ranges")

@@ -6,20 +6,28 @@ import csv
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import many_of, new_table, note, out, print_line, seconds
+from binwright.commands.console import many_of, note, seconds
 from binwright.commands.progress import StatusLine
-from binwright.commands.solver_inputs import names_in, problem_of
-from binwright.commands.solver_output import print_answer
-from binwright.simcore.errors import UserError
-from binwright.solver_json import as_json, properties
+from binwright.commands.solver_inputs import bins_of, called, names_in, problem_of
+from binwright.commands.solver_output import (
+    print_answer,
+    print_ball,
+    print_goals,
+    print_left,
+    print_properties,
+    print_uses,
+)
+from binwright.simcore.errors import UserError, suggest
+from binwright.solver_json import as_json, left, properties, used
+from binwright.solver_json import reached as reached_json
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.solving.answer import Progress
 
 UNSOLVED = 1
@@ -29,9 +37,7 @@ UNSOLVED = 1
 def solve(args: Namespace) -> int:
     """Answer `binwright solve FILE`."""
     if args.explain is not None:
-        from binwright.commands.explaining import explain
-
-        return explain(args)
+        return _explain(args)
     if args.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
     if args.json and args.csv:
@@ -49,64 +55,93 @@ def solve(args: Namespace) -> int:
         if args.json:
             print(json.dumps(known))
         else:
-            _print_properties(known)
+            print_properties(known)
         return 0
     more = max(min(0.001, limit), limit - (monotonic() - began))  # reading may have taken it all
-    how = {"device": args.device, "search": args.search, "seed": args.seed, "time": more}
     with StatusLine("solve") as line:
-        tell = _shower(line, problem) if line.alive else None
-        found = as_json(binwright.agents.solver.solving.solve.solve(problem, progress=tell, **how))
+
+        def tell(now: Progress) -> None:
+            found = f"{now.placed:,} of {many_of(problem.balls, 'ball')}"
+            if problem.searched:
+                found += f" in {many_of(now.bins, 'bin')} (bound {now.bound})"
+            goals = ", ".join(f"{value:,.6g}" for value in now.goals)
+            parts = found, goals and f"goals {goals}", f"{now.checked / max(now.seconds, 1e-9):,.0f} checked/s"
+            line.said = ", ".join(filter(None, parts))
+
+        how = {"progress": tell if line.alive else None, "device": args.device, "seed": args.seed, "time": more}
+        found = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))
     if args.json:
         print(json.dumps(found))
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(("ball", "bin"))
-        name_of = [names_in(found, kind) for kind in ("ball", "bin")]
-        rows = enumerate(found["alloc"])
-        writer.writerows((name_of[0](ball), None if place is None else name_of[1](place)) for ball, place in rows)
-        if found["placed"] < found["balls"]:
-            left = many_of(found["balls"] - found["placed"], "ball")
-            note(f"{left} of {found['balls']:,} not placed; without --csv you see why.")
+        _write_csv(found)
     else:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
 
 
-_MEANING = {
-    "alloc_free": "what a ball uses does not depend on the others",
-    "non_negative": "no ball frees what others use",
-    "bin_local": "a ball touches dimensions of its own bin only",
-    "bin_blind": "what a ball uses does not depend on which bin it is in",
-    "vector": "has a dense form, for the fast searches",
-}
+def _write_csv(found: dict[str, Any]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(("ball", "bin"))
+    ball_name, bin_name = names_in(found)
+    for ball, place in enumerate(found["alloc"]):
+        writer.writerow((ball_name(ball), None if place is None else bin_name(place)))
+    if found["placed"] < found["balls"]:
+        missing = many_of(found["balls"] - found["placed"], "ball")
+        note(f"{missing} of {found['balls']:,} not placed; without --csv you see why.")
 
 
-def _print_properties(known: dict[str, Any]) -> None:
-    size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
-    more = " with as few bins as may be tried" if known["bins"] == "?" else ""
-    print_line(f"{size}{more}")
-    table = new_table(show_header=False)
-    for name, meaning in _MEANING.items():
-        table.add_row(name.replace("_", "-"), "yes" if known[name] else "no", meaning)
-    table.add_row("steps", f"{known['steps']:,}", "at most, per call of UTILFN")
-    table.add_row("additions", f"{known['adds']:,}", "at most, per call of UTILFN")
-    out.print(table)
-    for text in known["notes"]:
-        print_line(text)
-    for guard in known["guards"]:
-        print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
+def _explain(args: Namespace) -> int:
+    """Say what an answer uses, and what stands in the way of a ball."""
+    from binwright.agents.solver.model.verify import faults
+    from binwright.agents.solver.solving.answer import reached
+    from binwright.agents.solver.solving.explain import Explained
+
+    file, problem = Path(args.explain), problem_of(args)
+    alloc = bins_of(file, problem.ball_names, problem.bin_names)
+    if problem.searched:
+        problem = problem.with_bins(max(problem.limits[0], max(alloc) + 1))
+    if wrong := faults(problem, alloc):
+        remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
+        raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
+    explained, balls = Explained(problem, alloc), []
+    for ball in (_ball(one, problem.ball_names) for one in args.balls):
+        obstacles = explained.obstacles(ball)
+        bins = [{"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in obstacles]
+        balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
+    goals = []
+    if min(alloc) >= 0:
+        proven = _proven(file)
+        goals = [
+            one if (bound := proven.get((one.aim, one.text, one.value))) is None else one._replace(bound=bound)
+            for one in reached(problem, alloc)
+        ]
+    found = {"resources": used(problem, alloc), "goals": reached_json(goals), "left": left(problem, alloc)}
+    ball_name, bin_name = called(problem.ball_names), called(problem.bin_names)
+    if args.json:
+        print(json.dumps({**found, "balls": balls}))
+    elif balls:
+        for one in balls:
+            print_ball(one, ball_name, bin_name)
+    else:
+        print_uses(found["resources"])
+        print_goals(found["goals"], largest=True)
+        print_left(found["left"], sum(place < 0 for place in alloc), ball_name)
+    return 0
 
 
-def _shower(line: StatusLine, problem: Problem) -> Callable[[Progress], None]:
-    """Say the best so far in the line."""
+def _proven(file: Path) -> dict[tuple[str, str, float], float]:
+    """Take the bounds that the search proved from its answer, which has them in JSON."""
+    answer = file.read_text("utf-8").lstrip()
+    known = json.loads(answer).get("goals", ()) if answer.startswith("{") else ()
+    return {(goal.get("aim"), goal.get("text"), goal.get("value")): goal.get("bound") for goal in known}
 
-    def update(now: Progress) -> None:
-        found = f"{now.placed:,} of {many_of(problem.balls, 'ball')}"
-        if problem.searched:
-            found += f" in {many_of(now.bins, 'bin')} (bound {now.bound})"
-        goals = ", ".join(f"{value:,.6g}" for value in now.goals)
-        parts = found, goals and f"goals {goals}", f"{now.checked / max(now.seconds, 1e-9):,.0f} checked/s"
-        line.said = ", ".join(filter(None, parts))
 
-    return update
+def _ball(text: str, names: Sequence[str]) -> int:
+    """Read the name of a ball, or its number."""
+    if text in names:
+        return names.index(text)
+    if not text.isdecimal():
+        remedy = suggest(text, names) if names else "Write its number."
+        raise UserError("there is no such ball", key="--ball", value=text, remedy=remedy)
+    return int(text)

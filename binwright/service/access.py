@@ -43,15 +43,21 @@ def read_tokens(file: str | Path) -> frozenset[bytes]:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", file=file, remedy="Give a file with a token per line.") from None
-    rows = [(number, words) for number, line in enumerate(lines, 1) if (words := line.split())]
-    if not rows or min(len(words[0]) for _, words in rows) < SHORTEST:
-        remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
-        raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
-    for number, (_, *more) in rows:
+    digests: set[bytes] = set()
+    for number, line in enumerate(lines, 1):
+        token, *more = line.split() or [""]
         if more:  # the token itself stays out of the message
             remedy = "Give each token a line of its own, with nothing behind it."
             raise UserError("stands behind a token", file=file, line=number, value=" ".join(more), remedy=remedy)
-    return frozenset(_digest(token) for _, (token,) in rows)
+        if token and len(token) < SHORTEST:
+            digests.clear()
+            break
+        if token:
+            digests.add(_digest(token))
+    if not digests:
+        remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
+        raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
+    return frozenset(digests)
 
 
 class AccessMiddleware:
@@ -65,8 +71,6 @@ class AccessMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        scope.setdefault("state", {})["owner"] = ""
         size = 0
 
         async def sealed(message: Message) -> None:
@@ -82,23 +86,25 @@ class AccessMiddleware:
                 raise HTTPException(413, f"the request is too large: there can be {self._body:,} bytes")
             return message
 
-        refused = self._refused(scope, headers)
+        refused = self._refused(scope)
         await (refused(scope, receive, sealed) if refused else self._app(scope, bounded, sealed))
 
-    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
+    def _refused(self, scope: Message) -> Response | None:
         """Find the reason not to look at the request any further."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        owner = ""
         if self._tokens:
             digest = _digest(_token(headers.get("authorization", "")))
             matches = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
             if not any(matches):
                 return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", LOGIN)
-            scope["state"]["owner"] = digest.hex()
+            owner = digest.hex()
+        scope.setdefault("state", {})["owner"] = owner
         host = headers.get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
         if self._hosts and name.strip("[]").lower() not in self._hosts:  # a name that others point to this machine
             return refusal(421, "not the name of this service")
-        origin = headers.get("origin", f"//{host}")
-        if scope["method"] != "GET" and urlsplit(origin).netloc != host:
+        if scope["method"] != "GET" and urlsplit(headers.get("origin", f"//{host}")).netloc != host:
             return refusal(403, "another site's page may not ask")
         return None
 

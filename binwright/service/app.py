@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
@@ -21,10 +20,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from binwright.agents.solver import examples
-from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service.access import AccessMiddleware, refusal
-from binwright.service.limits import Limits, named
-from binwright.service.models import Health, Job, Listed, Refusal, Submission, key_of
+from binwright.service.limits import Limits
+from binwright.service.models import Health, Job, Listed, Refusal, Submission
 from binwright.service.runner import Runner, prepare
 from binwright.service.store import QueueFull, Row, StorageError, Store
 from binwright.simcore.errors import UserError
@@ -49,20 +47,13 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal, "description": reason} for status, reason in REASONS.items()
 }
 FILES = {"/": "text/html", "/page.css": "text/css", "/page.js": "text/javascript"}
+SEE = "See /v1/openapi.json."
 
 
-def application(
-    folder: Path,
-    limits: Limits,
-    workers: int,
-    tokens: frozenset[bytes],
-    hosts: frozenset[str],
-    devices: Sequence[Device],
-) -> FastAPI:
-    """Put the service together: `workers` jobs at a time, which may ask for `devices`."""
+def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[bytes], hosts: frozenset[str]) -> FastAPI:
+    """Put the service together: `workers` jobs at a time."""
     store = Store(folder, limits)
-    runner = Runner(store, limits, workers, devices)
-    streams = 0
+    runner = Runner(store, limits, workers)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -85,7 +76,7 @@ def application(
     app.add_middleware(AccessMiddleware, tokens=tokens, hosts=hosts, body=limits.body)
 
     def job_of(row: Row) -> dict[str, Any]:
-        return _listed(row) | {"progress": runner.progress.get(row.id), "result": json.loads(row.result or "null")}
+        return row.listed() | {"progress": runner.progress.get(row.id), "result": json.loads(row.result or "null")}
 
     def find(request: Request, name: str) -> Row:
         if row := store.get(request.state.owner, name):
@@ -103,16 +94,14 @@ def application(
             submission.time = min(submission.time, limits.time)
         if submission.time > limits.time:
             raise HTTPException(422, f"time is at most {limits.time:g} s here")
-        submission.device = named(submission.device, devices)
-        canonical = submission.canonical()
-        row, new = store.add(request.state.owner, key_of(canonical), canonical, submission.title)
-        runner.wake()
+        row, new = store.add(request.state.owner, submission.key, submission.canonical(), submission.title)
+        runner.work.set()
         return JSONResponse(job_of(row), 202 if new else 200, {"location": f"/v1/problems/{row.id}"})
 
     @app.get("/v1/problems", response_model=list[Listed])
     def newest(request: Request) -> list[dict[str, Any]]:
         """List your newest jobs."""
-        return [_listed(row) for row in store.newest(request.state.owner, NEWEST)]
+        return [row.listed() for row in store.newest(request.state.owner, NEWEST)]
 
     @app.get("/v1/problems/{name}", response_model=Job)
     def look(request: Request, name: str) -> Response:
@@ -130,47 +119,37 @@ def application(
     @app.get("/v1/problems/{name}/events", response_class=StreamingResponse)
     async def events(request: Request, name: str) -> Response:
         """Follow a job: server-sent events `job`, each with the job as JSON; the stream ends with the job."""
-        nonlocal streams
         first = await run_in_threadpool(find, request, name)
-        if streams >= limits.streams:
-            return refusal(429, "too many streams", "Try again in 5 s.", {"retry-after": "5"})
-        streams += 1
 
         async def stream() -> AsyncIterator[str]:
-            nonlocal streams
-            try:
-                last, silence, row = "", 0.0, first
-                while True:
-                    if (now := json.dumps(job_of(row))) != last:
-                        last, silence = now, 0.0
-                        yield f"event: job\ndata: {now}\n\n"
-                    elif silence >= BEAT:
-                        silence = 0.0
-                        yield ": still here\n\n"
-                    if row.state not in OPEN:
-                        return
-                    await asyncio.sleep(TICK)
-                    silence += TICK
-                    with suppress(StorageError):  # it is as it was
-                        row = await run_in_threadpool(find, request, name)
-            finally:
-                streams -= 1
+            last, silence, row = "", 0.0, first
+            while True:
+                if (now := json.dumps(job_of(row))) != last:
+                    last, silence = now, 0.0
+                    yield f"event: job\ndata: {now}\n\n"
+                elif silence >= BEAT:
+                    silence = 0.0
+                    yield ": still here\n\n"
+                if row.state not in OPEN:
+                    return
+                await asyncio.sleep(TICK)
+                silence += TICK
+                with suppress(StorageError):  # it is as it was
+                    row = await run_in_threadpool(find, request, name)
 
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     @app.get("/v1/health", response_model=Health, responses={503: {"model": Health}})
     def health() -> Response:
         """Say whether new jobs are accepted, and how many wait and run."""
-        counts: dict[str, int | None] = {"queued": None, "running": None}
-        error = None
+        state: dict[str, Any] = {"workers": runner.alive(), "error": None, "queued": None, "running": None}
         try:
-            counts |= store.counts()
+            state |= store.counts()
             store.probe()
-        except StorageError as trouble:
-            error = str(trouble)
-        accepting = runner.alive() == workers and not error
-        state = {"accepting": accepting, "error": error, "workers": runner.alive(), **counts}
-        return JSONResponse(state, 200 if accepting else 503)
+        except StorageError as error:
+            state["error"] = str(error)
+        state["accepting"] = runner.alive() == workers and not state["error"]
+        return JSONResponse(state, 200 if state["accepting"] else 503)
 
     @app.get("/v1/examples")
     def shipped() -> dict[str, str]:
@@ -180,8 +159,7 @@ def application(
     for path, media in FILES.items():
         text = files("binwright.service").joinpath(path[1:] or "page.html").read_text(encoding="utf-8")
         app.get(path, include_in_schema=False)(partial(_file, text, media))
-    app.add_exception_handler(HTTPException, _refused)
-    for kind in (RequestValidationError, UserError, QueueFull, StorageError, Exception):
+    for kind in (HTTPException, RequestValidationError, UserError, QueueFull, StorageError, Exception):
         app.add_exception_handler(kind, _failed)
     return app
 
@@ -190,29 +168,18 @@ async def _file(text: str, kind: str) -> Response:
     return Response(text, media_type=kind)
 
 
-def _moment(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _listed(row: Row) -> dict[str, Any]:
-    times = {name: _moment(getattr(row, name)) for name in ("submitted", "started", "finished")}
-    return {"id": row.id, "state": row.state, "title": row.title, "error": json.loads(row.error or "null"), **times}
-
-
-async def _refused(request: Request, error: Any) -> Response:
-    headers = dict(error.headers or {})
-    if error.status_code == 405:  # the framework names the methods of one of the routes of a path
-        routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-        headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
-    return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", headers)
-
-
 async def _failed(request: Request, error: Any) -> Response:
     """Say what is wrong; of what is not as described the first thing, and the input stays out of it."""
+    if isinstance(error, HTTPException):
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # the framework names the methods of one of the routes of a path
+            routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+            headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
+        return refusal(error.status_code, str(error.detail), SEE, headers)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = "" if first["type"] == "json_invalid" else ".".join(str(part)[:100] for part in first["loc"][1:])
-        return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], "See /v1/openapi.json.")
+        return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], SEE)
     if isinstance(error, UserError):
         return refusal(422, error.problem, error.remedy)
     if isinstance(error, QueueFull):

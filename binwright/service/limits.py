@@ -1,15 +1,21 @@
-"""What the service lets clients have: limits, and OpenCL devices."""
+"""What the service lets clients have, and what the kernel lets its processes have."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import resource
+import signal
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from math import inf, nan
-from typing import Any
+from pathlib import Path
 
-from binwright.agents.solver.backends.opencl_devices import Device, chosen, numbers_in
 from binwright.simcore.errors import UserError, suggest
+
+PR_SET_PDEATHSIG = 1
+FILES = 64
+"""Open files of a worker."""
 
 
 @dataclass(frozen=True)
@@ -32,48 +38,41 @@ class Limits:
     """Jobs that wait or run."""
     keep: int = 1000
     """Jobs that are over and kept; the oldest go first."""
-    streams: int = 100
-    """Open streams of progress."""
 
 
 def changed(changes: Iterable[str]) -> Limits:
     """Change some limits: `memory=2e9`."""
-    known: dict[str, Any] = {field.name: field.default for field in fields(Limits)}
-    values: dict[str, Any] = {}
+    limits = Limits()
     for change in changes:
         name, _, text = change.partition("=")
-        if name not in known:
+        if (known := asdict(limits)).get(name) is None:
             raise UserError("unknown limit", key=f"--limit {change}", remedy=suggest(name, known))
         try:
-            values[name] = type(known[name])(float(text))
+            value = type(known[name])(float(text))
         except (ValueError, OverflowError):
-            values[name] = nan
-        if not 0 < values[name] < inf:
+            value = nan
+        if not 0 < value < inf:
             raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
-    return Limits(**values)
+        limits = replace(limits, **{name: value})
+    return limits
 
 
-def offered(text: str | None) -> list[Device]:
-    """Find the devices of `--device`: `opencl`, `opencl:1` or `opencl:0,2-3`; none if there is no such option."""
-    if text is None:
-        return []
-    name, colon, numbers = text.partition(":")
-    if name != "opencl":
-        remedy = "Write opencl, opencl:1 or opencl:0,2-3; the processor is offered anyway."
-        raise UserError("is no OpenCL device", key="--device", value=text, remedy=remedy)
-    return chosen(numbers_in(numbers) if colon else ())
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the one that started it, of this number, ends; it may have ended."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
-def named(device: str, devices: Iterable[Device]) -> str:
-    """Name what a submission asks for in one way, by numbers; refuse devices that are not offered."""
-    known = [one.number for one in devices]
-    name, colon, text = device.partition(":")
-    numbers: tuple[int, ...] = ()
-    with suppress(UserError):
-        numbers = numbers_in(text) if colon else tuple(known[:1])
-    if device == "cpu":
-        return device
-    if name != "opencl" or not numbers or not set(numbers) <= set(known):
-        remedy = f"Here are: {', '.join(['cpu', *(f'opencl:{number}' for number in known)])}."
-        raise UserError(f"device {device} is not offered by this service", remedy=remedy)
-    return f"opencl:{','.join(map(str, numbers))}"
+def confine(memory: int, seconds: float) -> None:
+    """Limit this process to so many bytes on top of what it has now, and so many seconds of CPU on every core."""
+    os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
+    die_with_parent(os.getppid())
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    for what, most in (
+        (resource.RLIMIT_AS, pages * resource.getpagesize() + memory),
+        (resource.RLIMIT_CPU, int(seconds * len(os.sched_getaffinity(0))) + 1),
+        (resource.RLIMIT_NOFILE, FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))

@@ -39,7 +39,7 @@ def _whole_letters(value: str) -> str:
 
 
 def _entries(entries: list[Any]) -> list[Any]:
-    """Numbers in rows, or a column of names."""
+    """Take numbers in rows, or a column of names."""
     if entries and all(entry is None or isinstance(entry, str) for entry in entries):
         return [entry if entry is None else _whole_letters(entry) for entry in entries]
     return _numbers(entries)
@@ -90,7 +90,6 @@ class Submission(BaseModel):
         default=[], max_length=NAMES, description="Bins that are to be empty: numbers, names, or ranges like `5-7`."
     )
     search: Literal["ours", "published"] = Field(default="ours", description="How to search.")
-    device: str = Field(default="cpu", max_length=100, description="Where: cpu, or opencl:0,2-3 if it is offered.")
     seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="Of the random orders.")
     time: float = Field(default=10.0, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: StrictInt | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
@@ -108,15 +107,15 @@ class Submission(BaseModel):
         return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
 
     @property
+    def key(self) -> str:
+        """Name it by content, and by the version of the solver."""
+        return hashlib.sha256(f"{version('binwright')} {self.canonical()}".encode()).hexdigest()
+
+    @property
     def title(self) -> str:
-        """The first line of the text, which may be a comment."""
+        """Take the first line of the text, which may be a comment."""
         first = next((line for line in self.text.splitlines() if line.strip("# \t")), "")
         return " ".join(first.strip("# \t").split())[:TITLE]
-
-
-def key_of(canonical: str) -> str:
-    """Name a submission by content, and by the version of the solver."""
-    return hashlib.sha256(f"{version('binwright')} {canonical}".encode()).hexdigest()
 
 
 class Found(BaseModel):

@@ -2,7 +2,7 @@
 
 import os
 
-from binwright.service.parent import die_with_parent
+from binwright.service.limits import die_with_parent
 
 die_with_parent(int(os.environ.get("BINWRIGHT_SERVER", os.getppid())))  # before what takes seconds
 

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import forkserver
@@ -16,7 +16,6 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
-from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service.limits import Limits
 from binwright.service.store import Row, StorageError, Store, failure
 
@@ -48,11 +47,11 @@ def _start(process: multiprocessing.context.ForkServerProcess) -> bool:
 
 
 class Runner:
-    """Does the jobs of a store, `workers` at a time."""
+    """Does the jobs of a store, `workers` at a time, once `start` is called; sets `work` when there is a new one."""
 
-    def __init__(self, store: Store, limits: Limits, workers: int, devices: Sequence[Device] = ()) -> None:
-        self._store, self._limits, self._devices = store, limits, devices
-        self._work, self._stopping = Event(), Event()
+    def __init__(self, store: Store, limits: Limits, workers: int) -> None:
+        self._store, self._limits = store, limits
+        self.work, self._stopping = Event(), Event()
         self.progress: dict[str, dict[str, Any]] = {}
         """The best so far of jobs that run, by id."""
         self.cancelled: set[str] = set()
@@ -64,14 +63,10 @@ class Runner:
         for thread in self._threads:
             thread.start()
 
-    def wake(self) -> None:
-        """Note that there is a new job."""
-        self._work.set()
-
     def stop(self) -> None:
         """End all processes; what they did waits for the next server."""
         self._stopping.set()
-        self._work.set()
+        self.work.set()
         for thread in self._threads:
             thread.join(LAST_WORD)
 
@@ -84,26 +79,13 @@ class Runner:
         while not _start(_context.Process(target=int)) and not self._stopping.is_set():
             self._stopping.wait(AGAIN)
         while not self._stopping.is_set():
-            self._work.clear()
+            self.work.clear()
             row = self._insist(self._store.take)
             if row is None:
-                self._work.wait(AGAIN)
+                self.work.wait(AGAIN)
                 continue
-            try:
-                outcome = self._outcome(row)
-            except Exception:  # costs this job, not the thread
-                with suppress(OSError):  # the log may be on a full disk, too
-                    traceback.print_exc()
-                outcome = failure("the service failed", "This is our mistake; the server's log has the details.")
-            cancelled = row.id in self.cancelled
-            if outcome is None:
-                self._insist(partial(self._store.put_back, row.id))
-            elif cancelled or "result" in outcome:
-                state, result = "cancelled" if cancelled else "done", outcome.get("result")
-                self._insist(partial(self._store.finish, row.id, state, result and json.dumps(result)))
-            else:
-                error = json.dumps(outcome["error"])
-                self._insist(partial(self._store.finish, row.id, outcome["state"], error=error))
+            change, *arguments = self._outcome(row)
+            self._insist(partial(change, *arguments))
             self.progress.pop(row.id, None)
             self.cancelled.discard(row.id)
 
@@ -116,21 +98,31 @@ class Runner:
                 if self._stopping.wait(AGAIN):
                     return None
 
-    def _outcome(self, row: Row) -> dict[str, Any] | None:
-        """Search in one process, and verify in another what it says; None if the server stops."""
-        answer = self._ask(row, "null", json.loads(row.request)["time"] + self._limits.grace)
-        if answer is not None and "found" in answer:
-            return self._ask(row, json.dumps(answer["found"]), self._limits.grace)
-        return answer
+    def _outcome(self, row: Row) -> tuple[Any, ...]:
+        """Search in one process, and verify in another what it says; returns the change of the store that follows."""
+        try:
+            answer = self._ask(row, "null", json.loads(row.request)["time"] + self._limits.grace)
+            if answer is not None and "found" in answer:
+                answer = self._ask(row, json.dumps(answer["found"]), self._limits.grace)
+        except Exception:  # costs this job, not the thread
+            with suppress(OSError):  # the log may be on a full disk, too
+                traceback.print_exc()
+            answer = failure("the service failed", "This is our mistake; the server's log has the details.")
+        if answer is None:
+            return self._store.put_back, row.id
+        result = json.dumps(answer["result"]) if answer.get("result") else None
+        if row.id in self.cancelled:
+            return self._store.finish, row.id, "cancelled", result
+        if result:
+            return self._store.finish, row.id, "done", result
+        return self._store.finish, row.id, answer["state"], None, json.dumps(answer["error"])
 
     def _ask(self, row: Row, found: str, seconds: float) -> dict[str, Any] | None:
-        """Have a process answer, and watch it; it is interrupted at its deadline, then killed."""
+        """Have a process answer, and watch it; it is interrupted at its deadline, then killed. None: we stop."""
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
-        searches = found == "null"
-        devices = self._devices if searches else ()
-        process = _context.Process(target=run, args=(theirs, row.request, found, self._limits, seconds, devices))
+        process = _context.Process(target=run, args=(theirs, row.request, found, self._limits, seconds))
         began = _start(process)
         theirs.close()
         if not began:
@@ -143,7 +135,7 @@ class Runner:
                 late = monotonic() > deadline
                 if late and interrupted:
                     return failure("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
-                if not interrupted and (late or (searches and row.id in self.cancelled)):
+                if not interrupted and (late or (found == "null" and row.id in self.cancelled)):
                     with suppress(ProcessLookupError):
                         os.kill(process.pid or 0, signal.SIGINT)
                     interrupted, deadline = True, monotonic() + LAST_WORD

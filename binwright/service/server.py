@@ -21,19 +21,15 @@ def serve(
     workers: int | None = None,
     token_file: str | Path | None = None,
     limits: Iterable[str] = (),
-    device: str | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address.
-
-    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`.
-    """
+    """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address."""
     try:
         import uvicorn
 
         from binwright.service.access import read_tokens
         from binwright.service.app import application
-        from binwright.service.limits import changed, offered
+        from binwright.service.limits import changed
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
             raise
@@ -45,7 +41,7 @@ def serve(
         raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
     if workers is not None and workers < 1:
         raise UserError("is too few", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
-    given, devices = changed(limits), offered(device)
+    limited = changed(limits)
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
             raise OSError("ports go from 0 to 65535")
@@ -55,7 +51,7 @@ def serve(
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
     with listening:
-        app = application(Path(data), given, workers or usable_cpus(), tokens, hosts, devices)
+        app = application(Path(data), limited, workers or usable_cpus(), tokens, hosts)
         how = {"log_level": "warning", "access_log": False, "proxy_headers": False, "server_header": False}
         server = uvicorn.Server(uvicorn.Config(app, ws="none", timeout_graceful_shutdown=2, **how))  # type: ignore[arg-type]
         with server.capture_signals():  # they may come as soon as it says that it serves

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -48,9 +49,15 @@ class Row(NamedTuple):
     request: str = ""
     result: str | None = None
 
-
-class SchemaMismatch(Exception):
-    """The table has another form than ours."""
+    def listed(self) -> dict[str, Any]:
+        """Say what clients see of it, without its result."""
+        moments = {
+            name: None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+            for name in ("submitted", "started", "finished")
+            for at in [getattr(self, name)]
+        }
+        error = json.loads(self.error or "null")
+        return {"id": self.id, "state": self.state, "title": self.title, "error": error, **moments}
 
 
 class QueueFull(Exception):
@@ -73,6 +80,7 @@ class Store:
         self._limits = limits
         self._lock = Lock()
         file = folder / "jobs.sqlite"
+        other = "give another folder: --data FOLDER."
         try:
             with ExitStack() as opened:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -83,14 +91,10 @@ class Store:
                     part.chmod(0o600)
                 self._base = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
                 opened.enter_context(closing(self._base))
-                self._begin()
+                self._begin(file)
                 self.close = opened.pop_all().close
         except BlockingIOError:
-            remedy = "Stop it, or give another folder: --data FOLDER."
-            raise UserError("another server uses this folder", file=folder, remedy=remedy) from None
-        except SchemaMismatch:
-            remedy = "Serve it with the version that wrote it, or give another folder: --data FOLDER."
-            raise UserError("is of another version of Binwright", file=file, remedy=remedy) from None
+            raise UserError("another server uses this folder", file=folder, remedy=f"Stop it, or {other}") from None
         except (OSError, sqlite3.OperationalError) as error:
             remedy = "Give a folder that can be written: --data FOLDER."
             raise UserError(f"cannot keep jobs here: {error}", file=folder, remedy=remedy) from None
@@ -98,7 +102,7 @@ class Store:
             remedy = "Bring back a copy, or move it away (and what is called so with -wal and -shm): its jobs are lost."
             raise UserError(f"is damaged: {error}", file=file, remedy=remedy) from None
 
-    def _begin(self) -> None:
+    def _begin(self, file: Path) -> None:
         """Read the table; what was running when the last server ended waits again, or has failed."""
         self._base.execute("pragma journal_mode = wal")
         self._base.execute("pragma synchronous = full")
@@ -108,7 +112,8 @@ class Store:
         (form,) = self._base.execute("pragma user_version").fetchone()
         (tables,) = self._base.execute("select count(*) from sqlite_master").fetchone()
         if tables and form != FORM:
-            raise SchemaMismatch
+            remedy = "Serve it with the version that wrote it, or give another folder: --data FOLDER."
+            raise UserError("is of another version of Binwright", file=file, remedy=remedy)
         self._base.executescript(SCHEMA)
         lost = json.dumps(failure(f"the server stopped while it ran ({TRIES} times)")["error"])
         again = "update jobs set state = 'queued', started = null where state = 'running' and tries < ?"
@@ -147,35 +152,31 @@ class Store:
 
         One that failed or was cancelled is not an answer.
         """
-        with self._reading() as base:
-            where = "where owner = ? and key = ? and state not in ('failed', 'cancelled')"
-            earlier = base.execute(f"select {COLUMNS} from jobs {where}", (owner, key)).fetchone()
+        earlier = self._rows("owner = ? and key = ? and state not in ('failed', 'cancelled')", owner, key)
         if earlier:
-            return Row(*earlier), False
+            return earlier[0], False
+        name = secrets.token_hex(16)
         with self._writing() as base:
             (unfinished,) = base.execute("select count(*) from jobs where state in ('queued', 'running')").fetchone()
             if unfinished >= self._limits.queue:
                 raise QueueFull
-            kept = "select number from jobs where finished is not null order by number desc limit -1 offset ?"
-            base.execute(f"delete from jobs where number in ({kept})", (self._limits.keep,))
-            name = secrets.token_hex(16)
-            base.execute(
-                "insert into jobs (id, owner, key, state, title, submitted, request) values (?, ?, ?, ?, ?, ?, ?)",
-                (name, owner, key, "queued", title, time.time(), request),
-            )
+            over = "select number from jobs where finished is not null order by number desc limit -1 offset ?"
+            base.execute(f"delete from jobs where number in ({over})", (self._limits.keep,))
+            into = "insert into jobs (id, owner, key, state, title, submitted, request)"
+            base.execute(f"{into} values (?, ?, ?, 'queued', ?, ?, ?)", (name, owner, key, title, time.time(), request))
             return Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", (name,)).fetchone()), True
+
+    def _rows(self, where: str, *values: Any, columns: str = COLUMNS) -> list[Row]:
+        with self._reading() as base:
+            return [Row(*row) for row in base.execute(f"select {columns} from jobs where {where}", values)]
 
     def get(self, owner: str, name: str) -> Row | None:
         """Return the owner's job of this id."""
-        with self._reading() as base:
-            row = base.execute(f"select {COLUMNS} from jobs where id = ? and owner = ?", (name, owner)).fetchone()
-        return Row(*row) if row else None
+        return next(iter(self._rows("id = ? and owner = ?", name, owner)), None)
 
     def newest(self, owner: str, most: int) -> list[Row]:
         """List this owner's jobs, newest first, without requests and results."""
-        with self._reading() as base:
-            order = "where owner = ? order by number desc limit ?"
-            return [Row(*row) for row in base.execute(f"select {BRIEF} from jobs {order}", (owner, most))]
+        return self._rows("owner = ? order by number desc limit ?", owner, most, columns=BRIEF)
 
     def counts(self) -> dict[str, int]:
         """Count the jobs that wait, and those that run."""
@@ -194,21 +195,21 @@ class Store:
             base.execute(begun, (time.time(), row[0]))
             return Row(*row)
 
+    def _update(self, change: str, *values: Any) -> bool:
+        """Change jobs; returns whether there were any to change."""
+        with self._writing() as base:
+            return base.execute(f"update jobs set {change}", values).rowcount > 0
+
     def put_back(self, name: str) -> None:
         """Let a job that runs wait again, since the server stops; this try does not count."""
-        with self._writing() as base:
-            again = "update jobs set state = 'queued', tries = tries - 1, started = null"
-            base.execute(f"{again} where id = ? and state = 'running'", (name,))
+        again = "state = 'queued', tries = tries - 1, started = null where id = ? and state = 'running'"
+        self._update(again, name)
 
     def finish(self, name: str, state: str, result: str | None = None, error: str | None = None) -> None:
         """Note that a job is over, if it was not before."""
-        with self._writing() as base:
-            over = "update jobs set state = ?, finished = ?, result = ?, error = ? where id = ? and finished is null"
-            base.execute(over, (state, time.time(), result, error, name))
+        over = "state = ?, finished = ?, result = ?, error = ? where id = ? and finished is null"
+        self._update(over, state, time.time(), result, error, name)
 
     def cancel_queued(self, name: str) -> bool:
         """Cancel a job if it waits; returns whether it did."""
-        with self._writing() as base:
-            waits = "where id = ? and state = 'queued'"
-            done = base.execute(f"update jobs set state = 'cancelled', finished = ? {waits}", (time.time(), name))
-        return done.rowcount > 0
+        return self._update("state = 'cancelled', finished = ? where id = ? and state = 'queued'", time.time(), name)

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import resource
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import starmap
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from binwright.agents.solver import examples, problem
-from binwright.agents.solver.backends.opencl_devices import Device, trust
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Fault, Problem
@@ -30,19 +26,14 @@ from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described
 from binwright.agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
-from binwright.service.limits import Limits
+from binwright.service.limits import Limits, confine
 from binwright.service.models import Found
-from binwright.service.parent import die_with_parent
 from binwright.service.store import failure
 from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json
 
-FILES, FILES_ON_DEVICES = 64, 1024
-"""Open files of a worker, and of one that uses the driver of a device."""
 SHOWN = 200_000
 """Dimensions whose utilisation goes with the answer, at most."""
-ADDRESSES, DATA = 0, 5
-"""Columns of /proc/self/statm."""
 KINDS = ("vm-placement", "oktopus")
 """A vector problem and one that is not: each search loads its kernels."""
 
@@ -56,32 +47,11 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def run(
-    pipe: Connection, request: str, found: str, limits: Limits, seconds: float, devices: Sequence[Device] = ()
-) -> None:
+def run(pipe: Connection, request: str, found: str, limits: Limits, seconds: float) -> None:
     """Search for an answer to a request, or if one is `found` (JSON, or null) verify that; send it."""
     with suppress(BrokenPipeError, KeyboardInterrupt):
-        trust(devices)
-        _confine(limits, seconds, bool(devices))
+        confine(limits.memory, seconds)
         _send(pipe, **_answered(pipe, json.loads(request), found, limits))
-
-
-def _confine(limits: Limits, seconds: float, on_device: bool) -> None:
-    """Set limits that the kernel keeps.
-
-    Drivers of graphics cards reserve addresses for all memory that there is, so there only what is written is limited.
-    """
-    os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
-    die_with_parent(os.getppid())
-    memory = resource.RLIMIT_DATA if on_device else resource.RLIMIT_AS
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[DATA if on_device else ADDRESSES]
-    for what, most in (
-        (memory, int(pages) * resource.getpagesize() + limits.memory),
-        (resource.RLIMIT_CPU, int(seconds * len(os.sched_getaffinity(0))) + 1),
-        (resource.RLIMIT_NOFILE, FILES_ON_DEVICES if on_device else FILES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(what, (most, most))
 
 
 def _answered(pipe: Connection, request: Mapping[str, Any], found: str, limits: Limits) -> dict[str, Any]:
@@ -95,7 +65,7 @@ def _answered(pipe: Connection, request: Mapping[str, Any], found: str, limits: 
             more = {"balls": compiled.balls, "searched": compiled.searched, "seconds": round(now.seconds, 3)}
             _send(pipe, progress=asdict(now) | more)
 
-        how = {name: request[name] for name in ("search", "device", "seed", "time", "attempts")}
+        how = {name: request[name] for name in ("search", "seed", "time", "attempts")}
         return {"found": _found(solve(compiled, progress=tell, **how))}
     except UserError as error:
         at = error.at if isinstance(error, SpecError) else None

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.progress import SizingProgress, remaining
+from binwright.commands.progress import CountProgress, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -181,7 +181,7 @@ def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -
 
 
 def test_a_search_says_how_many_sizes_it_tried() -> None:
-    line = SizingProgress()
+    line = CountProgress()
     for _ in range(2):
         line.looked()
     assert "2 sizes tried" in line.text()

@@ -320,7 +320,7 @@ RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text) and "
 def test_commands_run(block: Block, desk: Path) -> None:
     lay_out(block.page)
     words = shlex.split(block.text.partition(" > ")[0], comments=True)[1:]
-    assert cli.main([word for word in words if word != "--open"]) == 0
+    assert cli.main(words) == 0
 
 
 def test_paths_that_contributing_names_are_there() -> None:

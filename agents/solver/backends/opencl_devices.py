@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -64,9 +64,6 @@ class _Told(NamedTuple):
     reason: str
 
 
-_trusted: dict[int, Device] = {}
-
-
 @cache
 def _told(number: int) -> _Told:
     """Ask a process of its own for all devices, and for what becomes of device `number`."""
@@ -95,14 +92,7 @@ def _told(number: int) -> _Told:
     return _Told(known, reasons[0] if reasons else f"its driver {ended}")
 
 
-def trust(known: Iterable[Device]) -> None:
-    """Take it from another process of this machine that these devices have been tried, and not try them again."""
-    _trusted.update({one.number: one for one in known})
-
-
 def _device(number: int) -> Device | None:
-    if number in _trusted:
-        return _trusted[number]
     told = _told(number)
     return Device(number, **told.known[number], reason=told.reason) if number < len(told.known) else None
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.service import Server, serving
 
-LIMITS = ("time=20", "grace=20", "memory=6e8", "body=300000", "queue=250", "streams=4")
+LIMITS = ("time=20", "grace=20", "memory=6e8", "body=300000", "queue=250")
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binwright.agents.solver import examples
-from binwright.agents.solver.backends.opencl_devices import Device, opencl_devices
 from binwright.cli import main
 from binwright.client import Client
 from binwright.service.access import read_tokens
-from binwright.service.limits import named, offered
 from binwright.service.server import serve
 from binwright.simcore.errors import UserError
-from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving
 
 TOKEN = "a-token-of-the-client"
@@ -23,11 +19,10 @@ TOKEN = "a-token-of-the-client"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service that wants a token, and offers what OpenCL device there is."""
+    """A service that wants a token."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "tokens").write_text(f"{TOKEN}\n")
-    offer = ("--device", "opencl") if any(device.usable for device in opencl_devices()) else ()
-    options = ("--token-file", str(folder / "tokens"), "--limit", "queue=3", *offer)
+    options = ("--token-file", str(folder / "tokens"), "--limit", "queue=3")
     with serving(folder / "data", *options) as started:
         yield started
 
@@ -118,33 +113,3 @@ def test_a_token_has_a_line_of_its_own(tmp_path: Path) -> None:
         read_tokens(file)
     assert second not in str(raised.value)
     assert raised.value.line == 2
-
-
-@pytest.mark.long
-def test_jobs_use_the_devices_that_are_offered(guarded: Server) -> None:
-    opencl_device()
-    client = Client(guarded.url, TOKEN)
-    how: dict[str, Any] = {"search": "published", "attempts": 16, "seed": 3, "time": 60}  # attempts end it
-    text = examples()["network"]
-    by_cpu, by_device = (client.solve(text, device=name, **how) for name in ("cpu", "opencl"))
-    assert by_cpu["alloc"] == by_device["alloc"]
-
-
-CARDS = [Device(number, "card", "Some", "1.0", "GPU", "") for number in (2, 4)]
-
-
-@pytest.mark.parametrize(
-    ("device", "expected"),
-    [("cpu", "cpu"), ("opencl", "opencl:2"), ("opencl:4", "opencl:4"), ("opencl:4,2", "opencl:4,2")],
-)
-def test_devices_are_named_in_one_way(device: str, expected: str) -> None:
-    assert named(device, CARDS) == expected
-
-
-@pytest.mark.parametrize("device", ["opencl:3", "opencl:2-4", "opencl:x", "opencl:", "reference", "cpu:2", ""])
-def test_devices_that_are_not_offered_are_refused(device: str) -> None:
-    with pytest.raises(UserError, match=f"device {device} is not offered") as error:
-        named(device, CARDS)
-    assert error.value.remedy == "Here are: cpu, opencl:2, opencl:4."
-    with pytest.raises(UserError, match="is no OpenCL device"):
-        offered("cpu")

@@ -10,7 +10,7 @@ import pytest
 
 from binwright.cli import MISTAKE, main
 from binwright.service.limits import Limits, changed
-from binwright.service.models import Submission, key_of
+from binwright.service.models import Submission
 from binwright.service.store import TRIES, QueueFull, Row, StorageError, Store
 from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
@@ -100,10 +100,10 @@ def test_stopping_the_server_is_not_counted_as_an_attempt(tmp_path: Path) -> Non
 def test_job_key_depends_on_the_content_only() -> None:
     given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
     others: list[dict[str, Any]] = [{}, {"text": "y"}, {"tables": {"A": [1.0], "B": [2]}}, {"seed": 2}, {"time": 9}]
-    keys = [key_of(Submission(**given | other).canonical()) for other in others]
+    keys = [Submission(**given | other).key for other in others]
     assert len(set(keys)) == len(others)
     text = '{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}'
-    assert key_of(Submission.model_validate_json(text).canonical()) == keys[0]
+    assert Submission.model_validate_json(text).key == keys[0]
 
 
 def test_title_of_a_job_is_its_first_line() -> None:

@@ -167,13 +167,3 @@ def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.Monke
         found.extend(opencl.attempts(packing(11), 2, 0, 1 << 40, devices=[number, number], until=monotonic() + 60))
     assert len(waits) == 3
     assert found[-1].checked >= 2
-
-
-def test_devices_tried_by_another_process_are_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pretend(monkeypatch, tmp_path, "sys.exit(1)")
-    monkeypatch.setattr(opencl_devices, "_trusted", {})
-    card = opencl_devices.Device(7, "card", "Some", "1.0", "GPU", "")
-    opencl_devices.trust([card])
-    assert opencl_devices.choose(7) == card
-    with pytest.raises(UserError, match="its driver does not load any more"):
-        opencl.Session(packing(14), card)
