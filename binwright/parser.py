@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -28,18 +29,20 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
         """Parse arguments; ends with an error, of the command that was asked for, where there are some too many."""
+        command, *words = (sys.argv[1:] if arguments is None else arguments) or [""]
+        of = [self, *(one for names, _, one in every_command(self) if names[0] == command)][-1]
+        for word in words:
+            if instead := REMOVED.get(f"option {command} {word.partition('=')[0]}"):
+                of.error(f"the option {word.partition('=')[0]} is gone\n  {instead}")
         args, unknown = self.parse_known_args(arguments)
         if unknown:
-            of = [one for words, _, one in every_command(self) if words[0] == args.command] or [self]
-            word = unknown[0].split("=")[0]
-            near = nearest(word, sorted({option for one in of for option in one._option_string_actions}))
-            meant = f"\n  Did you mean {near!r}?" if near and word.startswith("-") else ""
-            if instead := REMOVED.get(f"option {args.command} {word}"):
-                of[0].error(f"the option {word} is gone\n  {instead}")
-            last = [one for one in of[0]._actions if not one.option_strings][-1:]
-            if last and last[0].nargs is None and not meant and not word.startswith("-"):
-                of[0].error(f"takes one {last[0].metavar}: {' '.join(unknown)} is too many\n  Run it once for each.")
-            of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+            word, meant = unknown[0].split("=")[0], ""
+            if word.startswith("-") and (near := nearest(word, sorted(of._option_string_actions))):
+                meant = f"\n  Did you mean {near!r}?"
+            last = [one for one in of._actions if not one.option_strings][-1:]
+            if last and last[0].nargs is None and not word.startswith("-"):
+                of.error(f"takes one {last[0].metavar}: {' '.join(unknown)} is too many\n  Run it once for each.")
+            of.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return args
 
     def error(self, message: str) -> NoReturn:

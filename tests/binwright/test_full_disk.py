@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from binwright.cli import FAILED, MISTAKE, main
+from binwright.cli import MISTAKE, main
 from tests.support.batches import FIRST, TEXT
-from tests.support.faults import contents, every_change_fails
+from tests.support.faults import every_change_fails
 from tests.support.power import every_power_cut
 from tests.support.properties import first
 from tests.support.training import TINY
@@ -87,46 +87,6 @@ def test_without_waiting_for_the_disk_a_power_cut_costs_files(
         list(every_power_cut(COMMANDS[command], here / "out", 3))
 
 
-LIMITED = """
-import resource, shutil, sys
-from binwright.cli import main
-from pathlib import Path
-asked, sizes = sys.argv[2:], [int(text) for text in sys.argv[1].split(",")]
-soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-for size in sizes:
-    shutil.rmtree("out", ignore_errors=True)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    code = main(asked)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    print(f"== {size} {code}", flush=True)
-    print("==", main(asked), flush=True)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
-    """As `ulimit -f` has it: files of that many bytes are full, the journal for one amid a line."""
-    asked = [*RUN, "--jobs", jobs]
-    assert main(asked) == 0
-    whole, journal = contents(here / "out"), (here / "out" / "journal.jsonl").read_bytes()
-    sizes = [0, 1, 100, *range(len(journal) // 4, len(journal), len(journal) // 7), 5000]
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, ",".join(map(str, sizes)), *asked],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    codes = [line.split() for line in done.stdout.splitlines() if line.startswith("== ")]
-    assert [code for _, *rest in codes[1::2] for code in rest] == ["0"] * len(sizes)
-    assert {code for _, _, code in codes[::2]} <= {str(FAILED), str(MISTAKE)}
-    assert "File too large" in done.stderr
-    assert contents(here / "out") == whole
-
-
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_standard_output_is_one_message(here: Path) -> None:
@@ -155,9 +115,3 @@ def test_an_unexpected_error_is_one_message(
     assert str(file) in said
     assert "Traceback" not in said
     assert "in broken" in file.read_text()
-
-
-def test_a_folder_in_the_place_of_a_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "out" / "runs.parquet").mkdir(parents=True)
-    assert main(RUN) == MISTAKE
-    assert "runs.parquet: cannot be written: Is a directory" in capsys.readouterr().err

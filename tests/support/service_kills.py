@@ -2,10 +2,7 @@
 
 import random
 import sqlite3
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from threading import Event
@@ -14,67 +11,41 @@ from typing import Any
 
 from tests.support.service import SMALL, Server, gone, serving
 
-ERRORS = (OSError, HTTPException)
 OVER = ("done", "refused", "failed", "cancelled")
+Told = dict[int, list[tuple[int, dict[str, Any]]]]
+"""What clients were told, by seed of the submission: statuses of answers, and jobs."""
 
 
-@dataclass
-class History:
-    """What clients were told, in order; and whether it fits together."""
-
-    told: dict[str, list[tuple[int, dict[str, Any]]]] = field(default_factory=dict)
-    """By submission: statuses of answers, and jobs."""
-
-    def add(self, key: str, status: int, job: dict[str, Any]) -> None:
-        """Note an answer to a submission, or a look at its job."""
-        self.told.setdefault(key, []).append((status, job))
-
-    def check(self, data: Path) -> None:
-        """Compare with what the service has in the end, when all is over."""
-        base = sqlite3.connect(data / "jobs.sqlite")
-        rows = base.execute("select id, key, state, tries, finished from jobs").fetchall()
-        base.close()
-        assert len({key for _, key, *_ in rows}) == len(rows), "a submission became two jobs"
-        there = {name: (state, tries, finished) for name, _, state, tries, finished in rows}
-        for key, told in self.told.items():
-            assert len({job["id"] for _, job in told}) == 1, (key, "has several jobs")
-            assert [status for status, _ in told].count(202) <= 1, (key, "was new twice")
-            state, tries, _ = there[told[0][1]["id"]]
-            assert (state, tries > 0) == ("done", True), (key, told[-1])
-            ends = [job for _, job in told if job["state"] in OVER]
-            assert ends, (key, "has no end")
-            assert all(job == ends[0] for job in ends), (key, "was done twice")
-            first = next(n for n, (_, job) in enumerate(told) if job["state"] in OVER)
-            assert all(job["state"] in OVER for _, job in told[first:]), (key, "was taken up again")
-
-
-@contextmanager
-def client(server: Server, history: History, number: int, seed: int) -> Iterator[None]:
-    """A client that submits and looks, whether there is a server or not, until the block ends."""
-    over = Event()
-    drawn = random.Random(f"{seed} {number}")
-
-    def works() -> None:
-        keys: list[int] = []
-        while not over.is_set():
-            if not keys or drawn.random() < 0.3:
-                keys.append(number * 1000 + len(keys))
-            key = drawn.choice(keys)
-            try:
-                got = server.ask("POST", "/v1/problems", {"text": SMALL, "seed": key, "time": 0.05})
-                assert got.status in (200, 202), got
-                history.add(str(key), got.status, got.json)
-            except ERRORS:
-                pass
-            over.wait(drawn.random() * 0.3)
-
-    with ThreadPoolExecutor(1) as thread:
-        working = thread.submit(works)
+def use(server: Server, told: Told, number: int, drawn: random.Random, over: Event) -> None:
+    """Submit and look, whether there is a server or not."""
+    seeds: list[int] = []
+    while not over.is_set():
+        if not seeds or drawn.random() < 0.3:
+            seeds.append(number * 1000 + len(seeds))
+        seed = drawn.choice(seeds)
         try:
-            yield
-        finally:
-            over.set()
-        working.result()
+            got = server.ask("POST", "/v1/problems", {"text": SMALL, "seed": seed, "time": 0.05})
+            assert got.status in (200, 202), got
+            told.setdefault(seed, []).append((got.status, got.json))
+        except (OSError, HTTPException):
+            pass
+        over.wait(drawn.random() * 0.3)
+
+
+def check(told: Told, data: Path) -> None:
+    """Compare what clients were told with what the service has in the end, when all is over."""
+    base = sqlite3.connect(data / "jobs.sqlite")
+    rows = base.execute("select id, key, state, tries from jobs").fetchall()
+    base.close()
+    assert len({key for _, key, *_ in rows}) == len(rows), "a submission became two jobs"
+    states = {name: (state, tries > 0) for name, _, state, tries in rows}
+    for seed, answers in told.items():
+        jobs = [job for _, job in answers]
+        assert len({job["id"] for job in jobs}) == 1, (seed, "has several jobs")
+        assert [status for status, _ in answers].count(202) <= 1, (seed, "was new twice")
+        assert states[jobs[0]["id"]] == ("done", True), (seed, answers[-1])
+        first = next(n for n, job in enumerate(jobs) if job["state"] in OVER)
+        assert all(job == jobs[first] for job in jobs[first:]), (seed, "was done twice, or taken up again")
 
 
 def kill_service(data: Path, kills: int, seed: int) -> int:
@@ -82,10 +53,14 @@ def kill_service(data: Path, kills: int, seed: int) -> int:
 
     Returns how many submissions that was.
     """
-    drawn, history = random.Random(seed), History()
-    with serving(data, "--workers", "2") as server:
+    told: Told = {}
+    drawn, over = random.Random(seed), Event()
+    with serving(data, "--workers", "2") as server, ThreadPoolExecutor(2) as threads:
         server.warm()
-        with client(server, history, 1, seed), client(server, history, 2, seed):
+        clients = [
+            threads.submit(use, server, told, number, random.Random(f"{seed} {number}"), over) for number in (1, 2)
+        ]
+        try:
             for _ in range(kills):
                 sleep(drawn.choice([0.1, 0.5, 3]) * drawn.random())
                 family = server.family()
@@ -94,13 +69,16 @@ def kill_service(data: Path, kills: int, seed: int) -> int:
                 server.log.write_text("")  # what forks workers may say that it was killed amid that
                 server.start()
             server.warm()
+        finally:
+            over.set()
+        for client in clients:
+            client.result()
         until = monotonic() + 120
-        for key, told in history.told.items():
-            job = server.wait(told[0][1]["id"], seconds=until - monotonic())
+        for answers in told.values():
+            job = server.wait(answers[0][1]["id"], seconds=until - monotonic())
             assert (job["result"]["status"], job["result"]["bins"]) == ("optimal", 2), job
-            history.add(key, 200, job)
-            history.add(key, 200, server.ask("GET", f"/v1/problems/{job['id']}").json)
+            answers.append((200, job))
         assert server.ask("GET", "/v1/health").json["accepting"]
         server.stop()
-        history.check(data)
-    return len(history.told)
+        check(told, data)
+    return len(told)

@@ -1,42 +1,15 @@
 """The service is killed at any moment, again and again: what it accepted is done exactly once."""
 
-import sqlite3
 from pathlib import Path
 from time import sleep
-from typing import Any
 
 import pytest
 
 from binwright.service.store import TRIES
 from tests.support.service import SMALL, serving
-from tests.support.service_kills import History, kill_service
+from tests.support.service_kills import kill_service
 
 KILLS = 8
-
-
-def test_history_checker_finds_lost_and_repeated_jobs(tmp_path: Path) -> None:
-    base = sqlite3.connect(tmp_path / "jobs.sqlite")
-    base.execute("create table jobs (id, key, state, tries, finished)")
-    base.execute("insert into jobs values ('a', 'x', 'done', 1, 1.0)")
-    base.commit()
-    waits: dict[str, Any] = {"id": "a", "state": "queued"}
-    done: dict[str, Any] = {"id": "a", "state": "done", "finished": 1}
-    good = [(202, waits), (200, waits), (200, done), (200, done)]
-    History({"x": good}).check(tmp_path)
-    for what, told in (
-        ("taken up again", [*good, (200, waits), (200, done)]),
-        ("done twice", [*good, (200, done | {"finished": 2})]),
-        ("several jobs", [*good, (200, done | {"id": "b"})]),
-        ("new twice", [good[0], *good]),
-        ("no end", good[:2]),
-    ):
-        with pytest.raises(AssertionError, match=what):
-            History({"x": told}).check(tmp_path)
-    base.execute("insert into jobs values ('b', 'x', 'done', 1, 1.0)")
-    base.commit()
-    base.close()
-    with pytest.raises(AssertionError, match="two jobs"):
-        History({"x": good}).check(tmp_path)
 
 
 @pytest.mark.long
