@@ -20,21 +20,18 @@ class Formula(ScanAgent):
 
     reference = "yours"
     scan = staticmethod(best_place)
+    formula: Term
 
     def __init__(self, score: str = "0") -> None:
-        self._use(expression(score))
+        self.formula = expression(score)
+        self.numbers = tuple(program(constant(0.0), ()))
 
     @classmethod
     def of(cls, formula: Term) -> Self:
         """Make an agent of a formula that has been read already."""
         made = cls()
-        made._use(formula)
+        made.formula = formula
         return made
-
-    def _use(self, formula: Term) -> None:
-        self.formula = formula
-        self.timed = "time" in names_in(formula)
-        self.numbers = tuple(program(constant(0.0), ()))
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Write the formula as a program for these resources."""
@@ -48,5 +45,5 @@ class Formula(ScanAgent):
 
     @property
     def compiled(self) -> Compiled | None:
-        """The interpreter and the program; `None` for a formula that asks for the time, which it is not told."""
-        return None if self.timed else Compiled(self.scan, self.numbers)
+        """The interpreter and the program; `None` for a formula of the time, which compiled runs do not pass on."""
+        return None if "time" in names_in(self.formula) else Compiled(self.scan, self.numbers)

@@ -41,8 +41,8 @@ nothing was chosen for that reason."""
 
 def no_score(lost: int, decisions: int) -> str:
     """Say at how many decisions a policy scored no number wherever the request fitted; empty if there are none."""
-    said = f"at {lost:,} of {decisions:,} decisions the score was no number wherever the request fitted"
-    return said if lost else ""
+    text = f"at {lost:,} of {decisions:,} decisions the score was no number wherever the request fitted"
+    return text if lost else ""
 
 
 class Program(NamedTuple):
@@ -85,13 +85,13 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
     depth = most = 0
     left: list[tuple[Term, bool]] = [(_expanded(formula), False)]
     while left:
-        one, ready = left.pop()
+        step, ready = left.pop()
         if not ready:
-            left += [(one, True), *((part, False) for part in reversed(one.of))]
+            left += [(step, True), *((part, False) for part in reversed(step.of))]
             continue
-        known = feature_named(one.name, resources) if one.op == "feature" else (one.value, 0, 0)
-        steps.append((OPS.index(one.op), *known))
-        depth += 1 - len(one.of)
+        known = feature_named(step.name, resources) if step.op == "feature" else (step.value, 0, 0)
+        steps.append((OPS.index(step.op), *known))
+        depth += 1 - len(step.of)
         most = max(most, depth)
     stack, places = np.zeros((most + 1, BLOCK)), np.zeros((2, BLOCK), np.int64)
     return Program(np.array(steps, float), np.zeros(1), stack, places)
@@ -99,56 +99,38 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
 
 @lean_numeric_inlined
 def _of_nodes(
-    free: Ints, capacity: Ints, asked: int, quantity: int, r: int, places: Ints, count: int, found: Floats
-) -> None:
-    """Write what a quantity is of the node of each place into `found`."""
-    amounts = capacity if quantity == CAPACITY else free
-    taken = asked if quantity in (AFTER, SHARE) else 0
-    relative = quantity in (SHARE, FREE_SHARE)
-    for i in range(count):
-        found[i] = amounts[places[0, i], places[1, i], r] - taken
-    for i in range(count):
-        found[i] /= capacity[places[0, i], places[1, i], r] if relative else QUANTUM
-    if relative:
-        for i in range(count):
-            if capacity[places[0, i], places[1, i], r] == 0:
-                found[i] = 0.0
-
-
-@lean_numeric_inlined
-def _of_several(
     free: Ints,
     capacity: Ints,
     asked: int,
     spread: bool,
-    quantity: int,
-    scope: int,
-    r: int,
+    step: tuple[int, int, int],
     nodes: int,
     places: Ints,
     count: int,
     found: Floats,
 ) -> None:
-    """Write what a quantity is of several nodes of the server of each place into `found`."""
+    """Write what a quantity of a resource is of some nodes of the server of each place into `found`."""
+    quantity, scope, r = step
     amounts = capacity if quantity == CAPACITY else free
     takes, relative = quantity in (AFTER, SHARE), quantity in (SHARE, FREE_SHARE)
     part, odd = (asked // nodes, asked % nodes) if spread else (0, 0)
     for i in range(count):
         server, node = places[0, i], places[1, i]
-        amount, installed, extreme, there = 0, 0, 0.0, False
+        amount, installed, extreme, any_node = 0, 0, 0.0, False
         for n in range(nodes):
-            if scope == OTHER and (spread or n == node):
+            is_own = spread or n == node
+            if (scope == OTHER and is_own) or (scope == PLACE and not is_own):
                 continue
-            one, here = amounts[server, n, r], capacity[server, n, r]
+            here, room = amounts[server, n, r], capacity[server, n, r]
             if takes:
-                one -= part + (n < odd) if spread else asked * (n == node)
-            amount += one
-            installed += here
-            if scope >= LEAST and here > 0:
-                value = one / (here if relative else QUANTUM)
-                if not there or (value < extreme if scope == LEAST else value > extreme):
+                here -= part + (n < odd) if spread else asked * (n == node)
+            amount += here
+            installed += room
+            if scope >= LEAST and room > 0:
+                value = here / (room if relative else QUANTUM)
+                if not any_node or (value < extreme if scope == LEAST else value > extreme):
                     extreme = value
-                there = True
+                any_node = True
         if scope >= LEAST:
             found[i] = extreme
         elif relative:
@@ -183,12 +165,10 @@ def _feature(
         found[:count] = 1.0 * spread
     elif quantity == DEMAND:
         found[:count] = asked / QUANTUM
-    elif scope == PLACE and not spread:
-        _of_nodes(free, capacity, asked, quantity, r, places, count, found)
     elif nodes == 2:  # a constant makes it twice as fast
-        _of_several(free, capacity, asked, spread, quantity, scope, r, 2, places, count, found)
+        _of_nodes(free, capacity, asked, spread, (quantity, scope, r), 2, places, count, found)
     else:
-        _of_several(free, capacity, asked, spread, quantity, scope, r, nodes, places, count, found)
+        _of_nodes(free, capacity, asked, spread, (quantity, scope, r), nodes, places, count, found)
 
 
 @lean_numeric_inlined

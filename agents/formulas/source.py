@@ -20,26 +20,34 @@ from binwright.simcore.errors import short
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Agent, Placement, Request, View
 
-NAMES = (
+BUILTINS = (
     *("abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "range"),
     *("reversed", "round", "sorted", "sum", "tuple", "zip"),
 )
-"""What source may call of Python's own."""
+KNOWN: dict[str, Any] = {
+    "__builtins__": {},
+    **{name: getattr(builtins, name) for name in BUILTINS},
+    **{name: getattr(math, name) for name in ("exp", "log", "sqrt", "floor", "ceil")},
+    **NUMBERS,
+    "where": lambda test, x, y: x if test else y,
+    "math": math,
+}
+"""The names that source may use without importing them."""
 _LET_THROUGH = (
     *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign),
     *(ast.For, ast.While, ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp),
     *(ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Name, ast.List, ast.Tuple, ast.Subscript, ast.Slice),
     *(ast.ListComp, ast.GeneratorExp, ast.comprehension, ast.expr_context, ast.boolop, ast.operator, ast.unaryop),
-    ast.cmpop,
+    *(ast.cmpop, ast.alias),
 )
-_LARGEST = 100_000
+LONGEST = 100_000
 """Letters of source."""
 
 
 def checked(text: str) -> ast.Module:
     """Parse source, and refuse all that is more than arithmetic with a reason."""
-    if len(text) > _LARGEST:
-        raise mistake(f"the source has more than {_LARGEST:,} letters", remedy="Write a shorter one.")
+    if len(text) > LONGEST:
+        raise mistake(f"the source has more than {LONGEST:,} letters", remedy="Write a shorter one.")
     try:
         tree = ast.parse(text)
         nodes = list(ast.walk(tree))
@@ -47,10 +55,10 @@ def checked(text: str) -> ast.Module:
         made = mistake(f"is no Python: {getattr(error, 'msg', None) or error}", remedy="Mend the source.")
         made.line = getattr(error, "lineno", None)
         raise made from None
-    texts = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
-    math_names = {id(one.value) for one in nodes if isinstance(one, ast.Attribute) and _of_math(one)}
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    modules = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and _of_math(node)}
     for node in nodes:
-        _check(node, id(node) in texts, id(node) in math_names)
+        _check(node, id(node) in docstrings, id(node) in modules)
     return tree
 
 
@@ -58,36 +66,35 @@ def _of_math(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id == "math"
 
 
-def _check(node: ast.AST, is_text: bool, is_module: bool) -> None:
+def _in_math(name: str) -> bool:
+    return not name.startswith("_") and hasattr(math, name)
+
+
+def _check(node: ast.AST, is_docstring: bool, is_module: bool) -> None:
     """Refuse a part of source that is not let through."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        names = [one.name for one in node.names]
-        plain = all(one.asname is None for one in node.names)
-        module = node.module if isinstance(node, ast.ImportFrom) else names[0]
-        known = isinstance(node, ast.Import) or all(_in_math(name) for name in names)
-        if module != "math" or not plain or not known or (isinstance(node, ast.Import) and len(names) > 1):
+        names = [alias.name for alias in node.names]
+        plain = all(alias.asname is None for alias in node.names)
+        known = (
+            names == ["math"] if isinstance(node, ast.Import) else node.module == "math" and all(map(_in_math, names))
+        )
+        if not plain or not known:
             raise mistake("may not be imported", node, "Only `import math`, and names of math.", ", ".join(names))
-    elif isinstance(node, ast.alias):
-        pass
     elif isinstance(node, ast.Attribute):
         if not _of_math(node) or not _in_math(node.attr) or not isinstance(node.ctx, ast.Load):
             raise mistake("attributes may not be used", node, "Only those of math, as in `math.exp(x)`.", node.attr)
     elif isinstance(node, ast.Constant):
-        if not is_text and (isinstance(node.value, str | bytes | complex) or node.value is ...):
+        if not is_docstring and (isinstance(node.value, str | bytes | complex) or node.value is ...):
             raise mistake("is no number", node, "Write numbers and features only.", node.value)
-    elif isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
-        name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else node.name
+    elif not isinstance(node, _LET_THROUGH):
+        remedy = "Use arithmetic, if, for, while, and functions."
+        raise mistake("may not be used", node, remedy, type(node).__name__)
+    name = getattr(node, "id", getattr(node, "arg", getattr(node, "name", "")))
+    if name and isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
         if name.startswith("_") or (name == "math" and not is_module):
             raise mistake("is no name that may be used here", node, "Name features and what you assign.", name)
         if isinstance(node, ast.FunctionDef) and node.decorator_list:
-            raise mistake("a function may not be decorated", node, "Take the decorator away.", node.name)
-    elif not isinstance(node, _LET_THROUGH):
-        what = type(node).__name__
-        raise mistake("may not be used", node, "Use arithmetic, if, for, while, and functions.", what)
-
-
-def _in_math(name: str) -> bool:
-    return not name.startswith("_") and hasattr(math, name)
+            raise mistake("a function may not be decorated", node, "Take the decorator away.", name)
 
 
 class _Imported(ast.NodeTransformer):
@@ -97,8 +104,7 @@ class _Imported(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        names = [one.name for one in node.names]
-        lines = ast.parse("\n".join(f"{name} = math.{name}" for name in names)).body
+        lines = ast.parse("\n".join(f"{alias.name} = math.{alias.name}" for alias in node.names)).body
         return [ast.increment_lineno(line, node.lineno - line.lineno) for line in lines]
 
 
@@ -113,19 +119,14 @@ class ScoreFunction(Agent):
 
     def __init__(self, tree: ast.Module, name: str = "score") -> None:
         self.decisions = self.lost = 0
-        self._names = parameters(tree, name)
-        known: dict[str, Any] = {one: getattr(builtins, one) for one in NAMES}
-        known |= NUMBERS | {"where": lambda test, x, y: x if test else y, "math": math}
-        known |= {one: getattr(math, one) for one in ("exp", "log", "sqrt", "floor", "ceil")}
-        space: dict[str, Any] = {"__builtins__": {}, **known}
+        self._names, space = parameters(tree, name), dict(KNOWN)
         exec(compile(_Imported().visit(tree), "<score>", "exec"), space)
         self._score = space[name]
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look up the features that the function asks for."""
         features = [feature_named(name, view.resources) for name in self._names]
-        self._steps = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4)
-        self._moment = np.zeros(1)
+        self._steps, self._moment = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4), np.zeros(1)
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, self._steps, self._moment
         self._look = prepared(features_of, *arguments)
 
@@ -135,12 +136,12 @@ class ScoreFunction(Agent):
         places, seen = self._look(view.free, view.capacity, request.demand, request.spread, self._steps, self._moment)
         best, most, undefined = -1, -math.inf, False
         for place, values in enumerate(seen.T.tolist()):
-            found = self._score(*values)
-            if not isinstance(found, int | float):
-                raise mistake("the score is no number", value=short(repr(found)), remedy="Return one.")
-            undefined |= found != found
-            if found > most:
-                best, most = place, found
+            score = self._score(*values)
+            if not isinstance(score, int | float):
+                raise mistake("the score is no number", value=short(repr(score)), remedy="Return one.")
+            undefined |= score != score
+            if score > most:
+                best, most = place, score
         self.decisions += seen.shape[1] > 0
         self.lost += best < 0 and undefined
         if best < 0:

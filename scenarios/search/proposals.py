@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from binwright.agents.formulas.parse import NotAFormula, expression
+from binwright.agents.formulas.parse import expression
 
 LONGEST, DEPTH = 80, 4
 """Steps of the longest rule that is proposed, and how deep its operations are nested."""
@@ -37,11 +37,8 @@ class Proposer:
                 text = self._tree(DEPTH)
             else:
                 text = f"0.001 * {self._tree(1)} - lost({self._worth_tree(DEPTH - 1)})"
-            try:
-                if 1 < expression(text).size <= LONGEST:
-                    return text
-            except NotAFormula:  # it is far too long
-                continue
+            if 1 < expression(text).size <= LONGEST:
+                return text
 
     def _pick(self, some: Sequence[str]) -> str:
         return some[int(self._rng.integers(len(some)))]

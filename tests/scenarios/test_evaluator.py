@@ -148,7 +148,6 @@ HOSTILE = {
     "no function score": "def other(free_cpu):\n    return 1",
     "no such feature": "def score(fre_cpu):\n    return fre_cpu",
     "no such feature of a place (got 'bogus')": "def score(bogus):\n    return 1",
-    "does not return": "def score(free_cpu):\n    if free_cpu > 1:\n        return 2",
     "is no expression": "share_cpu +",
     "cannot be used in a formula": "open(share_cpu)",
     "no such file": "nowhere.py:score",
