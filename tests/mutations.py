@@ -55,7 +55,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/rules/cheapest_place.py", 2, f"tests/agents/rules/test_cheapest.py {HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/costs.py", 3, f"{HEURISTICS}test_servers.py"),
     ("agents/heuristics/networks/best_home.py", 2, f"{HEURISTICS}test_networks.py"),
-    ("agents/heuristics/networks/tetris.py", 1, f"{HEURISTICS}test_networks.py"),
+    ("agents/heuristics/networks/scored.py", 1, f"{HEURISTICS}test_networks.py"),
     ("agents/heuristics/devices.py", 1, f"{HEURISTICS}test_devices.py"),
     ("agents/heuristics/lifetimes.py", 1, f"{HEURISTICS}test_lifetimes.py"),
     ("analysis/measure/finished_run.py", 2, MEASURE),

@@ -6,81 +6,88 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, take
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.fabric.compiled.numa_loop import placement_of
-from binwright.fabric.multi_server import GOES_ON, begin, has_any
+from binwright.fabric.multi_server import has_any
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import find_route
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.fabric.topology import Indices
-from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""
+USED, COUNT, CHOSEN, PASSED = range(4)
 
 
 class Drawing(NamedTuple):
-    """Holds `draws` float64 [any] in [0, 1), of which `used` int64 [1] are used up; `candidates` int32 [servers]."""
+    """Holds `draws` float64 [any] in [0, 1) and `candidates` int32 [servers].
+
+    `progress` int64 [4] says how many draws are used up, how many candidates are left, which of them was chosen last,
+    and the last server passed over; -1 is none.
+    """
 
     network: Network
     draws: Floats
-    used: Ints
     candidates: Indices
+    progress: Ints
 
 
-@kernel
-def random_servers(
-    drawing: Drawing, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
-) -> int:
-    """Take, as a `Rule`, any server that has something free and isn't chosen, all equally likely, again and again."""
-    network, candidates = drawing.network, drawing.candidates
-    begin(network.room, demand)
-    count = 0
+@lean
+def list_candidates(drawing: Drawing, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Write the servers that have something free."""
+    progress = drawing.progress
+    progress[COUNT], progress[CHOSEN], progress[PASSED] = 0, -1, -1
     for server in range(len(free)):
         if has_any(free, server):
-            candidates[count] = server
-            count += 1
-    status, passed = GOES_ON, -1
-    while status == GOES_ON and count > 0:
-        place = int(drawing.draws[drawing.used[0]] * count)
-        drawing.used[0] += 1
-        chosen = candidates[place]
-        status = take(network, free, link_free, chosen, bandwidth, weighted)
-        before, count = count, 0
-        for other in range(before):
-            server = candidates[other]
-            if other == place:
+            drawing.candidates[progress[COUNT]] = server
+            progress[COUNT] += 1
+
+
+@lean
+def random_server(drawing: Drawing, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+    """Take any server that has something free and isn't chosen, all equally likely, again and again."""
+    progress, candidates, routes = drawing.progress, drawing.candidates, drawing.network.routes
+    last, before = progress[CHOSEN], progress[COUNT]
+    if last >= 0:
+        chosen, progress[CHOSEN], progress[COUNT] = candidates[last], -1, 0
+        for place in range(before):
+            server = candidates[place]
+            if place == last:
                 continue
-            if masked and find_route(network.routes, link_free, chosen, server, bandwidth, weighted) < 0:
-                passed = max(passed, server)
+            if masked and find_route(routes, link_free, chosen, server, bandwidth, weighted) < 0:
+                progress[PASSED] = max(progress[PASSED], server)
                 continue
-            candidates[count] = server
-            count += 1
-    if status == GOES_ON and passed >= 0:  # tell for want of what
-        status = take(network, free, link_free, passed, bandwidth, weighted)
-    return status
+            candidates[progress[COUNT]] = server
+            progress[COUNT] += 1
+    if progress[COUNT] > 0:
+        progress[CHOSEN] = int(drawing.draws[progress[USED]] * progress[COUNT])
+        progress[USED] += 1
+        return int(candidates[progress[CHOSEN]])
+    if masked:
+        return -1
+    passed, progress[PASSED] = progress[PASSED], -1
+    return int(passed)
 
 
 class RandomServers(NetworkAgent):
     """Any servers of a network that have anything free, all equally likely."""
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
-    rule = staticmethod(random_servers)
+    rule = staticmethod(one_by_one(list_candidates, random_server))
 
-    def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Drawing:
         """Draw numbers from the run's random stream."""
-        servers = len(view.free)
-        draws = rng.random(DRAWS + servers)
-        self._rng = rng
-        return Drawing(shared, draws, np.zeros(1, np.int64), np.zeros(servers, np.int32))
+        self._rng, servers = rng, len(view.free)
+        return Drawing(network, rng.random(DRAWS + servers), np.zeros(servers, np.int32), np.zeros(4, np.int64))
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        draws, used = self._scratch.draws, self._scratch.used
-        if used[0] > DRAWS:
+        draws, progress = self._scratch.draws, self._scratch.progress
+        if progress[USED] > DRAWS:
             self._rng.random(out=draws)
-            used[0] = 0
+            progress[USED] = 0
         return super().decide(view, request)
 
 
@@ -91,18 +98,16 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
     `free` int64 [servers, nodes, resources], unchanged.
     """
     nodes: int = free.shape[1]
-    choices = 1 if spread else nodes
-    count = 0
-    for server in range(len(free)):
-        for node in range(choices):
-            count += fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)
-    before = int(draw * count)
-    for server in range(len(free)):
-        for node in range(choices):
-            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                if before == 0:
-                    return server * nodes + node
-                before -= 1
+    before = -1
+    for counting in (True, False):
+        count = 0
+        for server in range(len(free)):
+            for node in range(1 if spread else nodes):
+                if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                    if not counting and count == before:
+                        return server * nodes + node
+                    count += 1
+        before = int(draw * count)
     return -1
 
 

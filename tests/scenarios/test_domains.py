@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.agents.heuristics.networks.tetris import Tetris
+from binwright.agents.heuristics.networks.scored import Tetris
 from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.simcore.errors import UserError

@@ -1,4 +1,4 @@
-"""Asks one kernel, over servers and links, for every decision in a network."""
+"""Takes servers of a network one by one, by one compiled loop for all rules: each says which server is next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.agents.networked import network_of, provisioned
-from binwright.fabric.multi_server import Filling, choose, filling
+from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.fabric.topology import Indices, Small
@@ -18,27 +18,25 @@ from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
 """(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `choose` returned last; 0 where none is left.
 
-`free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged; `scratch` is whatever the agent
-makes in `scratch`. `weighted` says how routes are found. With `masked` only servers are chosen that have a working
-route to all chosen before.
+`free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged; `scratch` is what the agent makes
+in `scratch`, whose `network` is a `Network`. `weighted` says how routes are found. With `masked` only servers are
+chosen that have a working route to all chosen before.
 """
-
-
 Paths: TypeAlias = Literal["hops", "weighted"]
 
 
 class Network(NamedTuple):
-    """Holds what every rule needs: the routes, the tier of every link, and room to provision in."""
+    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, room to provision in.
+
+    `joined` int64 [racks, 2] is what `joins` remembers.
+    """
 
     routes: Routes
     link_tier: Small
+    first: Indices
+    via: Indices
     room: Filling
-
-
-def network(view: NetworkView) -> Network:
-    """Make what one agent needs."""
-    _, nodes, resources = view.free.shape
-    return Network(view.routing.routes, view.topology.link_tier, filling(view.routing, nodes, resources))
+    joined: Ints
 
 
 def largest(view: NetworkView) -> list[int]:
@@ -48,20 +46,47 @@ def largest(view: NetworkView) -> list[int]:
     return [*view.capacity.sum(axis=1).max(axis=0).tolist(), int(links.max())]
 
 
-@lean
-def take(network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> int:
-    """Choose the next server, by `choose`."""
-    return choose(network.routes, link_free, network.link_tier, free, network.room, server, bandwidth, weighted)
+def one_by_one(start: Callable[..., None], following: Callable[..., int]) -> Any:
+    """Make a `Rule` of two kernels, which takes servers until the request is complete or no server is left.
+
+    `start(scratch, free, link_free, demand, bandwidth)` prepares for a request, and `following(scratch, free,
+    link_free, bandwidth, weighted, masked)` returns the next server, -1 for none. Where no server can be reached it is
+    asked once more without the mask, to tell for want of what.
+    """
+    prepare: Any = start
+    next_of: Any = following
+
+    def rule(
+        scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
+    ) -> int:
+        network, status = scratch.network, GOES_ON
+        begin(network.room, demand)
+        prepare(scratch, free, link_free, demand, bandwidth)
+        while status == GOES_ON:
+            server = next_of(scratch, free, link_free, bandwidth, weighted, masked)
+            if server < 0 and masked:
+                server = next_of(scratch, free, link_free, bandwidth, weighted, False)
+            if server < 0:
+                break
+            status = choose(
+                network.routes, link_free, network.link_tier, free, network.room, server, bandwidth, weighted
+            )
+        return status
+
+    # Kept machine code is named after the function that somebody wrote.
+    rule.__module__, rule.__doc__ = following.__module__, following.__doc__
+    rule.__name__ = rule.__qualname__ = f"{following.__name__}_taken"
+    return lean(rule)
 
 
 @lean
-def joins(network: Network, joined: Ints, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
+def joins(network: Network, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
     """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
 
-    Looks for each path only once: `joined` int64 [racks, 2] is the stamp of the filling that came by, and of how many
-    of its servers it is known that the rack has working routes to them, -1 when one has none.
+    Looks for each path only once: `joined` has the stamp of the filling that came by, and of how many of its servers it
+    is known that the rack has working routes to them, -1 when one has none.
     """
-    room, routes = network.room, network.routes
+    room, routes, joined = network.room, network.routes, network.joined
     if joined[rack, 0] != room.counts[3]:
         joined[rack, 0], joined[rack, 1] = room.counts[3], 0
     while 0 <= joined[rack, 1] < room.counts[0]:
@@ -73,12 +98,25 @@ def joins(network: Network, joined: Ints, link_free: Ints, rack: int, bandwidth:
 
 
 @lean
-def reaches(network: Network, joined: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
+def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
     """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
     rack, link = network.routes.servers[server]
     if network.room.counts[0] > 0 and link >= 0 and link_free[link] < bandwidth:
         return False
-    return joins(network, joined, link_free, rack, bandwidth, weighted)
+    return joins(network, link_free, rack, bandwidth, weighted)
+
+
+@lean_inlined
+def wire_of(network: Network, link_free: Ints, server: int) -> int:
+    """Return what a server has free on its own link, or on the widest of several; 0 or less if that has failed."""
+    rack, link = network.routes.servers[server]
+    if link >= 0:
+        return int(link_free[link])
+    most = -1
+    for edge in range(network.first[rack], network.first[rack + 1]):
+        if network.via[edge] >= 0:
+            most = max(most, link_free[network.via[edge]])
+    return int(most)
 
 
 class NetworkAgent(Agent):
@@ -93,17 +131,19 @@ class NetworkAgent(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make room to work in."""
         view = network_of(self, view)
-        shared = network(view)
-        scratch = self.scratch(view, shared, rng)
-        self._scratch, self._room = scratch, shared.room
+        topology, (_, nodes, resources) = view.topology, view.free.shape
+        self._room, joined = filling(view.routing, nodes, resources), np.zeros((topology.racks, 2), np.int64)
+        edges = topology.first, topology.via
+        network = Network(view.routing.routes, topology.link_tier, *edges, self._room, joined)
+        self._scratch = self.scratch(view, network, rng)
         self._link_free = view.link_free  # the same array for the whole run
         self._weighted = view.weighted if self.routes is None else self.routes == "weighted"
-        self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
-        self._rule = prepared(self.rule, scratch, view.free, view.link_free, (1,) * view.free.shape[2], 1, False, False)
+        self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
+        self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False, False)
 
-    def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Any:
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Any:
         """Return the first argument of the rule."""
-        return shared
+        raise NotImplementedError
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule."""
@@ -112,19 +152,3 @@ class NetworkAgent(Agent):
         if status <= 0:
             return self._refusals[-1 - status] if status else None
         return provisioned(self._room)
-
-
-@lean_inlined
-def wire_of(servers: Ints, first: Indices, via: Indices, link_free: Ints, server: int) -> int:
-    """Return what a server has free on its own link, or on the widest of several; 0 or less if that has failed.
-
-    `servers` are those of `binwright.fabric.routing.Routes`, `first` and `via` those of `Topology`.
-    """
-    rack, link = servers[server]
-    if link >= 0:
-        return int(link_free[link])
-    most = -1
-    for edge in range(first[rack], first[rack + 1]):
-        if via[edge] >= 0:
-            most = max(most, link_free[via[edge]])
-    return int(most)

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.networks.best_home import BestHome
-from binwright.agents.heuristics.networks.tetris import EXACT, scales
+from binwright.agents.heuristics.networks.scored import EXACT, scales
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graph import Graph, build

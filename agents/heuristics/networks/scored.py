@@ -1,0 +1,383 @@
+"""Scores servers by how much is free the way that a request points: Tetris; NULB and NALB search on from the best."""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from binwright.agents.heuristics.networks.common import (
+    Network,
+    NetworkAgent,
+    Paths,
+    largest,
+    one_by_one,
+    reaches,
+    wire_of,
+)
+from binwright.fabric.multi_server import has_any
+from binwright.fabric.network import NetworkView
+from binwright.fabric.topology import Indices
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.units import SHARE
+
+FINEST = 1000
+"""Penalties are multiples of one part in this many."""
+BILLION = 10.0**9
+EXACT = 2**53
+"""Floats are whole numbers up to here."""
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+Score: TypeAlias = Literal["dot-product", "cosine"]
+Near: TypeAlias = Literal["last", "first", "ever"]
+Links: TypeAlias = Literal["own", "misplaced"]
+
+
+class Scores(NamedTuple):
+    """Holds what scoring servers takes; `weights` and `scores` are scratch.
+
+    `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
+    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
+    `cosine` scores by the angle between demand and what is free alone. Scores in the rack of the last server chosen, or
+    `of_first` of the first one, count `near` times, others `far`; `latest` int64 [1] is that rack, -1 for none, from
+    one request to the next where `ever`. `by_name` int64 [any] are the servers in the order of their names where links
+    are misplaced, or else none.
+    """
+
+    network: Network
+    scale: Floats
+    weights: Floats
+    scores: Floats
+    cosine: bool
+    of_first: bool
+    ever: bool
+    latest: Ints
+    by_name: Ints
+    near: float
+    far: float
+
+
+def scores_of(
+    view: NetworkView,
+    network: Network,
+    score: Score,
+    penalty: float = 1.0,
+    near: Near = "last",
+    links: Links = "own",
+) -> Scores:
+    """Make what one agent needs."""
+    names = view.topology.names[view.topology.switches :]
+    by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
+    far = round(penalty * FINEST)
+    common = gcd(far, FINEST)
+    scale = np.array(scales(largest(view)), np.float64)
+    return Scores(
+        network=network,
+        scale=scale,
+        weights=np.zeros_like(scale),
+        scores=np.zeros(len(view.free)),
+        cosine=score == "cosine",
+        of_first=near == "first",
+        ever=near == "ever",
+        latest=np.full(1, -1),
+        by_name=np.array(by_name, np.int64),
+        near=float(FINEST // common),
+        far=float(far // common),
+    )
+
+
+def scales(most: list[int]) -> list[float]:
+    """Return what free x demand of each resource, and of bandwidth, is multiplied with.
+
+    That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
+    that sums are exact and ties are ties, unless servers are of very odd sizes.
+    """
+    common = lcm(*(each**2 for each in most if each))
+    scale = [common // each**2 if each else 0 for each in most]
+    divisor = gcd(*scale)
+    if max(scale) // divisor < EXACT:
+        return [float(each // divisor) for each in scale]
+    return [(most[-1] / each) ** 2 if each else 0.0 for each in most]
+
+
+@lean
+def start_tetris(of: Scores, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Write the score of every server that has anything free: how much is free the way the request points."""
+    weights, scale, resources = of.weights, of.scale, len(demand)
+    weights[resources] = bandwidth * scale[resources]
+    square = bandwidth * weights[resources]
+    for r in range(resources):
+        weights[r] = demand[r] * scale[r]
+        square += demand[r] * weights[r]
+    length = np.sqrt(square)
+    for server in range(len(free)):
+        of.scores[server] = _score(of, free, link_free, server, length)
+    if not of.ever:
+        of.latest[0] = -1
+
+
+@lean_inlined
+def _score(of: Scores, free: Ints, link_free: Ints, server: int, length: float) -> float:
+    """Return the score of a server, -1 if it has nothing free; `length` is that of the demand.
+
+    A cosine is in billionths, to the nearest.
+    """
+    weights, scale = of.weights, of.scale
+    resources: int = free.shape[2]
+    points, square, anything = 0.0, 0.0, False
+    for r in range(resources):
+        amount = 0
+        for node in range(free.shape[1]):
+            amount += free[server, node, r]
+        points += amount * weights[r]
+        square += amount * (amount * scale[r])
+        anything |= amount > 0
+    wire = max(wire_of(of.network, link_free, server), 0)
+    points += wire * weights[resources]
+    square += wire * (wire * scale[resources])
+    if of.cosine and points > 0:
+        points = np.floor(BILLION * (points / (length * np.sqrt(square))) + 0.5)
+    return points if anything else -1.0
+
+
+@lean
+def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
+    """Write the score of every server with links that are not its own, as the publication's program has it.
+
+    Of the servers that may be chosen, by their numbers, the links are those of the last as many of all servers in the
+    order of their names; what comes before these has none.
+    """
+    weights, resources, room = of.weights, free.shape[2], of.network.room
+    count, owner = 0, -1
+    for other in range(len(free)):
+        count += _may_be_chosen(room.chosen, room.counts[3], free, other)
+    for place in range(len(free)):
+        server, points = of.by_name[place], float(0)
+        for r in range(resources):
+            for node in range(free.shape[1]):
+                points += float(free[server, node, r] * weights[r])
+        if place >= len(free) - count:
+            owner += 1
+            while not _may_be_chosen(room.chosen, room.counts[3], free, owner):
+                owner += 1
+            points += float(max(wire_of(of.network, link_free, owner), 0) * weights[resources])
+        of.scores[server] = points if has_any(free, server) else -1.0
+
+
+@lean_inlined
+def _may_be_chosen(chosen: Ints, stamp: int, free: Ints, server: int) -> bool:
+    return bool(chosen[server] != stamp and has_any(free, server))
+
+
+@lean
+def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
+    """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less.
+
+    Those chosen already are left out.
+    """
+    room, scores, servers = of.network.room, of.scores, of.network.routes.servers
+    best, most = -1, -1.0
+    for server in range(len(scores)):
+        if scores[server] < 0 or room.chosen[server] == room.counts[3]:
+            continue
+        points = scores[server] * (of.near if rack < 0 or servers[server, 0] == rack else of.far)
+        if points > most and (not masked or reaches(of.network, link_free, server, bandwidth, weighted)):
+            best, most = server, points
+    return best
+
+
+@lean
+def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+    """Take the server with the highest score, again and again."""
+    if len(of.by_name) > 0:
+        _misplace(of, free, link_free)
+    server = best_scored(of, link_free, bandwidth, of.latest[0], weighted, masked)
+    if server >= 0 and (of.latest[0] < 0 or not of.of_first):
+        of.latest[0] = of.network.routes.servers[server, 0]
+    return server
+
+
+class Tetris(NetworkAgent):
+    """Where the largest dot product, or cosine, of demand and what is free is; `penalty` times less in other racks.
+
+    Other racks are those without the `near` server, the last or the first chosen, or the last ever: that of an earlier
+    request, too. `routes` are as the network says. With `links: misplaced` and `near: ever` it does what the program of
+    arXiv:2106.02412 does, whose servers are scored with the links of others.
+    """
+
+    reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
+    rule = staticmethod(one_by_one(start_tetris, tetris))
+
+    def __init__(
+        self,
+        penalty: float | str = 0.9,
+        score: Score = "dot-product",
+        near: Near = "last",
+        routes: Paths | None = None,
+        links: Links = "own",
+    ) -> None:
+        if links == "misplaced" and score == "cosine":
+            remedy = "Take score: dot-product, which is what scaling all servers alike leaves."
+            raise UserError("goes with dot-product only", key="links", value=links, remedy=remedy)
+        self.score, self.near, self.routes, self.links = score, near, routes, links
+        try:
+            self.penalty = SHARE.parse(penalty)
+        except UserError as error:
+            raise UserError(error.problem, key="penalty", value=penalty, remedy="Write 0.9, or 90 %.") from None
+
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scores:
+        """Return scores, and the penalty as whole numbers."""
+        return scores_of(view, network, self.score, self.penalty, self.near, self.links)
+
+
+COUNT, TURN, PASSED, COMES = range(4)
+"""Places of `Search.progress`: vertices in `ahead`, whose turn it is, a server passed over, the vertex that comes."""
+
+
+class Search(NamedTuple):
+    """Holds what searching the network takes: `neighbour` is the topology's, all behind `whole` is scratch.
+
+    A search is `deep`, and takes of equal neighbours the last in the adjacency first, or broad, and takes the first.
+    Neighbours behind links with `whole` int64 [vertices] free come before all others of their vertex: that is what its
+    widest link can have, or `LEAST` where only the adjacency counts.
+
+    `seen` int64 [vertices] holds the stamp of the last request that came by; `ahead` int32 [vertices] is for a stack
+    or a queue. Of a vertex that came up `looked` int32 [vertices] entries of the adjacency were looked at: none are
+    sorted beforehand, as a spine has as many links as there are pods, and few neighbours are needed.
+    """
+
+    network: Network
+    scores: Scores
+    switches: int
+    deep: bool
+    neighbour: Indices
+    whole: Ints
+    seen: Ints
+    ahead: Indices
+    looked: Indices
+    progress: Ints
+
+
+@lean
+def start_search(of: Search, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Find the server with the highest score, where the search begins."""
+    start_tetris(of.scores, free, link_free, demand, bandwidth)
+    start = best_scored(of.scores, link_free, bandwidth, -1, False, False)
+    of.progress[COUNT], of.progress[TURN], of.progress[PASSED] = 0, 0, -1
+    of.progress[COMES] = of.switches + start if start >= 0 else -1
+
+
+@lean
+def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+    """Go from the server with the highest score to its neighbours, and theirs, taking what has anything.
+
+    Depth-first goes on from the last vertex that has neighbours left, breadth-first from the first.
+    """
+    progress = of.progress
+    while True:
+        vertex, progress[COMES] = progress[COMES], -1
+        while vertex < 0 and progress[TURN] < progress[COUNT]:
+            vertex = _next(of, link_free, of.ahead[progress[COUNT] - 1 if of.deep else progress[TURN]])
+            if vertex < 0 and of.deep:
+                progress[COUNT] -= 1
+            elif vertex < 0:
+                progress[TURN] += 1
+        if vertex < 0:
+            break
+        of.ahead[progress[COUNT]], of.seen[vertex], of.looked[vertex] = vertex, of.network.room.counts[3], 0
+        progress[COUNT] += 1
+        server = vertex - of.switches
+        if server >= 0 and has_any(free, server):
+            if not masked or reaches(of.network, link_free, server, bandwidth, weighted):
+                return int(server)
+            progress[PASSED] = server if progress[PASSED] < 0 else progress[PASSED]
+    if masked:
+        return -1
+    passed, progress[PASSED] = progress[PASSED], -1
+    return int(passed)
+
+
+@lean
+def _next(of: Search, link_free: Ints, vertex: int) -> int:
+    """Return the next neighbour of a vertex that was not seen, -1 without any. Changes `looked`.
+
+    Those with whole links come as they are found in the adjacency, and then always the one with the widest link.
+    """
+    stamp, seen, neighbour = of.network.room.counts[3], of.seen, of.neighbour
+    looked, whole = of.looked, of.whole[vertex]
+    begin, end = of.network.first[vertex], of.network.first[vertex + 1]
+    while looked[vertex] < end - begin:
+        edge = end - 1 - looked[vertex] if of.deep else begin + looked[vertex]
+        looked[vertex] += 1
+        if seen[neighbour[edge]] != stamp and _width(of, link_free, edge) >= whole:
+            return int(neighbour[edge])
+    best, most = -1, LEAST
+    for step in range(end - begin):
+        edge = end - 1 - step if of.deep else begin + step
+        width = _width(of, link_free, edge)
+        if seen[neighbour[edge]] != stamp and (best < 0 or width > most):
+            best, most = int(neighbour[edge]), width
+    return best
+
+
+@lean_inlined
+def _width(of: Search, link_free: Ints, edge: int) -> int:
+    """Return what the link of an entry of the adjacency has free; without a link there is no bound."""
+    link = of.network.via[edge]
+    return int(link_free[link]) if link >= 0 else MOST
+
+
+class NULB(NetworkAgent):
+    """Starts where Tetris would, and takes what is free in the order of a breadth-first search, blind to bandwidth.
+
+    `score` is that of Tetris. `routes` are as the network says.
+    """
+
+    reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
+    rule = staticmethod(one_by_one(start_search, search))
+    widest: ClassVar[bool] = False
+    deep = False
+
+    def __init__(self, score: Score = "dot-product", routes: Paths | None = None) -> None:
+        self.score, self.routes = score, routes
+
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Search:
+        """Return scores for the first server, and room to search."""
+        topology = view.topology
+        vertices = len(topology.first) - 1
+        whole = np.full(vertices, LEAST)
+        if self.widest:
+            can = np.where(topology.via < 0, MOST, topology.link_capacity[topology.via])
+            np.maximum.at(whole, np.repeat(np.arange(vertices), np.diff(topology.first)), can)
+        return Search(
+            network=network,
+            scores=scores_of(view, network, self.score),
+            switches=topology.switches,
+            deep=self.deep,
+            neighbour=topology.neighbour,
+            whole=whole,
+            seen=np.zeros(vertices, np.int64),
+            ahead=np.zeros(vertices, np.int32),
+            looked=np.zeros(vertices, np.int32),
+            progress=np.zeros(4, np.int64),
+        )
+
+
+class NALB(NULB):
+    """Starts where Tetris would, and searches along the links with the most bandwidth free, depth- or breadth-first.
+
+    `score` is that of Tetris. `routes` are as the network says.
+    """
+
+    widest = True
+
+    def __init__(
+        self,
+        search: Literal["depth-first", "breadth-first"] = "depth-first",
+        score: Score = "dot-product",
+        routes: Paths | None = None,
+    ) -> None:
+        super().__init__(score, routes)
+        self.deep = search == "depth-first"
