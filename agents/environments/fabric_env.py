@@ -8,28 +8,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from binwright.agents.environments.observation import (
-    ALIKE,
-    Features,
-    Shown,
-    Watched,
-    edge_index,
-    observation,
-    show,
-    watched,
-)
-from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
+from binwright.agents.environments.observation import Features, Observer, edge_index
+from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch
 from binwright.agents.world import World
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import prepared
 
 Rewards: TypeAlias = Mapping[str, float]
 REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
 """For a request placed, for one rejected, and for every choice."""
 
 
-class _Face(Face):
+class FabricBatch(EpisodeBatch):
     """Shows episodes in a network. The servers are the actions."""
 
     episodes: NetworkEpisodes
@@ -65,44 +55,26 @@ class _Face(Face):
         }
         super().__init__(boxes, servers, count, buffers)
         self.episodes.state = self.episodes.state._replace(mask=self.seen["mask"].view(np.bool_))
-        first = observation(topology, resources, count, Features())
-        self.seen["nodes"][:], self.seen["links"][:] = first.nodes, first.edges[:, :, None]
         self.seen["edges"][:] = ends
-        self._shown = Shown(
-            self.seen["nodes"],
-            self.seen["links"][:, :, 0],
-            self.seen["cluster"],
-            self.seen["chosen"],
-            self.rewards,
-            self.ended,
-            np.full(count, -1),
-            np.zeros((count, resources), np.int64),
-            np.zeros(ALIKE, np.int64),
-            np.zeros(ALIKE),
-        )
-        self._switches, self._state, self._watched = topology.switches, self.episodes.state, watched(self.episodes)
-        self.told = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
-        self._worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
-        self._show: Any = prepared(show, self._look(), self._switches, self._worth, self._shown, 0, count, True)
+        self.info = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
+        arrays = {name: self.seen[name] for name in ("nodes", "cluster", "chosen")}
+        arrays |= {"edges": self.seen["links"][:, :, 0], "rewards": self.rewards, "ended": self.ended}
+        worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
+        self._observer = Observer(self.episodes, Features(), worth, **arrays)
 
     def act(self) -> None:
         """Choose a server in every simulation."""
         self.episodes.step(self.choices)
-        self._show(self._look(), self._switches, self._worth, self._shown, 0, self.count, True)
+        self._observer.show(0, self.count, True)
 
     def reset(self, simulation: int, seed: int) -> None:
         """Begin an episode, and show its first request."""
         self.episodes.reset(simulation, self.world.draw(seed))
-        self._shown.row[simulation] = -1
-        self._show(self._look(), self._switches, self._worth, self._shown, simulation, simulation + 1, False)
-
-    def _look(self) -> Watched:
-        if self._state is not self.episodes.state:
-            self._state, self._watched = self.episodes.state, watched(self.episodes)
-        return self._watched
+        self._observer.shown.row[simulation] = -1
+        self._observer.show(simulation, simulation + 1, False)
 
 
-class FabricEnv(FaceEnv):
+class FabricEnv(BatchEnv):
     """Requests for several servers of a network, answered one server at a time.
 
     An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already; it is
@@ -111,10 +83,10 @@ class FabricEnv(FaceEnv):
     a step placed and rejected. With `in_place` every step returns the same arrays, written anew.
     """
 
-    face_of = _Face
+    batch_of = FabricBatch
 
 
-class FabricVector(FaceVector):
-    """Many `FabricEnv`s stepped together; `FaceVector` and `Face` say of the other options."""
+class FabricVector(BatchVector):
+    """Many `FabricEnv`s stepped together; `BatchVector` and `EpisodeBatch` say of the other options."""
 
-    face_of = _Face
+    batch_of = FabricBatch

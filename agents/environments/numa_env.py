@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector, RuledEpisodes
+from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch, RuledEpisodes
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
 from binwright.fabric.network import NetworkLedger
@@ -20,7 +20,7 @@ Reward: TypeAlias = Literal["one", "delta", "income"]
 HOUR = 3600.0
 
 
-class _Face(Face):
+class NumaBatch(EpisodeBatch):
     """Shows episodes on servers. Their places are the actions; `prices` are per hour of a unit, by resource."""
 
     episodes: NumaEpisodes | RuledEpisodes
@@ -34,8 +34,7 @@ class _Face(Face):
         prices: Mapping[str, float] | None = None,
     ) -> None:
         if reward not in ("one", "delta", "income"):
-            remedy = "Give one, delta or income."
-            raise UserError("no such reward", key="reward", value=reward, remedy=remedy)
+            raise UserError("no such reward", key="reward", value=reward, remedy="Give one, delta or income.")
         if reward == "income" and not prices:
             raise UserError("there are no prices", key="prices", remedy="Give the scenario `prices`.")
         ledger = world.ledger(0)
@@ -50,15 +49,9 @@ class _Face(Face):
         }
         super().__init__(boxes, servers * nodes, count, buffers)
         self.world, self._reward = world, reward
-        self.told = {"placed": np.zeros(count, np.bool_)}
-        shown = NumaShown(
-            self.seen["free"],
-            self.seen["request"],
-            self.seen["mask"].view(np.bool_),
-            self.rewards,
-            self.ended,
-            self.told["placed"],
-        )
+        self.info = {"placed": np.zeros(count, np.bool_)}
+        seen, mask = self.seen, self.seen["mask"].view(np.bool_)
+        shown = NumaShown(seen["free"], seen["request"], mask, self.rewards, self.ended, self.info["placed"])
         if world.ruled:
             self.episodes = RuledEpisodes(world, shown)
         else:
@@ -77,16 +70,15 @@ class _Face(Face):
 
     def _worth(self, workload: Workload) -> Floats:
         """Return the rewards for placing each of the requests, float64 [n]."""
-        if self._reward == "one":
-            return np.ones(len(workload))
+        worth: Floats = np.ones(len(workload))
         if self._reward == "delta":
-            shares: Floats = workload.demand[:, 0] / self._total
-            return shares
-        income: Floats = rows_dot(workload.demand, self._prices) * workload.duration
-        return income
+            worth = workload.demand[:, 0] / self._total
+        elif self._reward == "income":
+            worth = rows_dot(workload.demand, self._prices) * workload.duration
+        return worth
 
 
-class NumaEnv(FaceEnv):
+class NumaEnv(BatchEnv):
     """Requests for servers with NUMA nodes, answered one by one.
 
     An action is server * nodes + node; a spread request takes a server by its first node. What the observation's `mask`
@@ -99,13 +91,13 @@ class NumaEnv(FaceEnv):
     anew.
     """
 
-    face_of = _Face
+    batch_of = NumaBatch
 
 
-class NumaVector(FaceVector):
-    """Many `NumaEnv`s stepped together; `FaceVector` and `Face` say of the other options.
+class NumaVector(BatchVector):
+    """Many `NumaEnv`s stepped together; `BatchVector` and `EpisodeBatch` say of the other options.
 
     It is one compiled call, but with rules of placement, where the engine plays one after another.
     """
 
-    face_of = _Face
+    batch_of = NumaBatch

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes, filling_of
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Indices, Topology
 from binwright.simcore.jit import lean, prepared
@@ -17,7 +17,7 @@ Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
 ALIKE = 64
-"""Different amounts that `show` keeps in mind."""
+"""Different amounts whose features are remembered."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -59,39 +59,8 @@ def edge_index(topology: Topology) -> Indices:
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
-def observation(topology: Topology, resources: int, count: int, features: Features) -> Observation:
-    """Make the arrays for that many simulations, and write what is constant."""
-    found = Observation(
-        np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
-        np.ones((count, len(edge_index(topology))), np.float32),
-        np.zeros((count, resources + 1), np.float32),
-    )
-    if features.plain:
-        found.nodes[:, : topology.switches, :resources] = NOTHING
-    return found
-
-
-class Observer:
-    """Writes what all simulations look like, in one compiled call."""
-
-    def __init__(self, episodes: NetworkEpisodes, features: Features) -> None:
-        topology = episodes.view.topology
-        self.episodes = episodes
-        self.switches, self.features = topology.switches, features
-        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count, features)
-        self._observe = prepared(
-            observe_all, features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
-        )
-
-    def __call__(self) -> Observation:
-        """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
-        episodes = self.episodes
-        self._observe(self.features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
-        return self.seen
-
-
 class Watched(NamedTuple):
-    """Holds what an environment looks at: few arrays of `NetworkRules`, `NetworkState` and `Filling`."""
+    """Holds what is looked at: few arrays of `NetworkRules` and `NetworkState`, and the filling."""
 
     total: Ints
     free: Ints
@@ -100,19 +69,16 @@ class Watched(NamedTuple):
     expected: Floats
     bandwidth: Ints
     result: Ints
-    need: Ints
-    counts: Ints
-    servers: Indices
-    chosen: Ints
+    filling: Filling
 
 
 class Shown(NamedTuple):
-    """Holds what an environment shows, written where it lies: only what changed since the last time.
+    """Holds what is shown: `nodes`, `edges` and `cluster` are an `Observation`.
 
-    The first axis of most arrays is the simulation. `nodes`, `edges`, `cluster` are an `Observation` with the usual
-    `Features`; `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what
-    came of the last step. `row` int64 [s] is the request that is shown, -1 for none, and `needed` int64 [s, resources]
-    what it was shown to need. `amounts` int64 and `values` float64 [`ALIKE`] are scratch.
+    The first axis of all but `amounts` and `values` is the simulation. `chosen` int8 [s, servers] are the servers
+    chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the last step. `row` int64 [s] is the request
+    that is shown, -1 for none, and `needed` int64 [s, resources] what it was shown to need. `amounts` int64 and
+    `values` float64 [`ALIKE`] are scratch.
     """
 
     nodes: Reals
@@ -126,155 +92,154 @@ class Shown(NamedTuple):
     amounts: Ints
     values: Floats
 
+    @property
+    def seen(self) -> Observation:
+        """What is seen, the same arrays every time."""
+        return Observation(self.nodes, self.edges, self.cluster)
+
+
+def shown(topology: Topology, resources: int, count: int, features: Features, **arrays: npt.NDArray[Any]) -> Shown:
+    """Make the arrays for that many simulations, those by name that are not given, and write what is constant."""
+    made: dict[str, Any] = {
+        "nodes": np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
+        "edges": np.zeros((count, len(edge_index(topology))), np.float32),
+        "cluster": np.zeros((count, resources + 1), np.float32),
+        "chosen": np.zeros((count, topology.servers), np.int8),
+        "rewards": np.zeros(count),
+        "ended": np.zeros(count, np.bool_),
+        "row": np.full(count, -1),
+        "needed": np.zeros((count, resources), np.int64),
+        "amounts": np.zeros(ALIKE, np.int64),
+        "values": np.zeros(ALIKE),
+    }
+    found = Shown(**(made | arrays))
+    found.nodes[:], found.edges[:] = 0.0, 1.0
+    if features.plain:
+        found.nodes[:, : topology.switches, :resources] = NOTHING
+    return found
+
+
+class Observer:
+    """Writes what all simulations look like, in one compiled call.
+
+    `arrays` are where to write to, by name as in `Shown`, new ones by default. `worth` float64 [3] rewards a request
+    placed, one rejected, and a choice.
+    """
+
+    def __init__(
+        self,
+        episodes: NetworkEpisodes,
+        features: Features,
+        worth: Floats | None = None,
+        **arrays: npt.NDArray[Any],
+    ) -> None:
+        topology = episodes.view.topology
+        self.episodes, self._state = episodes, episodes.state
+        self._fixed: Any = features, topology.switches, np.zeros(3) if worth is None else worth
+        self.shown = shown(topology, len(episodes.view.resources), episodes.count, features, **arrays)
+        self._watched = watched(episodes)
+        self._show: Any = prepared(show, self._watched, *self._fixed, self.shown, 0, episodes.count, True)
+
+    def __call__(self) -> Observation:
+        """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
+        self.shown.row[:] = -1
+        self.show(0, self.episodes.count, False)
+        return self.shown.seen
+
+    def show(self, first: int, end: int, stepped: bool) -> None:
+        """Write what changed of simulations `first` to `end` - 1, and where they have `stepped` what came of it."""
+        if self._state is not self.episodes.state:
+            self._state, self._watched = self.episodes.state, watched(self.episodes)
+        self._show(self._watched, *self._fixed, self.shown, first, end, stepped)
+
 
 def watched(episodes: NetworkEpisodes) -> Watched:
     """Collect what is looked at; to be done again when `episodes.state` was replaced."""
-    state, room = episodes.state, episodes.filling
-    return Watched(
-        episodes.rules.total,
-        *(state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result),
-        *(room.need, room.counts, room.servers, room.chosen),
-    )
+    state = episodes.state
+    arrays = state.free, state.link_free, state.at, state.expected, state.bandwidth
+    return Watched(episodes.rules.total, *arrays, state.result, episodes.filling)
 
 
 @lean
-def show(watched: Watched, switches: int, rewards: Floats, shown: Shown, first: int, end: int, stepped: bool) -> None:
-    """Write all that is `shown` of simulations `first` to `end` - 1: the same `Observation` as `observe_all` does.
-
-    Where they have `stepped`, also what came of it; `rewards` float64 [3] are for a request placed, for one rejected,
-    and for a choice.
-    """
+def show(
+    watched: Watched,
+    features: Features,
+    switches: int,
+    worth: Floats,
+    shown: Shown,
+    first: int,
+    end: int,
+    stepped: bool,
+) -> None:
+    """Write all that is `shown` of simulations `first` to `end` - 1: only what changed since the last time."""
     for i in range(first, end):
+        at, last = watched.at[i, 0], watched.at[i, 1] - 1
         if stepped:
-            placed, rejected = watched.result[i, 0], watched.result[i, 1]
-            shown.rewards[i] = placed * rewards[0] + rejected * rewards[1] + rewards[2]
-            shown.ended[i] = watched.at[i, 0] >= watched.at[i, 1]
-        _show(watched, switches, shown, i)
+            shown.rewards[i] = watched.result[i, 0] * worth[0] + watched.result[i, 1] * worth[1] + worth[2]
+            shown.ended[i] = at > last
+        if last >= 0 and not (at > last and shown.row[i] == at):  # there is something to show, and it is not over
+            _show(watched, features, switches, shown, i, min(at, last))
+            shown.row[i] = at
 
 
 @lean
-def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
+def _show(watched: Watched, features: Features, switches: int, shown: Shown, i: int, row: int) -> None:
     """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
-    at, stamp, resources = watched.at[i, 0], watched.counts[i, 3], watched.need.shape[1]
-    row = min(at, watched.at[i, 1] - 1)
-    if row < 0 or (at > row and shown.row[i] == at):  # there is nothing to show, or it was over before
-        return
-    nodes, anew = shown.nodes[i], shown.row[i] != at
-    shown.row[i] = at
+    room, nodes, edges, cluster = (
+        filling_of(watched.filling, i),
+        shown.nodes[i, switches:],
+        shown.edges[i],
+        shown.cluster[i],
+    )
+    free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
+    anew, plain, resources = features.left or shown.row[i] != watched.at[i, 0], features.plain, len(room.need)
     for r in range(resources):
-        if anew or shown.needed[i, r] != watched.need[i, r]:
-            shown.needed[i, r] = watched.need[i, r]
-            there = _show_resource(watched.free[i], watched.need[i, r], r, nodes[switches:], shown)
-            total = watched.total[r]
-            shown.cluster[i, r] = 1.0 - there / total if total > 0 else 0.0
-    if anew:
-        for server in range(shown.chosen.shape[1]):
-            is_chosen = watched.chosen[i, server] == stamp
-            shown.chosen[i, server] = is_chosen
-            nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
-        _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
-        duration = watched.expected[i, row]
-        shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
-    elif watched.counts[i, 0] > 0:
-        server = watched.servers[i, watched.counts[i, 0] - 1]
-        shown.chosen[i, server] = 1
-        nodes[switches + server, resources] = 1.0
+        if anew or shown.needed[i, r] != room.need[r]:
+            shown.needed[i, r] = room.need[r]
+            left, total = _show_resource(plain, free, room.need[r], r, nodes, shown), watched.total[r]
+            cluster[r] = 1.0 - left / total if total > 0 else 0.0
+    if not anew:
+        if room.counts[0] > 0:
+            server = room.servers[room.counts[0] - 1]
+            shown.chosen[i, server], nodes[server, resources] = 1, 1.0
+        return
+    for server in range(len(free)):
+        is_chosen = room.chosen[server] == room.counts[3]
+        shown.chosen[i, server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
+    before, same = 0, _enough(plain, 0, bandwidth)
+    for link in range(len(link_free)):
+        if link_free[link] != before:
+            before = link_free[link]
+            same = _enough(plain, before, bandwidth)
+        edges[link] = same
+    if features.left:
+        _deduct(plain, free, link_free, room, bandwidth, nodes, edges)
+    duration = watched.expected[i, row]
+    cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
 
 @lean
-def _show_resource(free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
+def _show_resource(plain: bool, free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
     """Write what servers have of a resource; returns the sum. What many servers have is computed once."""
     amounts, values = shown.amounts, shown.values
     for place in range(ALIKE):
         amounts[place] = -1
-    there = 0
+    total = 0
     for server in range(len(free)):
         amount = 0
         for node in range(free.shape[1]):
             amount += free[server, node, r]
         place = (amount >> 6) % ALIKE  # quanta of whole units lie apart
         if amounts[place] != amount:
-            amounts[place], values[place] = amount, _enough(False, amount, need)
+            amounts[place], values[place] = amount, _enough(plain, amount, need)
         nodes[server, r] = values[place]
-        there += amount
-    return there
-
-
-@lean
-def _show_links(link_free: Ints, bandwidth: int, edges: Reals) -> None:
-    before, same = 0, _enough(False, 0, bandwidth)
-    for link in range(len(link_free)):
-        if link_free[link] != before:
-            before = link_free[link]
-            same = _enough(False, before, bandwidth)
-        edges[link] = same
-
-
-@lean
-def observe_all(
-    features: Features,
-    rules: NetworkRules,
-    state: NetworkState,
-    fillings: Filling,
-    switches: int,
-    nodes: Reals,
-    edges: Reals,
-    cluster: Reals,
-) -> None:
-    """Write the `Observation` of all simulations."""
-    for i in range(len(nodes)):
-        row = min(state.at[i, 0], state.at[i, 1] - 1)
-        if row >= 0:
-            observe(
-                features,
-                rules.total,
-                state.free[i],
-                state.link_free[i],
-                filling_of(fillings, i),
-                state.bandwidth[i, row],
-                state.expected[i, row],
-                nodes[i, switches:],
-                edges[i],
-                cluster[i],
-            )
-
-
-@lean
-def observe(
-    features: Features,
-    total: Ints,
-    free: Ints,
-    link_free: Ints,
-    room: Filling,
-    bandwidth: int,
-    duration: float,
-    nodes: Reals,
-    edges: Reals,
-    cluster: Reals,
-) -> None:
-    """Write one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
-    resources, stamp, plain = len(total), room.counts[3], features.plain
-    for r in range(resources):
-        there = 0
-        for server in range(len(free)):
-            amount = 0
-            for node in range(free.shape[1]):
-                amount += free[server, node, r]
-            there += amount
-            nodes[server, r] = _enough(plain, amount, room.need[r])
-        cluster[r] = 1.0 - there / total[r] if total[r] > 0 else 0.0
-    for server in range(len(free)):
-        nodes[server, resources] = 1.0 if room.chosen[server] == stamp else 0.0
-    for link in range(len(link_free)):
-        edges[link] = _enough(plain, link_free[link], bandwidth)
-    if features.left:
-        _deduct(features, free, link_free, room, bandwidth, nodes, edges)
-    cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+        total += amount
+    return total
 
 
 @lean
 def _deduct(
-    features: Features, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
+    plain: bool, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
 ) -> None:
     """Write the servers chosen and the links to be reserved with what the request has left there."""
     for place in range(room.counts[0]):
@@ -286,10 +251,10 @@ def _deduct(
             for share in range(room.counts[1]):
                 if room.places[share, 0] == server:
                     amount -= room.amounts[share, r]
-            nodes[server, r] = _enough(features.plain, amount, room.need[r])
+            nodes[server, r] = _enough(plain, amount, room.need[r])
     for place in range(room.counts[2]):
         link = room.links[place]
-        edges[link] = _enough(features.plain, link_free[link] - bandwidth, bandwidth)
+        edges[link] = _enough(plain, link_free[link] - bandwidth, bandwidth)
 
 
 @lean

@@ -32,11 +32,10 @@ class RuledEpisodes:
 
     def __init__(self, world: World, shown: NumaShown) -> None:
         check_overflow(world.overflow.mode)
-        self.shown, self.count = shown, len(shown.mask)
-        self.over: Flags = np.ones(self.count, np.bool_)
-        self._world = world
+        self.shown, self._world = shown, world
+        self.over: Flags = np.ones(len(shown.mask), np.bool_)
         self._runs: dict[int, Simulation] = {}
-        self._asked: dict[int, Request] = {}
+        self._offered: dict[int, Request] = {}
         self._worth: dict[int, Floats] = {}
 
     def reset(self, simulation: int, workload: Workload, worth: Floats) -> None:
@@ -55,7 +54,7 @@ class RuledEpisodes:
         for i, place in enumerate(answers.tolist()):
             shown.rewards[i], shown.placed[i] = 0.0, False
             if not self.over[i]:
-                run, request = self._runs[i], self._asked[i]
+                run, request = self._runs[i], self._offered[i]
                 if 0 <= place < shown.mask.shape[1] and shown.mask[i, place]:
                     run.answer(placement_of(place, request, run.view.free.shape[1]))
                     shown.rewards[i], shown.placed[i] = self._worth[i][request.index], True
@@ -70,7 +69,7 @@ class RuledEpisodes:
         while (request := run.advance()) is not None:
             seen = observed(run.view, request)
             if seen["mask"].any():
-                self._asked[i] = request
+                self._offered[i] = request
                 shown.free[i], shown.request[i], shown.mask[i] = seen["free"], seen["request"], seen["mask"]
                 return
             run.answer(None)
@@ -84,29 +83,29 @@ Buffers: TypeAlias = Mapping[str, npt.NDArray[Any]]
 """Arrays of the caller's, by name: what is seen, `rewards` and `terminations`."""
 
 
-class Face(ABC):
-    """Shows the simulations of a world as environments do. All arrays have the simulation as their first axis.
+class EpisodeBatch(ABC):
+    """Steps the simulations of a world together. All arrays have the simulation as their first axis.
 
-    `boxes` are the spaces of what one environment sees, by name. `seen` is what is seen, `told` what `info` says
+    `boxes` are the spaces of what one environment sees, by name. `seen` is what is seen, `info` what a step says
     besides, `rewards` float64 and `ended` bool what came of the last step: every step writes to the same arrays, and
     only what changed, so nobody else may write there. They are the caller's where `buffers` has them.
     """
 
     world: World
     episodes: NetworkEpisodes | NumaEpisodes | RuledEpisodes
-    told: Seen
+    info: Seen
 
     def __init__(self, boxes: Mapping[str, spaces.Box], actions: int, count: int, buffers: Buffers | None) -> None:
-        given = dict(buffers or {})
+        left = dict(buffers or {})
         self.space: Any = spaces.Dict(dict(boxes))
         self.actions, self.count = actions, count
         self.choices: Ints = np.zeros(count, np.int64)
-        self.seen = {name: _array(given, name, (count, *box.shape), box.dtype) for name, box in boxes.items()}
-        self.rewards: Floats = _array(given, "rewards", (count,), np.float64)
-        self.ended: npt.NDArray[np.bool_] = _array(given, "terminations", (count,), np.bool_)
-        if given:
+        self.seen = {name: _array(left, name, (count, *box.shape), box.dtype) for name, box in boxes.items()}
+        self.rewards: Floats = _array(left, "rewards", (count,), np.float64)
+        self.ended: Flags = _array(left, "terminations", (count,), np.bool_)
+        if left:
             remedy = f"Known: {', '.join([*boxes, 'rewards', 'terminations'])}."
-            raise UserError("no such buffers", key="buffers", value=sorted(given), remedy=remedy)
+            raise UserError("no such buffers", key="buffers", value=sorted(left), remedy=remedy)
 
     @abstractmethod
     def act(self) -> None:
@@ -121,9 +120,9 @@ class Face(ABC):
         self.reset(simulation, int(rng.integers(2**31, 2**62)) if seed is None else seed)
 
 
-def _array(given: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Take the caller's array of a name, or make a new one."""
-    array = given.pop(name, None)
+def _array(left: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Take the caller's array of a name out of those that are left, or make a new one."""
+    array = left.pop(name, None)
     if array is None:
         return np.zeros(shape, dtype)
     if array.shape != shape or array.dtype != dtype or not (array.flags.c_contiguous and array.flags.writeable):
@@ -132,31 +131,30 @@ def _array(given: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike)
     return array
 
 
-class FaceEnv(gymnasium.Env[Seen, np.int64]):
+class BatchEnv(gymnasium.Env[Seen, np.int64]):
     """Shows one simulation as a Gymnasium environment. With `in_place` it returns the same arrays every time.
 
-    Other options are those of the face.
+    Other options are those of the batch.
     """
 
-    face_of: Callable[..., Face]
+    batch_of: Callable[..., EpisodeBatch]
 
     def __init__(self, world: World, *, in_place: bool = False, render_mode: None = None, **options: Any) -> None:
         self.render_mode = render_mode
-        self.face = face = self.face_of(world, 1, None, **options)
+        self.batch = batch = self.batch_of(world, 1, None, **options)
         self._in_place, self._ready = in_place, False
-        self.observation_space = face.space
-        self.action_space = spaces.Discrete(face.actions)
+        self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
         # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
-        self._seen = {name: array[0] for name, array in face.seen.items()}
-        self._told = [(name, array.data) for name, array in face.told.items()]
-        self._choices, self._act = face.choices, face.act
-        self._reward: Any = face.rewards.data
-        self._ended: Any = face.ended.data
+        self._seen = {name: array[0] for name, array in batch.seen.items()}
+        self._info = [(name, array.data) for name, array in batch.info.items()]
+        self._choices, self._act = batch.choices, batch.act
+        self._reward: Any = batch.rewards.data
+        self._ended: Any = batch.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         """Start an episode."""
         super().reset(seed=seed)
-        self.face.begin(0, self.np_random, seed)
+        self.batch.begin(0, self.np_random, seed)
         self._ready = True
         return self._shown()
 
@@ -171,27 +169,27 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
         seen, info = self._shown()
         return seen, self._reward[0], over, False, info
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
-        masks: npt.NDArray[np.bool_] = self._seen["mask"].astype(np.bool_)
+        masks: Flags = self._seen["mask"].astype(np.bool_)
         return masks
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        """Return what is seen and told, single numbers as plain ones."""
+        """Return what is seen and the info, single numbers as plain ones."""
         seen = self._seen if self._in_place else {name: array.copy() for name, array in self._seen.items()}
-        info = {name: numbers[0] for name, numbers in self._told}
+        info = {name: numbers[0] for name, numbers in self._info}
         info["action_mask"] = seen["mask"]
         return seen, info
 
 
-class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
+class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
     """Shows many simulations that are stepped in one compiled call.
 
     With `in_place` it returns the same arrays every time. `autoreset_mode` says when one that is over begins again, as
     in `gymnasium.vector.SyncVectorEnv`.
     """
 
-    face_of: Callable[..., Face]
+    batch_of: Callable[..., EpisodeBatch]
 
     def __init__(
         self,
@@ -204,20 +202,19 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         render_mode: None = None,
         **options: Any,
     ) -> None:
-        self.render_mode = render_mode
+        self.render_mode, self.num_envs = render_mode, num_envs
         try:
             self._mode = AutoresetMode(autoreset_mode)
         except ValueError:
             remedy = f"Give one of {', '.join(mode.value for mode in AutoresetMode)}."
             raise UserError("no such mode", key="autoreset_mode", value=autoreset_mode, remedy=remedy) from None
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
-        self.face = face = self.face_of(world, num_envs, buffers, **options)
-        self._in_place, self.num_envs = in_place or buffers is not None, num_envs
-        self.single_observation_space = face.space
-        self.single_action_space = spaces.Discrete(face.actions)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._never = np.zeros(self.num_envs, np.bool_)
+        self.batch = batch = self.batch_of(world, num_envs, buffers, **options)
+        self._in_place = in_place or buffers is not None
+        self.single_observation_space, self.single_action_space = batch.space, spaces.Discrete(batch.actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._never = np.zeros(num_envs, np.bool_)
         self._rngs: list[np.random.Generator] = []
         """One for each environment, which the seeds of its further episodes are drawn from; empty before `reset`."""
 
@@ -228,79 +225,71 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
         With `options={"reset_mask": mask}`, bool [num_envs], it starts only those.
         """
-        seeds = self._seeds(seed)
-        given = (options or {}).get("reset_mask")
-        mask = np.ones(self.num_envs, np.bool_) if given is None else np.asarray(given)
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-            remedy = f"Give an array of {self.num_envs} truth values, one or more of them true."
+        count = self.num_envs
+        if seed is None or isinstance(seed, int | np.integer):
+            seeds = [None if seed is None else int(seed) + i for i in range(count)]
+        else:
+            seeds = [None if each is None else int(each) for each in seed]
+        if len(seeds) != count:
+            remedy = f"Give one number, or a list of {count}."
+            raise UserError("are not as many as the environments", key="seed", value=seeds, remedy=remedy)
+        mask = np.asarray((options or {}).get("reset_mask", np.ones(count, np.bool_)))
+        if mask.shape != (count,) or mask.dtype != np.bool_ or not mask.any():
+            remedy = f"Give an array of {count} truth values, one or more of them true."
             raise UserError("does not say what to start", key="options.reset_mask", value=mask.tolist(), remedy=remedy)
-        if not self._rngs:
-            self._rngs = [np.random.default_rng() for _ in range(self.num_envs)]
+        self._rngs = self._rngs or [np.random.default_rng() for _ in range(count)]
         for i in np.flatnonzero(mask).tolist():
             if seeds[i] is not None:
                 self._rngs[i], _ = seeding.np_random(seeds[i])
-            self.face.begin(i, self._rngs[i], seeds[i])
-            self.face.ended[i] = False
+            self.batch.begin(i, self._rngs[i], seeds[i])
+            self.batch.ended[i] = False
         return self._shown()
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
-        """Return the seed of every environment."""
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(self.num_envs)]
-        seeds = [None if one is None else int(one) for one in seed]
-        if len(seeds) != self.num_envs:
-            remedy = f"Give one number, or a list of {self.num_envs}."
-            raise UserError("are not as many as the environments", key="seed", value=seeds, remedy=remedy)
-        return seeds
 
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Take an action in every simulation."""
-        face, mode = self.face, self._mode
+        batch, mode = self.batch, self._mode
         actions = np.asarray(actions)
         if actions.shape != self._never.shape or actions.dtype.kind not in "iu":
             remedy = f"Give a whole number for each of the {self.num_envs} environments."
             raise UserError("are not one for each environment", key="actions", value=actions.tolist(), remedy=remedy)
         if not self._rngs:
             raise gymnasium.error.ResetNeeded("call reset() first")
-        if mode is AutoresetMode.DISABLED and face.ended.any():
+        if mode is AutoresetMode.DISABLED and batch.ended.any():
             remedy = 'reset(options={"reset_mask": terminations})'
             raise gymnasium.error.ResetNeeded(f"environments are over: call {remedy} first")
-        again = np.flatnonzero(face.episodes.over).tolist() if mode is AutoresetMode.NEXT_STEP else ()
-        face.choices[:] = actions
-        face.act()
+        again = np.flatnonzero(batch.episodes.over).tolist() if mode is AutoresetMode.NEXT_STEP else ()
+        batch.choices[:] = actions
+        batch.act()
         for i in again:
-            face.begin(i, self._rngs[i], None)
-            face.rewards[i], face.ended[i] = 0.0, face.episodes.over[i]
-        final = self._begun() if mode is AutoresetMode.SAME_STEP and face.ended.any() else {}
+            batch.begin(i, self._rngs[i], None)
+            batch.rewards[i], batch.ended[i] = 0.0, batch.episodes.over[i]
+        final = self._begun() if mode is AutoresetMode.SAME_STEP and batch.ended.any() else {}
         seen, info = self._shown()
-        rewards, ended = (face.rewards, face.ended) if self._in_place else (face.rewards.copy(), face.ended.copy())
+        rewards, ended = (batch.rewards, batch.ended) if self._in_place else (batch.rewards.copy(), batch.ended.copy())
         return seen, rewards, ended, self._never.copy(), info | final
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [num_envs, actions]."""
-        return self.face.seen["mask"].astype(np.bool_)
+        return self.batch.seen["mask"].astype(np.bool_)
 
     def _begun(self) -> dict[str, Any]:
-        """Begin again what has ended; returns what was seen and told at the end, as `SyncVectorEnv` does."""
-        face, ended = self.face, self.face.ended.copy()
-        observations = np.full(self.num_envs, None, dtype=object)
-        told: dict[str, Any] = {}
-        for name, array in [*face.told.items(), ("action_mask", face.seen["mask"])]:
-            told[name], told[f"_{name}"] = np.zeros_like(array), ended.copy()
-            told[name][ended] = array[ended]
+        """Begin again what has ended; returns the last observations and infos, as `SyncVectorEnv` does."""
+        batch, ended = self.batch, self.batch.ended.copy()
+        observations, info = np.full(self.num_envs, None, dtype=object), dict[str, Any]()
+        for name, array in [*batch.info.items(), ("action_mask", batch.seen["mask"])]:
+            info[name], info[f"_{name}"] = np.zeros_like(array), ended.copy()
+            info[name][ended] = array[ended]
         for i in np.flatnonzero(ended).tolist():
-            observations[i] = {name: array[i].copy() for name, array in face.seen.items()}
-            face.begin(i, self._rngs[i], None)
-        return {"final_obs": observations, "_final_obs": ended, "final_info": told, "_final_info": ended.copy()}
+            observations[i] = {name: array[i].copy() for name, array in batch.seen.items()}
+            batch.begin(i, self._rngs[i], None)
+        return {"final_obs": observations, "_final_obs": ended, "final_info": info, "_final_info": ended.copy()}
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        """Return what is seen and told."""
-        seen, told = self.face.seen, self.face.told
+        """Return what is seen and the info."""
+        seen, info = self.batch.seen, self.batch.info
         if not self._in_place:
             seen = {name: array.copy() for name, array in seen.items()}
-            told = {name: array.copy() for name, array in told.items()}
-        return seen, {**told, "action_mask": seen["mask"]}
+            info = {name: array.copy() for name, array in info.items()}
+        return seen, {**info, "action_mask": seen["mask"]}

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.environments.observation import observation, observe
+from binwright.agents.environments.observation import Watched, show, shown
 from binwright.agents.learned.common.tensors import extra, find, fitting, read
 from binwright.agents.learned.nara.inference import infer, layers, wiring
 from binwright.agents.learned.nara.variants import noted, shapes
 from binwright.agents.networked import network_of, provisioned
-from binwright.fabric.multi_server import begin, choose, filling
+from binwright.fabric.multi_server import Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.reachable_servers import allow, homes, narrow
 from binwright.simcore.jit import prepared
@@ -93,29 +93,27 @@ class Nara(Agent):
         resources = len(view.resources)
         form = noted(self._file, read(self._file)[1])
         tensors = fitting(self._file, shapes(resources, form), described(view))
-        self._features = form.seen
-        self._seen = observation(topology, resources, 1, form.seen)
-        self._total = view.capacity.sum(axis=(0, 1))
-        self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
-        self._observe = prepared(observe, form.seen, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
+        self._fixed: Any = form.seen, topology.switches, np.zeros(3)
+        self._shown = shown(topology, resources, 1, form.seen)
+        room: Any = self.room
+        self._total, self._filling = view.capacity.sum(axis=(0, 1)), Filling(*(array[None] for array in room))
+        self._observe: Any = prepared(show, self._watched(view, 1, 1.0), *self._fixed, self._shown, 0, 1, False)
         scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
-        observed = (part[0] for part in self._seen)
+        observed = (part[0] for part in self._shown.seen)
         self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
         self._infer = prepared(infer, *self._inputs)
 
+    def _watched(self, view: NetworkView, bandwidth: int, duration: float) -> Watched:
+        """Collect what the network is shown of one request."""
+        at, result = np.array([[0, 1]]), np.zeros((1, 2), np.int64)
+        of_request = np.array([[duration]], np.float64), np.array([[bandwidth]], np.int64)
+        return Watched(self._total, view.free[None], view.link_free[None], at, *of_request, result, self._filling)
+
     def _scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
         """Return the network's logits of all servers, given `self.room`: what is chosen so far and still needed."""
-        self._observe(
-            self._features,
-            self._total,
-            view.free,
-            view.link_free,
-            self.room,
-            request.bandwidth,
-            request.duration,
-            *self._written,
-        )
+        watched, self._shown.row[0] = self._watched(view, request.bandwidth, request.duration), -1
+        self._observe(watched, *self._fixed, self._shown, 0, 1, False)
         self._infer(*self._inputs)
         return self._logits
 

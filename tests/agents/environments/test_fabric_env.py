@@ -119,7 +119,7 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
     env = fabric("nara/table1", ("workload.requests=40",), mask="feasible")
     observation, _ = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False
-    episodes = env.face.episodes
+    episodes = env.batch.episodes
     assert isinstance(episodes, NetworkEpisodes)
     for _ in range(steps):
         observation, _, over, _, _ = env.step(rng.choice(np.flatnonzero(observation["mask"])))

@@ -67,7 +67,7 @@ def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
             rewards += reward
         engine = build_world(scenario).simulation(seed)
         play(engine, Again(iter(answers)))
-        many = env.unwrapped.face.episodes.many
+        many = env.unwrapped.batch.episodes.many
         rows = len(engine.workload)
         assert rewards == len(answers) == (engine.record.outcome == 1).sum()
         placed = engine.record.outcome == 1

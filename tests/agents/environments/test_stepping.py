@@ -62,7 +62,7 @@ def test_updated_numa_observations_equal_recomputed_ones(
     seed: int, reward: Any, overflow: str, mode: AutoresetMode
 ) -> None:
     envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward, autoreset_mode=mode)
-    episodes, rng = envs.face.episodes, np.random.default_rng(seed)
+    episodes, rng = envs.batch.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NumaEpisodes)
     seen, _ = envs.reset(seed=seed)
     prices = np.array([2.0, 0.37])
@@ -86,9 +86,9 @@ def test_updated_numa_observations_equal_recomputed_ones(
 @scaled(0.1)
 def test_updated_network_observations_equal_recomputed_ones(seed: int, mask: Any) -> None:
     envs = fabric_vector("nara/table1", ("workload.requests=12",), num_envs=3, mask=mask)
-    episodes, rng = envs.face.episodes, np.random.default_rng(seed)
+    episodes, rng = envs.batch.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NetworkEpisodes)
-    edges = envs.face.seen["edges"].copy()
+    edges = envs.batch.seen["edges"].copy()
     seen, _ = envs.reset(seed=seed)
     for _ in range(60):
         for name, array in reference.network(episodes, edges).items():
@@ -166,7 +166,7 @@ def test_in_a_network_episodes_begin_again_in_the_same_step() -> None:
 @pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_buffers_are_written_in_place(name: str) -> None:
     plain = many(name, 3)
-    space = plain.face.seen
+    space = plain.batch.seen
     buffers: Seen = {key: np.full_like(array, 1) for key, array in space.items()}
     buffers |= {"rewards": np.full(3, 9.0), "terminations": np.ones(3, np.bool_)}
     ours = many(name, 3, buffers=buffers)
