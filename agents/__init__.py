@@ -44,9 +44,9 @@ AGENTS = Registry(
         "in-line": "binwright.agents.heuristics.in_line:InLine",
         "nilas": "binwright.agents.heuristics.lifetimes:Nilas",
         "lava": "binwright.agents.heuristics.lifetimes:Lava",
-        "two-stage": "binwright.agents.heuristics.two_stage:TwoStage",
+        "two-stage": "binwright.agents.heuristics.in_line:TwoStage",
         "solver": "binwright.agents.solver.online.agent:Solver",
-        "formula": "binwright.agents.formulas.agent:Formula",
+        "formula": "binwright.agents.formulas.program:Formula",
     },
     "binwright list agents",
 )

@@ -7,16 +7,51 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, nextafter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.running import Job
 from binwright.fabric.availability import MANY, at_once, earliest, least_from, over, overdrawn, parts_from, take
 from binwright.fabric.devices import DeviceView, in_python
-from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View, part
+from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
+
+
+class Job(NamedTuple):
+    """Holds when a job ends, as far as is known, and what it holds where; and its request."""
+
+    end: float
+    shares: tuple[Share, ...]
+    request: Request
+
+
+class Running:
+    """Finds the jobs that run, whoever placed or moved them, and when they are expected to end."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._jobs: dict[int, tuple[Placed, float]] = {}
+
+    def look(self, view: View) -> list[Job]:
+        """Return the jobs that run now. Of those that should have ended it is asked again when they will.
+
+        Who has still not ended by then may end at any moment, and counts as ending just after now.
+        """
+        now, nodes, placed = view.now, view.free.shape[1], view.placed
+        for one in placed.since(self._seen):  # one that was moved is there again
+            self._jobs[one.request.index] = one, one.began + one.request.duration
+        self._seen = placed.total
+        self._jobs = {row: job for row, job in self._jobs.items() if row in placed.running}
+        soon, found = nextafter(now, inf), []
+        for row, (one, end) in self._jobs.items():
+            if end <= now and view.asking:
+                end = one.began + view.expected(one.request, now - one.began)
+                self._jobs[row] = one, end
+            request, server = one.request, one.server
+            placement = request.across(server, nodes) if request.spread else request.on(server, one.node)
+            found.append(Job(max(end, soon), placement.shares, request))
+        return found
 
 
 class AvailabilityProfile:
@@ -26,33 +61,31 @@ class AvailabilityProfile:
         self._times, self._levels = np.empty(16), np.empty((16, len(free)), np.int64)
         self._times[0], self._levels[0], self._count = now, free, 1
 
-    def _room(self) -> None:
-        """Have room for two more changes."""
-        if self._count + 2 > len(self._times):
-            self._times, self._levels = np.tile(self._times, 2), np.tile(self._levels, (2, 1))
-
     def ends(self, time: float, demand: Sequence[int]) -> None:
         """Note that so much more is free from a time on."""
         if time < inf:
-            self._room()
-            need = np.array(demand, np.int64)
-            self._count = take(self._times, self._levels, self._count, time, inf, need, -1)
+            self.take(time, inf, demand, -1)
 
     def take(self, start: float, duration: float, demand: Sequence[int], sign: int = 1) -> None:
         """Note that a job takes so much for so long; with sign -1, that it does not after all.
 
         A job of no time takes it for a moment, so that it needs room.
         """
-        self._room()
+        if self._count + 2 > len(self._times):  # there may be two more changes
+            self._times, self._levels = np.tile(self._times, 2), np.tile(self._levels, (2, 1))
         need, end = np.array(demand, np.int64), over(start, duration)
         self._count = take(self._times, self._levels, self._count, start, end, need, sign)
 
     def close(self, start: float, end: float) -> None:
         """Note that nothing is free for a time."""
         self.take(start, end - start, [0] * self._levels.shape[1])
-        times, levels = self._times[: self._count], self._levels[: self._count]
-        within = (times >= start) & (times < end)
-        levels[within] = np.minimum(levels[within], 0)
+        within = (self.times >= start) & (self.times < end)
+        self._levels[: self._count][within] = np.minimum(self._levels[: self._count][within], 0)
+
+    @property
+    def times(self) -> Floats:
+        """When something changes, float64 [changes]."""
+        return self._times[: self._count]
 
     def earliest(self, duration: float, demand: Sequence[int]) -> float:
         """Return when that much is free for so long; infinity for never."""
@@ -61,12 +94,6 @@ class AvailabilityProfile:
     def at_once(self, duration: float, demand: Sequence[int]) -> bool:
         """Tell whether that much is free for so long from now on."""
         return at_once(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
-
-    @property
-    def times(self) -> list[float]:
-        """When something changes."""
-        found: list[float] = self._times[: self._count].tolist()
-        return found
 
     def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
         """Count how many parts that ask for so much have room from a time on, together, for so long."""
@@ -148,8 +175,7 @@ class ClusterAvailability:
         stays = self._stays(request)
         bits = sum(1 << device for device in placement.devices) if isinstance(placement, OnDevices) else 0
         for server, node, amounts in placement.shares:
-            one = Reservation(self.now, float(stays[server]), server, self._on(node, amounts, bits), request)
-            self._change(one, sign)
+            self._profiles[server].take(self.now, float(stays[server]), self._on(node, amounts, bits), sign)
         job = Job(self.now + float(stays[placement.shares[0][0]]), placement.shares, request)
         (self._jobs.append if sign > 0 else self._jobs.remove)(job)
 
@@ -172,30 +198,35 @@ class ClusterAvailability:
         return [best] if best.start < inf else []
 
     def _earliest_of_parts(self, request: Request, parts: int) -> list[Reservation]:
-        ways = [(server, demand) for server in range(len(self._profiles)) for _, demand in self._ways(request)]
+        ways = [
+            (profile, server, demand)
+            for server, profile in enumerate(self._profiles)
+            for _, demand in self._ways(request)
+        ]
         lasts = float(self._stays(request)[0])
-        for time in self._changes:
-            room = [self._profiles[server].parts(time, lasts, demand) for server, demand in ways]
+        for time in self._changes.tolist():
+            room = [profile.parts(time, lasts, demand) for profile, _, demand in ways]
             if sum(room) < parts:
                 continue
-            now = [self._profiles[server].parts(self.now, time - self.now + lasts, demand) for server, demand in ways]
+            now = [profile.parts(self.now, time - self.now + lasts, demand) for profile, _, demand in ways]
             found = []
-            for way in sorted(range(len(ways)), key=lambda way: now[way]):
-                server, demand = ways[way]
+            for way in sorted(range(len(ways)), key=now.__getitem__):
                 if taken := min(room[way], parts):
+                    _, server, demand = ways[way]
                     found.append(Reservation(time, lasts, server, [taken * amount for amount in demand], request))
                     parts -= taken
             return found
         return []
 
     @property
-    def _changes(self) -> list[float]:
-        """When something changes on any server, from now on."""
-        return sorted({max(time, self.now) for profile in self._profiles for time in profile.times})
+    def _changes(self) -> Floats:
+        """When something changes on any server, from now on, float64 [changes]."""
+        times = np.concatenate([profile.times for profile in self._profiles])
+        return np.unique(np.maximum(times, self.now))
 
     def _earliest_of_all(self, request: Request) -> list[Reservation]:
         """Find the earliest start where devices are to be chosen, or rules to be kept, part by part."""
-        stays, parts, starts = self._stays(request), request.least_parts, np.array(self._changes)
+        stays, parts, starts = self._stays(request), request.least_parts, self._changes
         levels = np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
         rooms = self._rooms(request, levels)
         for n in np.flatnonzero(rooms.sum(axis=0) >= parts).tolist():
@@ -266,19 +297,10 @@ class ClusterAvailability:
             for one in later
         )
 
-    def reserve(self, one: Reservation) -> None:
-        """Promise a job its place."""
-        self._promised[one.server] += 1
-        self._reserved.append(one)
-        self._change(one, 1)
-
-    def cancel(self, one: Reservation) -> None:
-        """Take a promise back."""
-        self._promised[one.server] -= 1
-        self._reserved.remove(one)
-        self._change(one, -1)
-
-    def _change(self, one: Reservation, sign: int) -> None:
+    def reserve(self, one: Reservation, sign: int = 1) -> None:
+        """Promise a job its place; with sign -1, take the promise back."""
+        self._promised[one.server] += sign
+        (self._reserved.append if sign > 0 else self._reserved.remove)(one)
         self._profiles[one.server].take(one.start, one.duration, one.demand, sign)
 
     @property

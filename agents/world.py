@@ -120,39 +120,31 @@ class World:
 
         `agent` answers, and `warm` fills the cluster before.
         """
-        for key, there, problem in (
+        waits, rule = self.overflow.together, agent.compiled
+        in_python = rule and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
+        parts = [
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
-        ):
-            if there:
-                return key, problem
-        waits = self.overflow.together
-        for key, problem, only_together in self.stepped:
-            if waits or not only_together:
-                return key, problem
-        for key, there, problem in (
-            ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
-            ("placement", bool(self.ruled), "rules of placement hold for requests that wait together"),
-            ("warm_start", warm is not None, "requests wait together after a warm start"),
-            ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),
-            ("agents", self._orders_in_python(agent), f"{type(agent).__name__} chooses among requests in Python"),
-        ):
-            if waits and there:
-                return key, problem
+            *((key, waits or not only_together, problem) for key, problem, only_together in self.stepped),
+            ("cluster.expansion", waits and self.expansion, "the cluster changes while requests wait together"),
+            ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
+            ("warm_start", waits and warm, "requests wait together after a warm start"),
+            (
+                "knowledge.lifetimes",
+                waits and self.asks_again,
+                "predictions are asked again while requests wait together",
+            ),
+            ("agents", waits and in_python, f"{type(agent).__name__} chooses among requests in Python"),
+        ]
         for key, each in (("agents", agent), ("warm_start.with", warm)):
-            if each is not None and each.compiled is None:
-                return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
-            if each is not None and not each.any_size and self.grows_by:
-                return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
-        return None
-
-    @staticmethod
-    def _orders_in_python(agent: Agent) -> bool:
-        rule = agent.compiled
-        return rule is not None and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
+            name, missing = type(each).__name__, each and each.compiled is None
+            parts.append((key, missing, f"{name} decides in Python, not in one compiled kernel"))
+            sized = each and not each.any_size and self.grows_by
+            parts.append((key, sized, f"{name} is for one number of servers, and the cluster grows"))
+        return next(((key, problem) for key, holds, problem in parts if holds), None)
 
     def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""

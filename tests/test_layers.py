@@ -14,12 +14,11 @@ from tests.support import ROOT
 LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
-        "rules nested_agent networked policy running world", "availability", "environments formulas",
+        "rules nested_agent networked policy world", "availability", "environments formulas",
         "heuristics", "learned solver",
     ),
     "agents.heuristics": (
-        "devices lifetimes movers servers networks virtual orders multifactor", "random_fit",
-        "feasible in_line two_stage",
+        "devices lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line",
     ),
     "agents.learned": (
         "common", "numa", "cvd_rl hindsight nara padrl sched_rl value_es",

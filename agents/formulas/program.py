@@ -1,30 +1,63 @@
-"""Runs formulas without compiling them: a stack machine that takes every step for all places at once."""
+"""Places by formulas without compiling them: a stack machine that takes every step for all places at once.
+
+Expressions and functions `score` name the same features of a place.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from binwright.agents.formulas.parse import Term, term
-from binwright.agents.formulas.vocabulary import (
-    AFTER,
-    CAPACITY,
-    DEMAND,
-    FREE_SHARE,
-    LEAST,
-    NODES,
-    OTHER,
-    PLACE,
-    SHARE,
-    SPREAD,
-    TIME,
-    feature_named,
-)
+from binwright.agents.formulas.parse import Term, constant, expression, names_in, term
+from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.jit import kernel, lean_numeric, lean_numeric_inlined
-from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
+from binwright.simcore.types import QUANTUM, Amounts, Compiled, Floats, Ints, Placement, Request, View
+
+QUANTITIES = ("free", "after", "capacity", "demand", "share", "free_share")
+"""Of a resource: what is free, what would be free after placing, what is installed, what the request takes, and which
+share of what is installed would be free after placing, and is free before it."""
+SCOPES = ("", "server", "other", "least", "most")
+"""Of which nodes: the place itself, the whole server, its other nodes together, or the node with least or most."""
+PLAIN = ("nodes", "spread", "time")
+"""How many nodes a server has, whether the request is spread over them (1 or 0), and the seconds since the start."""
+FREE, AFTER, CAPACITY, DEMAND, SHARE, FREE_SHARE, NODES, SPREAD, TIME = range(9)
+PLACE, SERVER, OTHER, LEAST, MOST = range(5)
+
+
+class Feature(NamedTuple):
+    """What a name stands for: numbers of a quantity, of a scope and of a resource."""
+
+    quantity: int
+    scope: int = PLACE
+    resource: int = 0
+
+
+@cache
+def features(resources: tuple[str, ...]) -> dict[str, Feature]:
+    """Name all that formulas may speak of on servers with these resources: `free_cpu`, `least_share_mem`, `nodes`."""
+    found = {name: Feature(len(QUANTITIES) + number) for number, name in enumerate(PLAIN)}
+    for scope, prefix in enumerate(SCOPES):
+        for quantity, name in enumerate(QUANTITIES):
+            if quantity == DEMAND and scope != PLACE:
+                continue  # the request takes what it takes
+            for r, resource in enumerate(resources):
+                words = (prefix, name, re.sub(r"\W", "_", resource))
+                found["_".join(word for word in words if word)] = Feature(quantity, scope, r)
+    return found
+
+
+def feature_named(name: str, resources: tuple[str, ...]) -> Feature:
+    """Return what a name stands for; raises an `UnknownName` with what may have been meant."""
+    known = features(resources)
+    if name not in known:
+        raise UnknownName("no such feature of a place", value=name, remedy=suggest(name, known))
+    return known[name]
+
 
 BLOCK = 128
 """Places that are scored together."""
@@ -305,3 +338,40 @@ def features_of(
     for k in range(len(steps)):
         _feature(free, capacity, demand, spread, steps[k], moment, places, count, found[k])
     return places[:, :count], found
+
+
+class Formula(ScanAgent):
+    """The place with the highest `score`, an expression such as `-share_cpu - 2 * least_share_mem`.
+
+    A formula that asks for the `time` is played on SimPy's clock, others in compiled runs.
+    """
+
+    reference = "yours"
+    scan = staticmethod(best_place)
+    formula: Term
+
+    def __init__(self, score: str = "0") -> None:
+        self.formula = expression(score)
+        self.numbers = tuple(program(constant(0.0), ()))
+
+    @classmethod
+    def of(cls, formula: Term) -> Self:
+        """Make an agent of a formula that has been read already."""
+        made = cls()
+        made.formula = formula
+        return made
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Write the formula as a program for these resources."""
+        self.numbers = tuple(program(self.formula, view.resources))
+        self.get_ready(view)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request where the score is highest."""
+        self.numbers[1][0] = view.now
+        return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The interpreter and the program; `None` for a formula of the time, which compiled runs do not pass on."""
+        return None if "time" in names_in(self.formula) else Compiled(self.scan, self.numbers)

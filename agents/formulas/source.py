@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.formulas.parse import NUMBERS, mistake, parameters
-from binwright.agents.formulas.program import FEATURE, features_of
-from binwright.agents.formulas.vocabulary import feature_named
+from binwright.agents.formulas.program import FEATURE, feature_named, features_of
 from binwright.simcore.errors import short
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Agent, Placement, Request, View
@@ -25,7 +24,7 @@ BUILTINS = (
     *("reversed", "round", "sorted", "sum", "tuple", "zip"),
 )
 KNOWN: dict[str, Any] = {
-    "__builtins__": {},
+    "__builtins__": {"__import__": lambda *_: math},  # `checked` lets nothing else be imported, nor this be named
     **{name: getattr(builtins, name) for name in BUILTINS},
     **{name: getattr(math, name) for name in ("exp", "log", "sqrt", "floor", "ceil")},
     **NUMBERS,
@@ -97,17 +96,6 @@ def _check(node: ast.AST, is_docstring: bool, is_module: bool) -> None:
             raise mistake("a function may not be decorated", node, "Take the decorator away.", name)
 
 
-class _Imported(ast.NodeTransformer):
-    """Writes an import as what it assigns: math is there already, and nothing else may be imported."""
-
-    def visit_Import(self, node: ast.Import) -> ast.stmt:
-        return ast.copy_location(ast.Pass(), node)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        lines = ast.parse("\n".join(f"{alias.name} = math.{alias.name}" for alias in node.names)).body
-        return [ast.increment_lineno(line, node.lineno - line.lineno) for line in lines]
-
-
 class ScoreFunction(Agent):
     """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
 
@@ -120,7 +108,7 @@ class ScoreFunction(Agent):
     def __init__(self, tree: ast.Module, name: str = "score") -> None:
         self.decisions = self.lost = 0
         self._names, space = parameters(tree, name), dict(KNOWN)
-        exec(compile(_Imported().visit(tree), "<score>", "exec"), space)
+        exec(compile(tree, "<score>", "exec"), space)
         self._score = space[name]
 
     def start(self, view: View, rng: np.random.Generator) -> None:

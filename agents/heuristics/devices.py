@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from binwright.agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from binwright.agents.rules.random_numbers import drawn
+from binwright.agents.rules.on_devices import At, DeviceAgent, DeviceDemand, cheapest_on_devices
+from binwright.agents.rules.scan import drawn
 from binwright.fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from binwright.fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
 from binwright.simcore.errors import UserError
@@ -20,12 +20,10 @@ Largest: TypeAlias = tuple[float, float]
 
 
 @cheapest_on_devices
-def gpu_best_fit(
-    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Largest
-) -> tuple[float, int]:
+def gpu_best_fit(at: At, demand: Amounts, taken: DeviceDemand, numbers: Largest) -> tuple[float, int]:
     """Cost the shares of the largest server that are left of both, halved and added, in whole percent."""
-    cpu = (free[at.server, 0, 0] - demand[0]) / numbers[0]
-    rest = (free[at.server, 0, asked.resource] - demand[asked.resource]) / numbers[1]
+    cpu = (at.free[at.server, 0, 0] - demand[0]) / numbers[0]
+    rest = (at.free[at.server, 0, taken.resource] - demand[taken.resource]) / numbers[1]
     return -floor((1.0 - (cpu * 0.5 + rest * 0.5)) * 100.0), -1
 
 
@@ -37,13 +35,11 @@ class GPUBestFit(DeviceAgent):
 
 
 @cheapest_on_devices
-def gpu_dot_product(
-    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Largest
-) -> tuple[float, int]:
+def gpu_dot_product(at: At, demand: Amounts, taken: DeviceDemand, numbers: Largest) -> tuple[float, int]:
     """Cost the product of what is free and asked for of both, as shares of the largest server, in whole percent."""
     cpu_most, most = numbers
-    cpu = (free[at.server, 0, 0] / cpu_most) * (demand[0] / cpu_most)
-    both = cpu + (free[at.server, 0, asked.resource] / most) * (demand[asked.resource] / most)
+    cpu = (at.free[at.server, 0, 0] / cpu_most) * (demand[0] / cpu_most)
+    both = cpu + (at.free[at.server, 0, taken.resource] / most) * (demand[taken.resource] / most)
     return -floor((1.0 - both / 2.0) * 100.0), -1
 
 
@@ -55,19 +51,17 @@ class GPUDotProduct(DeviceAgent):
 
 
 @cheapest_on_devices
-def gpu_clustering(
-    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Largest
-) -> tuple[float, int]:
+def gpu_clustering(at: At, demand: Amounts, taken: DeviceDemand, numbers: Largest) -> tuple[float, int]:
     """Cost who is there already, and within that what the devices have free, in 25ths of the largest server."""
-    if asked.many == 0:
+    if taken.many == 0:
         return 0.0, -1
-    kind = asked.many if asked.each == QUANTUM else 0
+    kind = taken.many if taken.each == QUANTUM else 0
     kinds = 0
-    for other in range(held.shape[1]):
-        kinds += held[at.server, other] > 0
+    for other in range(at.held.shape[1]):
+        kinds += at.held[at.server, other] > 0
     most = int(numbers[1])
-    full = 25 * (most - free[at.server, 0, asked.resource]) // most
-    if held[at.server, kind] > 0:
+    full = 25 * (most - at.free[at.server, 0, taken.resource]) // most
+    if at.held[at.server, kind] > 0:
         return -float(full + (75 if kinds == 1 else 50)), -1
     return -float(full + (25 if kinds == 0 else 0)), -1
 
@@ -80,23 +74,21 @@ class GPUClustering(DeviceAgent):
 
 
 @cheapest_on_devices
-def gpu_packing(
-    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Largest
-) -> tuple[float, int]:
+def gpu_packing(at: At, demand: Amounts, taken: DeviceDemand, numbers: Largest) -> tuple[float, int]:
     """Cost in three ranges: devices in use, by their free parts; idle ones, by number; idle servers, by size."""
-    if asked.many == 0:
+    if taken.many == 0:
         return 0.0, -1
     idle = 0
     for device in range(at.there):
-        idle += left[at.server, device] == QUANTUM
+        idle += at.left[at.server, device] == QUANTUM
     if idle == at.there:
         return -float(max(33 - idle, idle)), -1
-    chosen = tightest(left, at.server, at.there, asked.many, asked.each)
+    chosen = tightest(at.left, at.server, at.there, taken.many, taken.each)
     broken, room = 0, 0
     for device in range(at.there):
         if (chosen >> device) & 1:
-            broken += left[at.server, device] == QUANTUM
-            room += left[at.server, device] * 100 // QUANTUM
+            broken += at.left[at.server, device] == QUANTUM
+            room += at.left[at.server, device] * 100 // QUANTUM
     if broken > 0:
         return -float(max(50 - broken, 33)), chosen
     return -float(max(100 - room // 10, 50)), chosen
@@ -111,13 +103,7 @@ class GPUPacking(DeviceAgent):
 
 @kernel
 def gpu_random(
-    free: Ints,
-    capacity: Ints,
-    devices: Devices,
-    demand: Amounts,
-    resource: int,
-    models: int,
-    numbers: tuple[Floats],
+    free: Ints, capacity: Ints, devices: Devices, demand: Amounts, resource: int, models: int, numbers: tuple[Floats]
 ) -> int:
     """Take, as a `DeviceScan`, any server that fits, and any of its devices that do; `numbers` is a stream."""
     left, there, model, _ = devices
@@ -167,17 +153,15 @@ Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
 
 
 @cheapest_on_devices
-def fgd(
-    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Numbers
-) -> tuple[float, int]:
+def fgd(at: At, demand: Amounts, taken: DeviceDemand, numbers: Numbers) -> tuple[float, int]:
     """Cost by how many devices the fragments grow, as a sigmoid in whole steps; of equal devices the first."""
     kinds, share, place, steps, out, rest = numbers
-    count, each, there = asked.many, asked.each, at.there
-    cpu, taken = 0, 0
+    count, each, there = taken.many, taken.each, at.there
+    cpu, cpu_taken = 0, 0
     if place >= 0:
-        cpu, taken = free[at.server, 0, place], demand[place]
+        cpu, cpu_taken = at.free[at.server, 0, place], demand[place]
     for device in range(there):
-        rest[device] = left[at.server, device]
+        rest[device] = at.left[at.server, device]
     before = fragments(cpu, rest, there, at.model, kinds, share, out)
     if count != 1 or each == QUANTUM:
         chosen, missing = 0, count
@@ -186,7 +170,7 @@ def fgd(
                 rest[device] = 0
                 chosen |= 1 << device
                 missing -= 1
-        after = fragments(cpu - taken, rest, there, at.model, kinds, share, out)
+        after = fragments(cpu - cpu_taken, rest, there, at.model, kinds, share, out)
         return -floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps), chosen
     best, chosen = -1.0, 0
     for device in range(there):
@@ -197,7 +181,7 @@ def fgd(
         if known:  # too full, or as the other one
             continue
         rest[device] = room - each
-        after = fragments(cpu - taken, rest, there, at.model, kinds, share, out)
+        after = fragments(cpu - cpu_taken, rest, there, at.model, kinds, share, out)
         rest[device] = room
         score = floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps)
         if score > best:

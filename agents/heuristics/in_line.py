@@ -1,4 +1,4 @@
-"""Asks another agent for the requests that wait, in a certain order: In-line."""
+"""Chooses among requests that wait: In-line asks another agent in a certain order, Two-Stage says first who starts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import Field, WithJsonSchema
 
-from binwright.agents.availability import ClusterAvailability, Reservation
-from binwright.agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, FairShare, OtherOrder, SharedOrder
-from binwright.agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
+from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running
+from binwright.agents.heuristics.orders import (
+    BUILT_IN,
+    BY_WAIT,
+    DEFAULTS,
+    NAME_OR_ORDER,
+    ORDERS,
+    TIMELESS,
+    FairShare,
+    Order,
+    OtherOrder,
+    SharedOrder,
+)
+from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
-from binwright.agents.running import Running
 from binwright.fabric.devices import DeviceView
 from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
@@ -29,7 +39,7 @@ class InLine(Agent):
     """Another agent is asked for the requests that wait, one after another, as their order and backfilling say.
 
     `agent` is its name, `options` are its own. `order` is one of `agents.heuristics.orders`, a function of one's own,
-    random, or one of `agents.heuristics.multifactor`. `backfilling` says who may start when one before gets no place:
+    random, or one of `agents.heuristics.orders`. `backfilling` says who may start when one before gets no place:
     nobody, anybody, who does not delay the first that wait (easy), of whom as many as `reservations` says have places
     reserved, or who delays nobody before (conservative). With `commit` the first that waits stays the
     first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
@@ -148,7 +158,7 @@ class InLine(Agent):
         self._kept, self.reserved, waiting = {}, {}, 0
         for request in line:
             for one in kept.get(request.index, ()):
-                availability.cancel(one)
+                availability.reserve(one, -1)
             if view.held_back(request):
                 continue
             if (yield from self._started(view, request, availability)):
@@ -223,3 +233,45 @@ def _order(name: str) -> Order:
         remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
         raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
     return found
+
+
+class TwoStage(Agent):
+    """Jobs in their order start as early as the capacity in total allows; those whose turn it is are placed tightly.
+
+    `order` is that of arrival, or the longest first. A job whose turn it is and which fits on no server waits for the
+    next chance, and nobody takes its turn until then.
+    """
+
+    reference = (
+        "Mu'alem and Feitelson 2001, Utilization, predictability, workloads, and user runtime estimates "
+        "(conservative backfilling), IEEE TPDS; the two stages are what Wrasse, SoCC 2012, sets itself against"
+    )
+
+    needs_lifetimes = True
+    orders_line = True
+
+    def __init__(self, order: Literal["arrival", "longest"] = "arrival") -> None:
+        self.order = order
+        self._place, self._running = BestFit(), Running()
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Begin a run."""
+        self._place.start(view, rng)
+        self._running = Running()
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request, if it may start now."""
+        return next((placement for _, placement in self.decide_line(view, [request])), None)
+
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
+        """Place the requests that start now."""
+        now = view.now
+        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)))
+        for job in self._running.look(view):
+            for _, _, amounts in job.shares:
+                profile.ends(job.end, amounts)
+        for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
+            start = profile.earliest(request.duration, request.demand)
+            profile.take(start, request.duration, request.demand)
+            if start == now and (placement := self._place.decide(view, request)) is not None:
+                yield request, placement

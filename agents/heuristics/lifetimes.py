@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
@@ -25,7 +25,7 @@ class Exits:
     """
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._noted = 0
         self._runs: dict[int, tuple[Request, float, float, int]] = {}  # when it began, its end, its server
         self._due: list[tuple[float, int]] = []  # a heap of ends, and whose
         self._last: list[list[tuple[float, int]]] = []  # of each server a heap of ends, negative, and whose
@@ -34,34 +34,31 @@ class Exits:
         """Return when each server is expected to be empty, float64 [servers]: -inf for one that is, at least now."""
         now, running = view.now, view.placed.running
         self._last += [[] for _ in range(len(view.free) - len(self._last))]
-        for _, request, server, _, began in view.placed.since(self._seen):
+        for _, request, server, _, began in view.placed.since(self._noted):
             self._note(request, began, began + request.duration, server)
-        self._seen = view.placed.total
+        self._noted = view.placed.total
         late = []
         while self._due and self._due[0][0] <= now:
             end, row = heappop(self._due)
-            known = self._runs.get(row)
-            if known and known[2] == end and row in running:
-                late.append(known)
+            if row in running and self._runs[row][2] == end:
+                late.append(self._runs[row])
         for request, began, _, server in late:
             end = began + view.expected(request, now - began)
             self._note(request, began, max(end, float(np.nextafter(now, np.inf))), server)
-        return np.array([self._last_of(server, view) for server in range(len(view.free))])
+        return np.array([self._last_of(server, running) for server in range(len(view.free))])
 
     def _note(self, request: Request, began: float, end: float, server: int) -> None:
-        row = request.index
-        self._runs[row] = request, began, end, server
-        heappush(self._due, (end, row))
-        heappush(self._last[server], (-end, row))
+        self._runs[request.index] = request, began, end, server
+        heappush(self._due, (end, request.index))
+        heappush(self._last[server], (-end, request.index))
 
-    def _last_of(self, server: int, view: View) -> float:
+    def _last_of(self, server: int, running: Set[int]) -> float:
         ends = self._last[server]
         while ends:
             end, row = ends[0]
-            known = self._runs.get(row)
-            if known and row not in view.placed.running:
-                del self._runs[row]
-            elif known and known[2] == -end and known[3] == server:  # it may have been moved
+            if row not in running:
+                self._runs.pop(row, None)
+            elif self._runs[row][2:] == (-end, server):  # it may have been moved
                 return -end
             heappop(ends)
         return -np.inf
@@ -93,10 +90,8 @@ class Nilas(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         if isinstance(view, NetworkView):
-            problem = f"{type(self).__name__} chooses one server, and here requests take several"
-            raise UserError(
-                problem, remedy="Take the network out of the scenario, or another agent, such as best-home."
-            )
+            remedy = "Take the network out of the scenario, or another agent, such as best-home."
+            raise UserError(f"{type(self).__name__} chooses one server, and here requests take several", remedy=remedy)
         self._exits = Exits()
         self.agent.start(self._showing(view, view.free), rng)
 
@@ -136,18 +131,17 @@ CLASSES = ("1 h", "10 h", "100 h")
 
 @dataclass
 class Server:
-    """Holds what is known of a server that is not empty."""
+    """Holds what is known of a server that is not empty.
+
+    `of` is the class of its requests, `until` when they should be gone. It is `recycling` once it was full, and takes
+    shorter requests only. `rows` are the requests that it was given, `residual` those that keep it in its class.
+    """
 
     of: int
-    """The class of its requests."""
     until: float
-    """When they should be gone."""
     recycling: bool = False
-    """Was it full? Then it takes shorter requests only."""
-    rows: list[int] = field(default_factory=list)
-    """The requests that it was given."""
-    residual: list[int] = field(default_factory=list)
-    """Those that keep it in its class."""
+    rows: set[int] = field(default_factory=set)
+    residual: set[int] = field(default_factory=set)
 
 
 class Lava(Nilas):
@@ -183,17 +177,20 @@ class Lava(Nilas):
             raise UserError(error.problem, key="full", value=full, remedy=error.remedy) from None
         if not self.full:
             raise UserError("is out of range", key="full", value=full, remedy="Give a share above 0, up to 1.")
+        self._forget()
+
+    def _forget(self) -> None:
         self._servers: dict[int, Server] = {}
         self._noted = 0
         self._filled: set[int] = set()  # rows whose placement left their server full, not looked at yet
         self._full: set[int] = set()  # servers that were full when the run began, until they are looked at
-        self._at: dict[int, tuple[int, Amounts]] = {}  # of requests that may still run, where they are and their demand
+        self._at: dict[int, tuple[int, Amounts]] = {}  # where requests that may still run are, and their demand
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         super().start(view, rng)
-        self._servers, self._noted, self._filled, self._at = {}, 0, set(), {}
-        taken, there = ((array.sum(axis=1)) for array in (view.capacity - view.free, view.capacity))
+        self._forget()
+        taken, there = (array.sum(axis=1) for array in (view.capacity - view.free, view.capacity))
         self._full = {number for number in range(len(there)) if self._is_full(taken[number], there[number])}
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
@@ -211,7 +208,7 @@ class Lava(Nilas):
     def costs(self, view: View, request: Request) -> Ints:
         """Return the rank of each server, and within it the step, int64 [servers]."""
         self._look(view)
-        of, most = self._class(request.duration), len(self.classes) + 1
+        of, most = self._class(request), len(self.classes) + 1
         empty = 2 * most + 1
         ranks = np.full(len(view.free), empty, np.int64)
         for number, server in self._servers.items():
@@ -224,83 +221,64 @@ class Lava(Nilas):
                 ranks[number] = most + 1 + longer if server.recycling or longer else most
         return ranks * (len(self.steps) + 2) + super().costs(view, request)
 
-    def _class(self, stays: float) -> int:
-        return int(np.searchsorted(self.classes, stays, side="left"))
-
-    def _limit(self, of: int) -> float:
-        return [*self.classes, inf][of]
+    def _class(self, request: Request) -> int:
+        return int(np.searchsorted(self.classes, request.duration, side="left"))
 
     def _look(self, view: View) -> None:
         """Follow what happened since: what was placed, what left, what should have left."""
+        running, servers = view.placed.running, self._servers
         for _, request, number, _, began in view.placed.since(self._noted):
-            moved = request.index in self._at
-            if request.index in view.placed.running:
-                self._leave(request.index)
-                self._add(request, number, began, view)
-                self._at[request.index] = number, request.demand
-            if number in self._servers and (
-                request.index in self._filled if not moved else self._looks_full(number, view)
-            ):
-                self._recycle(self._servers[number], view)
+            row, moved = request.index, request.index in self._at
+            if row in running:
+                self._add(request, number, began, running)
+            if number in servers and (self._looks_full(number, view) if moved else row in self._filled):
+                self._recycle(servers[number], running)
         self._noted = view.placed.total
-        if len(self._at) > 2 * len(view.placed.running) + 1024:
-            self._at = {row: at for row, at in self._at.items() if row in view.placed.running}
+        if len(self._at) > 2 * len(running) + 1024:
+            self._at = {row: at for row, at in self._at.items() if row in running}
+        for number in self._full & servers.keys():
+            self._recycle(servers[number], running)
         self._filled.clear()
-        for number in self._full & self._servers.keys():
-            self._recycle(self._servers[number], view)
         self._full.clear()
-        for number in list(self._servers):
-            server = self._servers[number]
-            _forget(server.rows, view)
-            _forget(server.residual, view)
+        for number, server in list(servers.items()):
+            server.rows &= running
+            server.residual &= running
             if not server.rows:
-                del self._servers[number]
+                del servers[number]
             elif server.recycling and not server.residual:
-                self._settle(server, max(server.of - 1, 0), view)
+                self._settle(server, max(server.of - 1, 0), view.now)
             elif view.now > server.until:
-                self._settle(server, server.of + 1, view)
+                self._settle(server, server.of + 1, view.now)
 
-    def _leave(self, row: int) -> None:
-        """Forget where a request was that has been moved."""
-        server = self._servers.get(self._at[row][0]) if row in self._at else None
-        if server is not None:
-            server.rows = [one for one in server.rows if one != row]
-            server.residual = [one for one in server.residual if one != row]
+    def _add(self, request: Request, number: int, began: float, running: Set[int]) -> None:
+        """Note that a request lies on a server, and no longer where it was before."""
+        row, of, server = request.index, self._class(request), self._servers.get(number)
+        if before := self._servers.get(self._at.get(row, (-1, ()))[0]):
+            before.rows.discard(row)
+            before.residual.discard(row)
+        if server is None or not server.rows & running:
+            server = self._servers[number] = Server(of, self._limit(of, began))
+        elif of > server.of:
+            server.of, server.until = of, self._limit(of, began)
+        server.rows.add(row)
+        self._at[row] = number, request.demand
 
     def _looks_full(self, number: int, view: View) -> bool:
         """Tell whether what runs on a server by now fills it, from our own books: it may be hidden."""
-        rows = _running(self._servers[number], view)
+        rows = self._servers[number].rows & view.placed.running
         taken = np.sum([self._at[row][1] for row in rows], axis=0) if rows else np.zeros(len(view.resources), np.int64)
         return self._is_full(taken, view.capacity[number].sum(axis=0))
 
-    def _add(self, request: Request, number: int, began: float, view: View) -> None:
-        of = self._class(request.duration)
-        server = self._servers.get(number)
-        if server is not None:
-            _forget(server.rows, view)
-        if server is None or not server.rows:
-            server = self._servers[number] = Server(of, began + self._limit(of))
-        elif of > server.of:
-            server.of, server.until = of, began + self._limit(of)
-        server.rows.append(request.index)
+    def _limit(self, of: int, since: float) -> float:
+        """Return when requests of a class should be gone."""
+        return since + [*self.classes, inf][of]
 
-    def _recycle(self, server: Server, view: View) -> None:
+    def _recycle(self, server: Server, running: Set[int]) -> None:
         """Have a server that was full keep its class while any of the requests stays that it has now."""
         if not server.recycling:
-            server.recycling, server.residual = True, _running(server, view)
+            server.recycling, server.residual = True, server.rows & running
 
-    def _settle(self, server: Server, of: int, view: View) -> None:
+    def _settle(self, server: Server, of: int, now: float) -> None:
         """Give a server another class, in which it keeps what runs there now."""
-        server.of, server.until = of, view.now + self._limit(of)
-        server.rows = _running(server, view)
-        server.residual = list(server.rows) if server.recycling else []
-
-
-def _running(server: Server, view: View) -> list[int]:
-    return [row for row in server.rows if row in view.placed.running]
-
-
-def _forget(rows: list[int], view: View) -> None:
-    """Take those off the end that are gone, so that the last one runs."""
-    while rows and rows[-1] not in view.placed.running:
-        rows.pop()
+        server.of, server.until = of, self._limit(of, now)
+        server.residual = set(server.rows) if server.recycling else set()

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
-from binwright.fabric.devices import Devices, DeviceView, in_python
+from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
+from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.moves import Move, Mover, Running
 from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
@@ -54,17 +55,13 @@ class ByAgent(Mover):
         return found if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: Draft, request: Request) -> bool:
-        may = draft.running.may
-        open_to = np.ones(len(draft.free), np.bool_) if may is None else may(request.index)
-        return isinstance(self.agent.decide(draft.showing(open_to), request), Placement)
+        return isinstance(self.agent.decide(draft.showing(draft.open_to(request)), request), Placement)
 
     def _move(self, draft: Draft, item: int, *, anywhere: bool) -> Move | None:
         """Ask where a request would go, `item` of those that run; None where it stays."""
         request = draft.request(item)
-        open_to = np.ones(len(draft.free), np.bool_) if anywhere else draft.fuller(item)
+        open_to = draft.open_to(request, None if anywhere else draft.fuller(item))
         open_to[draft.running.server[item]] = False
-        if draft.running.may:
-            open_to &= draft.running.may(request.index)
         answer = self.agent.decide(draft.showing(open_to), request) if open_to.any() else None
         if not isinstance(answer, Placement):
             return None
@@ -84,6 +81,11 @@ class Draft:
         self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
         self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
 
+    def open_to(self, request: Request, among: Flags | None = None) -> Flags:
+        """Tell on which servers a request may lie, bool [servers], of those `among` which it may choose."""
+        found = np.ones(len(self.free), np.bool_) if among is None else among
+        return found & self.running.may(request.index) if self.running.may else found
+
     def showing(self, open_to: Flags) -> View:
         """Return a view for an agent that is to see only these servers, bool [servers], with what would be free."""
         free = np.where(open_to[:, None, None], self.free, 0)
@@ -100,10 +102,8 @@ class Draft:
         request, running = self.request(item), self.running
         server, node = int(running.server[item]), int(running.node[item])
         if running.devices is not None:
-            bits = int(running.devices[item])
-            named = tuple(device for device in range(bits.bit_length()) if bits >> device & 1)
-            return OnDevices(((server, 0, request.demand),), devices=named)
-        return request.across(server, self.free.shape[1]) if node < 0 else request.on(server, node)
+            return on_devices(request, server, int(running.devices[item]))
+        return _place(request, server, node, self.free.shape[1])
 
     def hold(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Take what a placement holds, or with sign -1 give it back."""
@@ -124,7 +124,8 @@ class Draft:
     def emptiest_first(self) -> list[int]:
         """List the servers with something that may be moved, the emptiest first."""
         servers = np.unique(self.running.server)
-        return [int(server) for server in servers[np.argsort(self._fullness()[servers], kind="stable")]]
+        order: list[int] = servers[np.argsort(self._fullness()[servers], kind="stable")].tolist()
+        return order
 
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
@@ -135,43 +136,35 @@ class Draft:
 
     def out_of_place(self) -> list[int]:
         """List those that may not lie where they are."""
-        may, servers = self.running.may, self.running.server.tolist()
-        rows = self.running.row.tolist() if may else []
-        return [item for item, row in enumerate(rows) if may and not may(row)[servers[item]]]
+        may, places = self.running.may, zip(self.running.row.tolist(), self.running.server.tolist(), strict=True)
+        return [item for item, (row, server) in enumerate(places) if may and not may(row)[server]]
+
+
+def _place(request: Request, server: int, node: int, nodes: int) -> Placement:
+    """Place a request on a node, or over all nodes of a server where the node is -1."""
+    return request.across(server, nodes) if node < 0 else request.on(server, node)
 
 
 def moves_of(running: Running, plan: Ints, nodes: int) -> list[Move]:
     """Turn a plan, int64 [moves, 3] of requests, servers and nodes, into moves."""
-    found = []
-    for item, server, node in plan.tolist():
-        request = running.request(int(running.row[item]))
-        found.append(Move(request.index, request.across(server, nodes) if node < 0 else request.on(server, node)))
-    return found
+    rows = ((running.request(int(running.row[item])), server, node) for item, server, node in plan.tolist())
+    return [Move(request.index, _place(request, server, node, nodes)) for request, server, node in rows]
 
 
 @inlined
-def has_room(free: Ints, server: int, node: int, demand: Ints) -> bool:
+def has_room(free: Ints, server: int, node: int, demand: Any) -> bool:
     """Tell whether a demand fits on a node, or spread over a server where the node is -1."""
-    nodes, fits = free.shape[1], True
-    for n in range(nodes if node < 0 else 1):
-        for r in range(len(demand)):
-            if node < 0:
-                fits &= free[server, n, r] >= demand[r] // nodes + (n < demand[r] % nodes)
-            else:
-                fits &= free[server, node, r] >= demand[r]
-    return fits
+    return fits_spread(free, server, demand) if node < 0 else fits_node(free, server, node, demand)
 
 
 @inlined
 def give_back(free: Ints, server: int, node: int, demand: Ints, sign: int) -> None:
     """Give back what a demand holds (sign 1), or take it (sign -1); changes `free`."""
     nodes = free.shape[1]
-    for n in range(nodes if node < 0 else 1):
+    for n in range(nodes):
         for r in range(len(demand)):
-            if node < 0:
-                free[server, n, r] += sign * (demand[r] // nodes + (n < demand[r] % nodes))
-            else:
-                free[server, node, r] += sign * demand[r]
+            part = demand[r] // nodes + (n < demand[r] % nodes) if node < 0 else demand[r] * (n == node)
+            free[server, n, r] += sign * part
 
 
 class Empty(Mover):
@@ -341,13 +334,13 @@ def fewest(free: Ints, first: Ints, node: Ints, demand: Ints, wanted: Ints, spre
             more = end - first[server] >= count
             while more:
                 for sign in (1, -1):
-                    for k in range(count):
-                        give_back(free, server, node[plan[k, 0]], demand[plan[k, 0]], sign)
+                    for item in plan[:, 0]:
+                        give_back(free, server, node[item], demand[item], sign)
                     if sign == 1:
                         enough = has_room(free, server, target, wanted)
-                for k in range(count if enough else 0):
-                    if leaves[plan[k, 0]] == UNKNOWN:
-                        leaves[plan[k, 0]] = _can_leave(free, server, node[plan[k, 0]], demand[plan[k, 0]])
+                for item in plan[: count if enough else 0, 0]:
+                    if leaves[item] == UNKNOWN:
+                        leaves[item] = _can_leave(free, server, node[item], demand[item])
                 if enough and _settled(free, server, target, node, demand, wanted, leaves, plan, 0):
                     return plan
                 k = count - 1  # the next set of requests

@@ -12,12 +12,14 @@ from scipy.optimize import linear_sum_assignment
 from binwright.agents.networked import network_of
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.network import NetworkView
+from binwright.fabric.servers import fits_node
 from binwright.fabric.topology import Indices, Topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import Tree, grouped, needed, tree
+from binwright.fabric.virtual_tree import Tree, grouped, needed
+from binwright.fabric.virtual_tree import tree as tree_of
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -53,61 +55,45 @@ TRIES = 32
 
 
 @kernel
-def first_with_room(free: Ints, machine: Ints, start: int) -> int:
-    """Return the first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
-    for node in range(start, len(free)):
-        if has_room(free, machine, node):
-            return node
-    return -1
-
-
-@kernel
-def has_room(free: Ints, machine: Ints, node: int) -> bool:
-    """Tell whether this machine fits on this node."""
-    fits = True
-    for r in range(len(machine)):
-        fits = fits and free[node, r] >= machine[r]
-    return fits
-
-
-@kernel
-def first_fit(free: Ints, machines: Ints, hosts: Ints) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, resources], too."""
+def first_fit(free: Ints, machines: Any, hosts: Ints) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, 1, resources], too."""
     node = 0
     for machine in range(len(machines)):
         alike = machine > 0 and (machines[machine] == machines[machine - 1]).all()
-        node = first_with_room(free, machines[machine], node if alike else 0)
-        if node < 0:
+        node = node if alike else 0
+        while node < len(free) and not fits_node(free, node, 0, machines[machine]):
+            node += 1
+        if node == len(free):
             return False
-        free[node] -= machines[machine]
+        free[node, 0] -= machines[machine]
         hosts[machine] = node
     return True
 
 
 @kernel
-def random_fit(free: Ints, machines: Ints, draws: Floats, hosts: Ints) -> bool:
+def random_fit(free: Ints, machines: Any, draws: Floats, hosts: Ints) -> bool:
     """Write a node for every machine to `hosts` int64 [machines], all with room equally likely.
 
-    `free` int64 [nodes, resources] is written, too; `draws` float64 [machines, TRIES + 1] in [0, 1).
+    `free` int64 [nodes, 1, resources] is written, too; `draws` float64 [machines, TRIES + 1] in [0, 1).
     """
     able = np.empty(len(free), np.int64)
     for machine in range(len(machines)):
         node = -1
         for place in range(TRIES):
             drawn = int(draws[machine, place] * len(free))
-            if has_room(free, machines[machine], drawn):
+            if fits_node(free, drawn, 0, machines[machine]):
                 node = drawn
                 break
         if node < 0:
             count = 0
             for other in range(len(free)):
-                if has_room(free, machines[machine], other):
+                if fits_node(free, other, 0, machines[machine]):
                     able[count] = other
                     count += 1
             if count == 0:
                 return False
             node = able[int(draws[machine, TRIES] * count)]
-        free[node] -= machines[machine]
+        free[node, 0] -= machines[machine]
         hosts[machine] = node
     return True
 
@@ -140,8 +126,13 @@ class VMFirstFit(Agent):
         self._view, self._rng = tenants_of(self, view), rng
         if self._view.virtual:
             warm(self._view, self._view.virtual)
-        free, none = self._view.free.copy(), np.zeros(0, np.int64)
-        prepared(self.rule, free.reshape(-1, free.shape[2]), none.reshape(0, 1), *self.draws(0), none)
+        none = np.zeros(0, np.int64)
+        prepared(self.rule, self._free(), none.reshape(0, 1), *self.draws(0), none)
+
+    def _free(self) -> Ints:
+        """Return what every node has free, a copy, int64 [nodes, 1, resources]."""
+        free = self._view.free
+        return free.reshape(-1, 1, free.shape[2]).copy()
 
     def draws(self, machines: int) -> tuple[Floats, ...]:
         """Return the random numbers that the rule wants for so many machines, if any."""
@@ -151,8 +142,8 @@ class VMFirstFit(Agent):
         """Place every machine, if the links then have the bandwidth."""
         network = request.network
         assert network is not None
-        hosts, free = np.zeros(len(network), np.int64), self._view.free.copy()
-        if not self.rule(free.reshape(-1, free.shape[2]), network.machines, *self.draws(len(network)), hosts):
+        hosts = np.zeros(len(network), np.int64)
+        if not self.rule(self._free(), network.machines, *self.draws(len(network)), hosts):
             return NO_ROOM
         return connected(self._view, network, hosts)
 
@@ -171,42 +162,40 @@ class VMRandom(VMFirstFit):
 NEVER = 2**62
 
 
-class VirtualCluster(NamedTuple):
-    """Holds a virtual cluster, whose machines take `size` int64 [resources] each, whichever needs the most.
+class Embedded(NamedTuple):
+    """Holds a virtual cluster, the tree in which it is placed, and scratch.
 
-    `sizes` int64 [groups] machines in each group, `hose` and `trunk` as in `needed`.
-    """
-
-    size: Ints
-    sizes: Ints
-    hose: int
-    trunk: int
-
-
-class Room(NamedTuple):
-    """Holds scratch for placing one virtual cluster.
+    Its machines take `size` int64 [resources] each, whichever needs the most; `sizes` int64 [groups] are the machines
+    in each group, `hose` and `trunk` as in `needed`. `free` and `link_free` are those of the view.
 
     `slots` int64 [vertices] is how many machines fit below each vertex, as far as links further down let them;
     `below` int64 [vertices, groups] how many of each group are placed there, all 0 between requests; `log` int64
     [machines, 3] says where: a server, a group, and how many; `rows` int64 [1] counts its rows.
     """
 
+    tree: Tree
+    size: Ints
+    sizes: Ints
+    hose: int
+    trunk: int
+    free: Ints
+    link_free: Ints
     slots: Ints
     below: Ints
     log: Ints
     rows: Ints
 
 
-@kernel
-def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
-    """Count machines of this size that fit on a server, up to `limit`; `free` int64 [servers, nodes, resources]."""
-    total = 0
-    for node in range(free.shape[1]):
-        total += fitting_node(free, server, node, size, limit)
+@lean
+def fitting(of: Embedded, vertex: int) -> int:
+    """Count the machines that fit on a server, up to as many as there are."""
+    limit, total, server = len(of.log), 0, vertex - of.tree.switches
+    for node in range(of.free.shape[1]):
+        total += fitting_node(of.free, server, node, of.size, limit)
     return int(min(total, limit))
 
 
-@kernel
+@lean
 def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> int:
     """Count the machines of this size that fit on one node, up to `limit`."""
     count = limit
@@ -217,23 +206,22 @@ def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> 
 
 
 @kernel
-def least_needed(tenant: VirtualCluster) -> Ints:
+def least_needed(sizes: Ints, hose: int, trunk: int) -> Ints:
     """Return the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
 
     As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
     """
-    machines, hose, trunk = tenant.sizes.sum(), tenant.hose, tenant.trunk
+    machines = sizes.sum()
     least = np.full(machines + 1, NEVER, np.int64)
     for root_below in range(2):
         sums, count = np.full(machines + 1, NEVER, np.int64), 0
         sums[0] = 0
-        for size in tenant.sizes:
+        for size in sizes:
             before = sums.copy()
             sums[:] = NEVER
             for here in range(size + 1):
-                there = size - here
-                one, other = (there, here) if root_below else (here, there)
-                cost = min(one * hose, other * hose + trunk)
+                own, other = (size - here, here) if root_below else (here, size - here)
+                cost = min(own * hose, other * hose + trunk)
                 for already in range(count + 1):
                     sums[already + here] = min(sums[already + here], before[already] + cost)
             count += size
@@ -241,86 +229,74 @@ def least_needed(tenant: VirtualCluster) -> Ints:
     return least
 
 
-@kernel
-def through(
-    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int
-) -> int:
+@lean
+def through(of: Embedded, vertex: int, group: int, wanted: int) -> int:
     """Return how many more of this group the link above a vertex allows below it, `wanted` at most.
 
     It may allow more machines and not fewer, so all numbers are tried, from the largest on.
     """
-    below, free = room.below[vertex, : len(tenant.sizes)], max(0, link_free[tree.uplink[vertex]])
+    below, free = of.below[vertex, : len(of.sizes)], max(0, of.link_free[of.tree.uplink[vertex]])
     before, most = below[group], 0
     for more in range(wanted, 0, -1):
         below[group] = before + more
-        if needed(below, tenant.sizes, tenant.hose, tenant.trunk) <= free:
+        if needed(below, of.sizes, of.hose, of.trunk) <= free:
             most = more
             break
     below[group] = before
     return most
 
 
-@kernel
-def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
-    """Undoe what was logged after the first `rows`, all of it below `top`."""
-    for row in range(rows, room.rows[0]):
-        group, placed = room.log[row, 1], room.log[row, 2]
-        vertex = tree.switches + int(room.log[row, 0])
-        room.slots[vertex] += placed
+@lean
+def take_back(of: Embedded, top: int, rows: int) -> None:
+    """Undo what was logged after the first `rows`, all of it below `top`."""
+    for row in range(rows, of.rows[0]):
+        group, placed, vertex = of.log[row, 1], of.log[row, 2], of.tree.switches + int(of.log[row, 0])
+        of.slots[vertex] += placed
         while vertex != top:
-            room.below[vertex, group] -= placed
-            vertex = int(tree.parent[vertex])
-    room.rows[0] = rows
+            of.below[vertex, group] -= placed
+            vertex = int(of.tree.parent[vertex])
+    of.rows[0] = rows
 
 
-@kernel
-def fill(
-    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
-) -> int:
+@lean
+def fill(of: Embedded, top: int, vertex: int, group: int, wanted: int) -> int:
     """Place up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
 
     What is above `top` is not asked for bandwidth: nothing goes there.
     """
-    target = int(min(wanted, room.slots[vertex]))
+    tree, rows = of.tree, of.rows[0]
+    target = int(min(wanted, of.slots[vertex]))
     if vertex != top:
-        target = through(tree, tenant, room, link_free, vertex, group, target)
+        target = through(of, vertex, group, target)
     if target > 0 and vertex >= tree.switches:
-        room.log[room.rows[0], 0] = vertex - tree.switches
-        room.log[room.rows[0], 1] = group
-        room.log[room.rows[0], 2] = target
-        room.rows[0] += 1
-        room.slots[vertex] -= target
-    rows = room.rows[0]
+        of.log[rows, 0], of.log[rows, 1], of.log[rows, 2] = vertex - tree.switches, group, target
+        of.rows[0] += 1
+        of.slots[vertex] -= target
     while target > 0 and vertex < tree.switches:
         placed = 0
         for edge in range(tree.first[vertex], tree.first[vertex + 1]):
             if placed < target:
-                child = int(tree.child[edge])
-                placed += fill(tree, tenant, room, link_free, top, child, group, target - placed)
+                placed += fill(of, top, int(tree.child[edge]), group, target - placed)
         # The children took fewer than they should: that many may be more than the link lets be here.
-        fewer = placed
-        if vertex != top and placed < target:
-            fewer = through(tree, tenant, room, link_free, vertex, group, placed)
+        fewer = through(of, vertex, group, placed) if vertex != top and placed < target else placed
         target = fewer
         if fewer == placed:
             break
-        take_back(tree, room, vertex, rows)
+        take_back(of, vertex, rows)
     if vertex != top:
-        room.below[vertex, group] += target
+        of.below[vertex, group] += target
     return target
 
 
-@kernel
-def below_children(
-    tree: Tree, tenant: VirtualCluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
-) -> int:
+@lean
+def below_children(of: Embedded, least: Ints, vertex: int) -> int:
     """Return how many machines fit on the children of a switch, each as many as its link allows."""
-    machines, total = len(least) - 1, 0
+    tree, total = of.tree, 0
     for edge in range(tree.first[vertex], tree.first[vertex + 1]):
         child = int(tree.child[edge])
         if child >= tree.switches:
-            room.slots[child] = fitting(free, child - tree.switches, tenant.size, machines)
-        most, spare = int(min(room.slots[child], machines)), max(0, link_free[tree.uplink[child]])
+            of.slots[child] = fitting(of, child)
+        most, spare = int(min(of.slots[child], len(least) - 1)), max(0, of.link_free[tree.uplink[child]])
         while least[most] > spare:
             most -= 1
         total += most
@@ -328,45 +304,38 @@ def below_children(
 
 
 @kernel
-def oktopus(
-    tree: Tree, tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
-) -> bool:
+def oktopus(of: Embedded, groups: Ints, hosts: Ints, alone: bool) -> bool:
     """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
-    machines, least = len(groups), least_needed(tenant)
-    for place in range(0 if alone else len(free), len(tree.order)):
+    tree, least = of.tree, least_needed(of.sizes, of.hose, of.trunk)
+    for place in range(0 if alone else len(of.free), len(tree.order)):
         vertex = int(tree.order[place])
-        if vertex >= tree.switches:
-            room.slots[vertex] = fitting(free, vertex - tree.switches, tenant.size, machines)
-        else:
-            room.slots[vertex] = below_children(tree, tenant, least, room, free, link_free, vertex)
-        if room.slots[vertex] < machines:
+        of.slots[vertex] = fitting(of, vertex) if vertex >= tree.switches else below_children(of, least, vertex)
+        if of.slots[vertex] < len(groups):
             continue
         complete = True
-        for group in range(len(tenant.sizes)):
-            wanted = tenant.sizes[group]
-            complete = complete and wanted == fill(tree, tenant, room, link_free, vertex, vertex, group, wanted)
+        for group in range(len(of.sizes)):
+            complete = complete and of.sizes[group] == fill(of, vertex, vertex, group, of.sizes[group])
         if complete:
-            write_hosts(tenant, groups, room, free, hosts)
-        take_back(tree, room, vertex, 0)
+            write_hosts(of, groups, hosts)
+        take_back(of, vertex, 0)
         if complete:
             return True
     return False
 
 
 @kernel
-def write_hosts(tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
+def write_hosts(of: Embedded, groups: Ints, hosts: Ints) -> None:
     """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
-    nodes = free.shape[1]
-    order, following = ascending(groups), np.cumsum(tenant.sizes) - tenant.sizes
+    nodes = of.free.shape[1]
+    order, following = ascending(groups), np.cumsum(of.sizes) - of.sizes
     used = {0: 0}  # machines on a node
-    for row in range(room.rows[0]):
-        server, group = room.log[row, 0], room.log[row, 1]
-        node = 0
-        for _ in range(room.log[row, 2]):
-            while used.get(server * nodes + node, 0) == fitting_node(free, server, node, tenant.size, len(groups)):
+    for row in range(of.rows[0]):
+        server, group, node = of.log[row, 0], of.log[row, 1], 0
+        for _ in range(of.log[row, 2]):
+            while used.get(server * nodes + node, 0) == fitting_node(of.free, server, node, of.size, len(groups)):
                 node += 1
             used[server * nodes + node] = used.get(server * nodes + node, 0) + 1
             hosts[order[following[group]]] = server * nodes + node
@@ -382,28 +351,29 @@ class Oktopus(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make a tree of the network."""
         self._view = tenants_of(self, view)
-        self._tree = tree(self._view.topology)
+        self._tree = tree_of(self._view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
         self._slots = np.zeros(len(self._tree.parent), np.int64)
         self._below = np.zeros((len(self._slots), 1), np.int64)
         warm(self._view, "hose")
         none = np.zeros(1, np.int64)
-        tenant, room = VirtualCluster(none, none + 1, 0, 0), Room(self._slots, self._below, none.reshape(1, 1), none)
-        free, link_free = self._view.free, self._view.link_free
-        self._run = prepared(oktopus, self._tree, tenant, none, room, free, link_free, none, True)
+        self._run = prepared(oktopus, self._embedded(none, none + 1, 0, 0, 1), none, none, True)
+
+    def _embedded(self, size: Ints, sizes: Ints, hose: int, trunk: int, machines: int) -> Embedded:
+        view, log = self._view, np.zeros((machines, 3), np.int64)
+        scratch = self._slots, self._below, log, np.zeros(1, np.int64)
+        return Embedded(self._tree, size, sizes, hose, trunk, view.free, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """Find where the machines go, and what the links then need."""
         network, view = request.network, self._view
         assert network is not None
-        groups, sizes = grouped(network)
+        (groups, sizes), size = grouped(network), network.machines.max(axis=0)
         if len(sizes) > self._below.shape[1]:
             self._below = np.zeros((len(self._slots), len(sizes)), np.int64)
-        tenant = VirtualCluster(network.machines.max(axis=0), sizes, network.hose, network.trunk)
-        room = Room(self._slots, self._below, np.zeros((len(network), 3), np.int64), np.zeros(1, np.int64))
         hosts = np.zeros(len(network), np.int64)
-        alone = bool((tenant.size * len(network) <= self._largest).all())
-        if not self._run(self._tree, tenant, groups, room, view.free, view.link_free, hosts, alone):
+        alone = bool((size * len(network) <= self._largest).all())
+        if not self._run(self._embedded(size, sizes, network.hose, network.trunk, len(network)), groups, hosts, alone):
             return NO_SUBTREE
         return hosed(view.topology, network, hosts, view.free.shape[1])
 

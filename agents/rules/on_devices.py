@@ -1,10 +1,4 @@
-"""Builds agents for servers with devices: rules that choose a server and devices, and any agent for servers.
-
-A rule costs every server on which a request fits: a function of `(free, left, held, demand, asked, at, numbers)`, which
-returns the cost and the devices, as the bits of a number; -1 leaves them to `tightest`. `free` is that of the view,
-`left` and `held` are `free` and `held` of its devices, unchanged. `numbers` is a tuple of the agent's own. The lowest
-cost wins, and of equals the server with the lowest number.
-"""
+"""Builds agents for servers with devices: rules that choose a server and devices, and any agent for servers."""
 
 from __future__ import annotations
 
@@ -15,11 +9,11 @@ import numpy as np
 
 from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import inlined, kernel, prepared
+from binwright.simcore.jit import inlined, lean, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
-class Asked(NamedTuple):
+class DeviceDemand(NamedTuple):
     """Says that a request takes so `many` devices, and of each so many quanta of `resource`, a place in its demand."""
 
     resource: int
@@ -28,36 +22,45 @@ class Asked(NamedTuple):
 
 
 class At(NamedTuple):
-    """Names a server, which has `there` devices of `model`."""
+    """Names a server, which has `there` devices of `model`.
+
+    `free` is that of the view, `left` and `held` are `free` and `held` of its devices: of all servers, unchanged.
+    """
 
     server: int
     there: int
     model: int
+    free: Ints
+    left: Ints
+    held: Ints
 
 
-DeviceCost: TypeAlias = Callable[[Ints, Ints, Ints, Amounts, Asked, At, Any], tuple[float, int]]
 DeviceScan: TypeAlias = Callable[[Ints, Ints, Devices, Amounts, int, int, Any], int]
 """(free, capacity, devices, demand, resource, models, numbers) -> the server's number, shifted by as many bits as
 `devices.free` has columns, and there the devices; -1 when the request fits nowhere.
 """
 
 
-def cheapest_on_devices(cost: DeviceCost) -> DeviceScan:
-    """Make a `DeviceScan` of a cost: the cheapest server of all on which the request fits, and the devices there."""
+def cheapest_on_devices(cost: Callable[[At, Amounts, DeviceDemand, Any], tuple[float, int]]) -> DeviceScan:
+    """Make a `DeviceScan` of a cost: the cheapest server of all on which the request fits, and the devices there.
+
+    `cost(at, demand, taken, numbers)` returns what a server costs on which the request fits, and the devices, as the
+    bits of a number; -1 leaves them to `tightest`. `numbers` is a tuple of the agent's own. The lowest cost wins, and
+    of equals the server with the lowest number.
+    """
     of: Any = inlined(cost)
 
     def scan(
         free: Ints, capacity: Ints, devices: Devices, demand: Amounts, resource: int, models: int, numbers: Any
     ) -> int:
-        # Unpacked once: within the loop, numba would count references at every access.
         left, there, model, held = devices
         best, least, taken = -1, np.inf, 0
         count, each = wanted(demand[resource])
-        asked = Asked(resource, count, each)
         for server in range(len(free)):
             own, kind = there[server], model[server]
             if fits_server(free, left, server, own, kind, demand, count, each, models):
-                here, chosen = of(free, left, held, demand, asked, At(server, own, kind), numbers)
+                at = At(server, own, kind, free, left, held)
+                here, chosen = of(at, demand, DeviceDemand(resource, count, each), numbers)
                 if here < least:
                     best, least, taken = server, here, chosen
         if best < 0:
@@ -70,7 +73,7 @@ def cheapest_on_devices(cost: DeviceCost) -> DeviceScan:
     # Kept machine code is named after the function that somebody wrote.
     scan.__module__, scan.__name__, scan.__qualname__ = cost.__module__, cost.__name__, cost.__qualname__
     scan.__doc__ = cost.__doc__
-    return kernel(scan)
+    return lean(scan)
 
 
 class DeviceAgent(Agent):
@@ -112,11 +115,9 @@ def devices_of(agent: Agent, view: View) -> DeviceView:
 
 def no_devices_for(agent: Agent) -> UserError:
     """Make the error that says that an agent chooses devices, and the servers have none."""
-    return UserError(
-        f"{type(agent).__name__} chooses devices, and the servers have none",
-        key="agents",
-        remedy="Give the servers `devices`, or take another agent, such as best-fit.",
-    )
+    remedy = "Give the servers `devices`, or take another agent, such as best-fit."
+    problem = f"{type(agent).__name__} chooses devices, and the servers have none"
+    return UserError(problem, key="agents", remedy=remedy)
 
 
 class WithDevices(Agent):
@@ -134,10 +135,9 @@ class WithDevices(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent on what it is to see."""
-        devices = devices_of(self, view)
-        self._mask = prepared(
-            fitting, view.free, devices.devices, (1,) * len(view.resources), devices.resource, 0, view.free
-        )
+        seen = devices_of(self, view)
+        demand = (1,) * len(view.resources)
+        self._mask = prepared(fitting, view.free, seen.devices, demand, seen.resource, 0, view.free)
         self.agent.start(view.showing(view.free), rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
@@ -151,12 +151,10 @@ class WithDevices(Agent):
         answer = self.agent.decide(view.showing(shown), request)
         if not amount or not isinstance(answer, Placement) or len(answer.shares) != 1:
             return answer
-        server, _, _ = answer.shares[0]
+        server, own = answer.shares[0][0], view.devices
         if not 0 <= server < len(view.free):
             return answer  # which the ledger refuses
-        count, each = in_python(amount)
-        own = view.devices
-        return on_devices(request, server, tightest(own.free, server, int(own.there[server]), count, each))
+        return on_devices(request, server, tightest(own.free, server, int(own.there[server]), *in_python(amount)))
 
 
 def choosing(agent: Agent, view: View) -> Agent:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from binwright.fabric.ranking import standings
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import is_kernel, prepared
-from binwright.simcore.types import Agent, Compiled, Ints, Placement, Request, View
+from binwright.simcore.jit import is_kernel, kernel, prepared
+from binwright.simcore.types import Agent, Compiled, Floats, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
@@ -75,3 +75,16 @@ class ScanAgent(Agent):
         """The kernel and its numbers; `None` if a subclass decides in another way."""
         simple = type(self).decide is ScanAgent.decide and is_kernel(getattr(self, "scan", None))
         return Compiled(self.scan, self.numbers) if simple else None
+
+
+@kernel
+def drawn(stream: Floats) -> float:
+    """Return the next number of a stream, in [0, 1), by SplitMix64; changes `stream` float64 [2], a seed and a count.
+
+    Whole numbers below 2**53, so that floats hold them exactly.
+    """
+    stream[1] += 1.0
+    mixed = np.uint64(stream[0]) + np.uint64(stream[1]) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return float((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) / 2.0**53

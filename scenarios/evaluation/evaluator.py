@@ -20,11 +20,9 @@ import numpy as np
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
-from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.parse import NotAFormula, names_in, source
-from binwright.agents.formulas.program import DECISIONS, LOST, no_score
+from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_named, features, no_score
 from binwright.agents.formulas.source import checked
-from binwright.agents.formulas.vocabulary import feature_named, features
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
 from binwright.scenarios.build.world import build_agent

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from binwright.agents.formulas.agent import Formula
-from binwright.agents.formulas.program import DECISIONS, LOST, no_score
+from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
 from binwright.agents.learned.common.training_conditions import Learned, outside, regime_of
 from binwright.agents.world import Luck, WarmStart, World
 from binwright.analysis.measure.definition import measure

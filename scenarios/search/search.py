@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 import yaml
 
-from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.parse import Term, expression
-from binwright.agents.formulas.program import LOST, best_place, program
+from binwright.agents.formulas.program import LOST, Formula, best_place, program
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.fabric.compiled.numa_replay import Replay

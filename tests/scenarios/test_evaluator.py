@@ -13,7 +13,7 @@ import pytest
 
 import binwright as bw
 from binwright import cli
-from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.program import Formula
 from binwright.agents.heuristics.servers.costs import dot_product
 from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
 from binwright.scenarios.schema.scenario import Scenario

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 import binwright as bw
-from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.parse import expression
+from binwright.agents.formulas.program import Formula
 from binwright.cli import main
 from binwright.scenarios.batch.journal import line_of
 from binwright.scenarios.evaluation.prepared import PreparedScenario

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from binwright.agents.formulas.vocabulary import features
+from binwright.agents.formulas.program import features
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent
 from tests.reference.agents import Where

@@ -60,12 +60,7 @@ class Scores(NamedTuple):
 
 
 def scores_of(
-    view: NetworkView,
-    network: Network,
-    score: Score,
-    penalty: float = 1.0,
-    near: Near = "last",
-    links: Links = "own",
+    view: NetworkView, network: Network, score: Score, penalty: float = 1.0, near: Near = "last", links: Links = "own"
 ) -> Scores:
     """Make what one agent needs."""
     names = view.topology.names[view.topology.switches :]
@@ -237,26 +232,21 @@ COUNT, TURN, PASSED, COMES = range(4)
 
 
 class Search(NamedTuple):
-    """Holds what searching the network takes: `neighbour` is the topology's, all behind `whole` is scratch.
+    """Holds what searching the network takes: `neighbour` is the topology's, all behind it is scratch.
 
     A search is `deep`, and takes of equal neighbours the last in the adjacency first, or broad, and takes the first.
-    Neighbours behind links with `whole` int64 [vertices] free come before all others of their vertex: that is what its
-    widest link can have, or `LEAST` where only the adjacency counts.
-
-    `seen` int64 [vertices] holds the stamp of the last request that came by; `ahead` int32 [vertices] is for a stack
-    or a queue. Of a vertex that came up `looked` int32 [vertices] entries of the adjacency were looked at: none are
-    sorted beforehand, as a spine has as many links as there are pods, and few neighbours are needed.
+    Neighbours with the `widest` links come first, or else all are equal. `seen` int64 [vertices] holds the stamp of the
+    last request that came by; `ahead` int32 [vertices] is for a stack or a queue, `progress` int64 [4].
     """
 
     network: Network
     scores: Scores
     switches: int
     deep: bool
+    widest: bool
     neighbour: Indices
-    whole: Ints
     seen: Ints
     ahead: Indices
-    looked: Indices
     progress: Ints
 
 
@@ -286,7 +276,7 @@ def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
                 progress[TURN] += 1
         if vertex < 0:
             break
-        of.ahead[progress[COUNT]], of.seen[vertex], of.looked[vertex] = vertex, of.network.room.counts[3], 0
+        of.ahead[progress[COUNT]], of.seen[vertex] = vertex, of.network.room.counts[3]
         progress[COUNT] += 1
         server = vertex - of.switches
         if server >= 0 and has_any(free, server):
@@ -301,32 +291,18 @@ def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
 
 @lean
 def _next(of: Search, link_free: Ints, vertex: int) -> int:
-    """Return the next neighbour of a vertex that was not seen, -1 without any. Changes `looked`.
-
-    Those with whole links come as they are found in the adjacency, and then always the one with the widest link.
-    """
-    stamp, seen, neighbour = of.network.room.counts[3], of.seen, of.neighbour
-    looked, whole = of.looked, of.whole[vertex]
+    """Return the next neighbour of a vertex that was not seen, -1 without any: the first of those with widest links."""
+    best, most, via = -1, LEAST, of.network.via
     begin, end = of.network.first[vertex], of.network.first[vertex + 1]
-    while looked[vertex] < end - begin:
-        edge = end - 1 - looked[vertex] if of.deep else begin + looked[vertex]
-        looked[vertex] += 1
-        if seen[neighbour[edge]] != stamp and _width(of, link_free, edge) >= whole:
-            return int(neighbour[edge])
-    best, most = -1, LEAST
     for step in range(end - begin):
         edge = end - 1 - step if of.deep else begin + step
-        width = _width(of, link_free, edge)
-        if seen[neighbour[edge]] != stamp and (best < 0 or width > most):
-            best, most = int(neighbour[edge]), width
+        if of.seen[of.neighbour[edge]] != of.network.room.counts[3]:
+            width = link_free[via[edge]] if of.widest and via[edge] >= 0 else MOST  # there may be no link
+            if best < 0 or width > most:
+                best, most = int(of.neighbour[edge]), width
+            if most == MOST:
+                break
     return best
-
-
-@lean_inlined
-def _width(of: Search, link_free: Ints, edge: int) -> int:
-    """Return what the link of an entry of the adjacency has free; without a link there is no bound."""
-    link = of.network.via[edge]
-    return int(link_free[link]) if link >= 0 else MOST
 
 
 class NULB(NetworkAgent):
@@ -345,22 +321,16 @@ class NULB(NetworkAgent):
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Search:
         """Return scores for the first server, and room to search."""
-        topology = view.topology
-        vertices = len(topology.first) - 1
-        whole = np.full(vertices, LEAST)
-        if self.widest:
-            can = np.where(topology.via < 0, MOST, topology.link_capacity[topology.via])
-            np.maximum.at(whole, np.repeat(np.arange(vertices), np.diff(topology.first)), can)
+        vertices = len(network.first) - 1
         return Search(
             network=network,
             scores=scores_of(view, network, self.score),
-            switches=topology.switches,
+            switches=view.topology.switches,
             deep=self.deep,
-            neighbour=topology.neighbour,
-            whole=whole,
+            widest=self.widest,
+            neighbour=view.topology.neighbour,
             seen=np.zeros(vertices, np.int64),
             ahead=np.zeros(vertices, np.int32),
-            looked=np.zeros(vertices, np.int32),
             progress=np.zeros(4, np.int64),
         )
 

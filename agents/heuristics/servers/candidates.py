@@ -9,8 +9,7 @@ import numpy as np
 
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.rules.cheapest_place import SPREAD, write_taken
-from binwright.agents.rules.random_numbers import drawn
-from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.rules.scan import ScanAgent, drawn
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.jit import kernel, lean
@@ -68,25 +67,19 @@ def first_places(rule: Any) -> Callable[..., int]:
                 cost = of(free[server], capacity[server], taken[node], SPREAD if spread else node)
                 key, order = at_place(cost, bound)
                 place = count
-                while place > 0 and _before(key, order, server, codes[place - 1] // nodes, keys[place - 1]):
+                while place > 0 and (key, server, order) < (keys[place - 1, 0], keys[place - 1, 1], keys[place - 1, 2]):
+                    if place < most:
+                        codes[place] = codes[place - 1]
+                        for part in range(3):
+                            keys[place, part] = keys[place - 1, part]
                     place -= 1
-                if place == most:
-                    continue
-                count = min(count + 1, most)
-                for later in range(count - 1, place, -1):
-                    codes[later] = codes[later - 1]
-                    keys[later, 0], keys[later, 1] = keys[later - 1, 0], keys[later - 1, 1]
-                codes[place], keys[place, 0], keys[place, 1] = server * nodes + node, key, order
+                if place < most:
+                    codes[place] = server * nodes + node
+                    keys[place, 0], keys[place, 1], keys[place, 2] = key, server, order
+                    count = min(count + 1, most)
         return count
 
     return first
-
-
-@lean
-def _before(key: int, order: int, server: int, other: int, keys: Ints) -> bool:
-    """Tell whether a place of `server` comes before one of the server `other`, with these `keys` int64 [2]."""
-    first: bool = server < other or (server == other and order < keys[1])
-    return key < keys[0] or (key == keys[0] and first)
 
 
 _by_best_fit, _by_internal = first_places(best_fit), first_places(internal)
@@ -101,7 +94,7 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     """
     if best + internal == 0:
         return _everywhere(free, demand, spread)
-    codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 2), np.int64)
+    codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 3), np.int64)
     count = named = _by_best_fit(free, capacity, demand, spread, codes, keys, best)
     more = codes[named:]
     for place in range(_by_internal(free, capacity, demand, spread, more, keys, internal)):

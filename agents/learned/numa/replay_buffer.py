@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.learned.common.tensors import Tensors
-from binwright.agents.rules.random_numbers import drawn
+from binwright.agents.rules.scan import drawn
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.running import Running
+from binwright.agents.availability import Running
 from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.template import Setup, by_size, in_units
 from binwright.fabric.network import NetworkView

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 
-from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.parse import NotAFormula, expression, source
-from binwright.agents.formulas.program import BLOCK, LOST, UNDEFINED
+from binwright.agents.formulas.program import BLOCK, LOST, UNDEFINED, Formula
 from binwright.agents.formulas.source import ScoreFunction, checked
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent

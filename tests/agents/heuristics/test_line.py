@@ -7,11 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.availability import AvailabilityProfile
-from binwright.agents.heuristics.in_line import InLine
+from binwright.agents.availability import AvailabilityProfile, Job, Running
+from binwright.agents.heuristics.in_line import InLine, TwoStage
 from binwright.agents.heuristics.servers.costs import FirstFit
-from binwright.agents.heuristics.two_stage import TwoStage
-from binwright.agents.running import Job, Running
 from binwright.agents.solver.online.agent import Solver
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.fabric.run.play import play

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
-from binwright.agents.heuristics.multifactor import FairShare, Multifactor, OtherOrder
+from binwright.agents.heuristics.orders import FairShare, Multifactor, OtherOrder
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.run.check import check_scenario

@@ -13,7 +13,7 @@ from binwright.agents.heuristics.servers.candidates import RandomTop, candidates
 from binwright.agents.learned.cvd_rl.agent import CvdRL
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from binwright.agents.learned.numa.mlp import size_of, untrained
-from binwright.agents.rules.random_numbers import drawn
+from binwright.agents.rules.scan import drawn
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
