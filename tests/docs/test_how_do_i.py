@@ -24,13 +24,13 @@ def pod(name: str, space: str, cpu: str, priority: int, node: str = "") -> dict[
     }
 
 
-def test_ten_questions_have_short_files_and_answers() -> None:
+def test_seven_questions_have_short_files_and_answers() -> None:
     text = PAGE.read_text("utf-8")
     found = list(BLOCK.finditer(text))
-    assert text.count("\n## ... ") == 10
+    assert text.count("\n## ... ") == 7
     assert all(block[2].count("\n") < 40 for block in found if block[1] == "yaml")
-    assert sum(block[1] == "yaml" for block in found) == 9  # the last question is about the file of another
-    assert sum(block[1] == "text" and len(block[2]) > 50 for block in found) == 10
+    assert sum(block[1] == "yaml" for block in found) == 7
+    assert sum(block[1] == "text" and len(block[2]) > 50 for block in found) == 7
 
 
 @pytest.mark.long
