@@ -27,7 +27,7 @@ FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 """
 MUCH, LITTLE = 800 * MB, 450 * MB
 """Bytes of addresses that commands take at least; they fail in the middle, or wait for ever, if they get fewer."""
-LIGHT = ("catalogue", "serving", "solving", "traces")
+LIGHT = ("catalogue", "solving", "traces")
 """Modules of commands that take little: what they need in this process is numba, or the tables, but not both."""
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 

@@ -22,44 +22,43 @@ from binwright.simcore.errors import UserError
 Json = dict[str, Any]
 FIRST_LOOK, LAST_LOOK = 0.02, 0.5
 """Seconds between two looks at a job: they grow."""
-PATIENCE = 60.0
-"""Seconds that a service may be away, or too busy for us."""
 LATER = (429, 503, 507)
 """Too much for now, of us or of all on its disk, or it stops: `Retry-After` says when to come again."""
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PROBLEMS = "/v1/problems"
 
 
 class Client:
-    """Asks one service; jobs and results are what its OpenAPI document describes, as dictionaries."""
+    """Asks one service; jobs and results are what its OpenAPI document describes, as dictionaries.
 
-    def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
+    `patience` is how many seconds a service may be away, or too busy for us.
+    """
+
+    def __init__(self, url: str, token: str | None = None, patience: float = 60.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError("is not an address", key="server", value=url, remedy="Write http://HOST:PORT.")
-        self._url = url.rstrip("/")
-        self._token = token
-        self._patience = patience
-        direct = [ProxyHandler({})] if parts.hostname in LOOPBACK else []
-        self._open = build_opener(*direct).open
+        self._url, self._token, self._patience = url.rstrip("/"), token, patience
+        is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self._open = build_opener(*[ProxyHandler({})] * is_here).open
 
-    def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, ..."""
-        job: Json = self.ask("POST", "/v1/problems", text=text, tables=_lists(tables or {}), **_lists(options))
+    def submit(self, text: str, **options: Any) -> Json:
+        """Hand in a job; options are those of `POST /v1/problems`: `tables`, `params`, `time`, `seed`, `now`, ..."""
+        job: Json = self.ask("POST", PROBLEMS, text=text, **_lists(options))
         return job
 
     def jobs(self) -> list[Json]:
         """List your newest jobs; results are not among what each has."""
-        listed: list[Json] = self.ask("GET", "/v1/problems")
+        listed: list[Json] = self.ask("GET", PROBLEMS)
         return listed
 
     def look(self, name: str) -> Json:
         """Look at the job with this id."""
-        job: Json = self.ask("GET", f"/v1/problems/{quote(name, safe='')}")
+        job: Json = self.ask("GET", f"{PROBLEMS}/{quote(name, safe='')}")
         return job
 
     def cancel(self, name: str) -> Json:
         """End a job; soon it is cancelled, with the best so far as its result if there is one."""
-        job: Json = self.ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
+        job: Json = self.ask("DELETE", f"{PROBLEMS}/{quote(name, safe='')}")
         return job
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
@@ -72,16 +71,9 @@ class Client:
             pause = min(LAST_LOOK, 1.5 * pause)
         return job
 
-    def solve(
-        self,
-        text: str,
-        *,
-        tables: Mapping[str, Any] | None = None,
-        progress: Callable[[Json], None] | None = None,
-        **options: Any,
-    ) -> Json:
+    def solve(self, text: str, *, progress: Callable[[Json], None] | None = None, **options: Any) -> Json:
         """Submit, wait, and give the result. Ctrl-C cancels the job and gives the best so far."""
-        job = self.submit(text, tables=tables, **options)
+        job = self.submit(text, **options)
         try:
             job = self.wait(job["id"], progress)
         except KeyboardInterrupt:
@@ -94,17 +86,17 @@ class Client:
         failed = "" if job["state"] == "refused" else "the job failed: "
         raise UserError(f"{failed}{error['message']}", line=error["line"], remedy=error["remedy"])
 
-    def ask(self, method: str, path: str, **given: Any) -> Any:
-        """Send a request with what is given as JSON until there is an answer.
+    def ask(self, method: str, path: str, **content: Any) -> Any:
+        """Send a request with the content as JSON until there is an answer.
 
         All that we ask may be asked twice: the service knows its submissions.
         """
-        body = json.dumps(given).encode() if given else None
+        body, headers = None, {}
+        if content:
+            body, headers = json.dumps(content).encode(), {"Content-Type": "application/json"}
         end, pause = clock.monotonic() + self._patience, 0.1
         while True:
-            request = Request(self._url + path, body, method=method)
-            if body is not None:
-                request.add_header("Content-Type", "application/json")
+            request = Request(self._url + path, body, headers, method=method)
             if self._token is not None:
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:

@@ -158,7 +158,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             FRESH,
             _flag("--dry-run", "say what would run, and run nothing"),
         )),
-        Command("compare", "comparing.compare", "every agent beside a baseline: by how much, and can the seeds tell", (
+        Command("compare", "comparing.compare", "agents beside a baseline: by how much, and can the seeds tell", (
             FOLDERS,
             _option("--baseline", metavar="AGENT", help="what the others are compared with; p-values are then "
                     "corrected for these comparisons only (default: the first, and for every two agents)"),
@@ -169,11 +169,11 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _several("--fail-if", "limits", "LIMIT", "exit with 1 if it holds for some agent: 'acceptance < -1 %%' of "
                      "the baseline, 'wait_p95 > 10 min'"),
         )),
-        Command("report", "reporting.report", "one HTML file: answer, tables, figures and failures", (
+        Command("report", "comparing.report", "one HTML file: answer, tables, figures and failures", (
             _option("results", metavar="RESULTS", help="a folder that runs wrote"),
             _out("the file to write (default: RESULTS/report.html)", metavar="FILE"),
         )),
-        Command("init", "drafting.init", "write a first scenario, from five answers", (
+        Command("init", "traces.init", "write a first scenario, from five answers", (
             _option("--requests", metavar="FILE", help="a CSV or Parquet file, or a trace's name (default: generated)"),
             _number("--servers", "how many (default: 10, or enough for FILE)"),
             _option("--node", metavar="AMOUNTS", help='what each has: "cpu: 64, mem: 256 GB" (default: that)'),
@@ -260,7 +260,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _flag("--dry-run", "say what the training will cost, and write nothing"),
         ), "Teach an agent what a scenario's `train:` says. The same command goes on from its folder: after an "
            "interruption, or with more iterations."),
-        Command("tune", "tuning.tune", "find the numeric options with which an agent does best", (
+        Command("tune", "learning.tune", "find the numeric options with which an agent does best", (
             FILE,
             _option("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'"),
             _several("--param", "params", "OPTION=RANGE", "what is searched, as in stranded=0..2, or "
@@ -273,7 +273,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             SETS, _jobs(),
             _out("folder of the answer, the log and the runs (default: results/NAME/tuning)"),
         )),
-        Command("search", "searching.search", "find a rule of placement: a race of random formulas", (
+        Command("search", "learning.search", "find a rule of placement: a race of random formulas", (
             FILE, SETS, METRIC,
             _number("--evaluations", "plays of a rule on a seed", 100_000),
             _number("--seeds", "of the search", 200),
@@ -283,7 +283,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _out("folder of what is found and of the journal (default: results/NAME/search)"),
         ), "Find a formula that places better than the heuristics do, and say what it is worth on seeds that the "
            "search never met. The same command goes on from its folder: after an interruption, or with more time."),
-        Command("evaluate", "evaluating.evaluate", "score a rule that somebody, or a program, proposes", (
+        Command("evaluate", "learning.evaluate", "score a rule that somebody, or a program, proposes", (
             _option("policy", metavar="POLICY", help="an expression, FILE.py:function (default: score), or an agent as "
                     "in a scenario"),
             _option("--scenario", required=True, metavar="FILE", help=SCENARIO),
@@ -309,7 +309,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _flag("--json", "print the table as JSON"),
             _out("write the placements (.csv or .json)", metavar="FILE"),
         )),
-        Command("serve", "serving.serve", "the solver as a web service, with a page to try it on", (
+        Command("serve", "solving.serve", "the solver as a web service, with a page to try it on", (
             _option("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"),
             _option("--port", type=int, default=8000, help="default: 8000; 0 is any free one"),
             _option("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)"),

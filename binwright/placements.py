@@ -14,9 +14,8 @@ Place: TypeAlias = int | str | None
 """A bin by number or by name; None or -1 is nowhere."""
 Where: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[int]]
 """Gives the bin of every ball, -1 for none, from the names of balls and of bins."""
-
-DIGITS = 7
-"""Of a bin's number: there are a million at most."""
+MOST = 10**7
+"""Numbers of bins are below it: there are a million at most."""
 
 
 def placed(
@@ -31,10 +30,10 @@ def placed(
     """
     from binwright.agents.solver import changed
 
-    given = make(None if where is None else ())  # its goals may want NOW
+    problem = make(None if where is None else ())  # its goals may want NOW
     if where is not None:
-        given = make(where(given.ball_names, given.bin_names))
-    return changed(given, None, moves, list(drained(drain, given.bin_names)))
+        problem = make(where(problem.ball_names, problem.bin_names))
+    return changed(problem, None, moves, list(drained(drain, problem.bin_names)))
 
 
 def bins(now: Mapping[str, Place] | Sequence[Place], ball_names: Sequence[str], bin_names: Sequence[str]) -> list[int]:
@@ -50,17 +49,9 @@ def bins(now: Mapping[str, Place] | Sequence[Place], ball_names: Sequence[str], 
         if not ball_names and now.keys() != {str(ball) for ball in range(len(now))}:
             raise ValueError("balls are not 0, 1, 2, ...")
         now = [now.get(name) for name in ball_names or map(str, range(len(now)))]
-    return [_bin(place, numbers) for place in now]
-
-
-def _bin(place: Place, numbers: Mapping[str, int]) -> int:
-    if place is None:
-        return -1
-    if place in numbers:
-        return numbers[str(place)]
-    if numbers and isinstance(place, str):
-        raise ValueError(f"{place} is no bin here. Leave the bin of its balls empty: they are nowhere then")
-    return int(place)
+    if unknown := [place for place in now if bin_names and isinstance(place, str) and place not in numbers]:
+        raise ValueError(f"{unknown[0]} is no bin here. Leave the bin of its balls empty: they are nowhere then")
+    return [-1 if place is None else numbers[place] if place in numbers else int(place) for place in now]
 
 
 def drained(what: Iterable[int | str], names: Sequence[str]) -> Iterator[int]:
@@ -68,16 +59,12 @@ def drained(what: Iterable[int | str], names: Sequence[str]) -> Iterator[int]:
     for part in what:
         text = str(part).strip()
         low, dash, high = text.partition("-")
+        ends = low, high if dash else low
         if text in names:
             yield names.index(text)
         elif names and not isinstance(part, int):
             raise UserError("there is no such bin", key="drain", value=text, remedy=suggest(text, names))
-        elif _number(low) and (not dash or _number(high)) and int(low) <= int(high or low):
-            yield from range(int(low), int(high or low) + 1)
+        elif all(end.isdecimal() and int(end[:9]) < MOST for end in ends) and int(ends[0]) <= int(ends[1]):
+            yield from range(int(ends[0]), int(ends[1]) + 1)
         else:
             raise UserError("is no list of bins", key="drain", value=text, remedy="Write numbers and ranges: 3,5-7.")
-
-
-def _number(text: str) -> bool:
-    """Tell whether a text is a number that a bin may have."""
-    return text.isdecimal() and len(text) <= DIGITS

@@ -75,7 +75,7 @@ def test_a_container_has_every_package_and_what_installs_them() -> None:
     assert copied == packages | files
     assert set(re.findall(r"\.\[(.*)\]", text)[0].split(",")) <= set(told["project"]["optional-dependencies"])
     entry = json.loads(re.findall(r"^ENTRYPOINT (.*)", text, re.MULTILINE)[0])
-    assert parser().parse_args(entry[1:]).answer == "serving.serve"
+    assert parser().parse_args(entry[1:]).answer == "solving.serve"
 
 
 def test_sdist_has_the_files_of_its_tests() -> None:

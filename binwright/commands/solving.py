@@ -1,4 +1,4 @@
-"""`solve`: specifications of allocation problems and their answers."""
+"""`solve` and `serve`: specifications of allocation problems and their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import many_of, note, seconds
+from binwright.commands.console import many_of, note, print_line, seconds
 from binwright.commands.progress import StatusLine
 from binwright.commands.solver_inputs import bins_of, called, names_in, problem_of
 from binwright.commands.solver_output import (
@@ -145,3 +145,15 @@ def _ball(text: str, names: Sequence[str]) -> int:
         remedy = suggest(text, names) if names else "Write its number."
         raise UserError("there is no such ball", key="--ball", value=text, remedy=remedy)
     return int(text)
+
+
+def serve(args: Namespace) -> int:
+    """Answer `binwright serve`: the solver as a web service."""
+    from binwright.service.server import serve
+
+    def ready(url: str) -> None:
+        print_line(f"Binwright serves {url} (jobs in {args.data}); Ctrl-C ends it.")
+
+    with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
+        serve(args.host, args.port, args.data, args.workers, args.token_file, args.limits, ready)
+    return 0

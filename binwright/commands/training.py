@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Collection
 from inspect import signature
 from math import isfinite, prod
 from pathlib import Path
@@ -17,38 +16,45 @@ if TYPE_CHECKING:
     from binwright.scenarios.schema.scenario import Scenario
     from binwright.scenarios.schema.train import Train
 
+LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_best")
+"""Columns of the log that are no metrics."""
+
 
 def train(args: Namespace) -> int:
-    """`binwright train FILE`."""
+    """Answer `binwright train FILE`."""
     from binwright.agents.learned.common.training import WELL_BELOW
     from binwright.api import train as teach
+    from binwright.scenarios.learn.training import spec_of
     from binwright.scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(args.file, args.sets)
     folder = folder_for(scenario, args.out, "training")
-    spec = scenario.train
     if args.dry_run:
         return _dry_run(scenario, folder, args.fresh)
-    each = spec.iterations * spec.seeds if spec else 0
-    total = each * prod(map(len, spec.sweep.values())) if spec else 0
-    settings = _settings(spec) if spec else set[str]()
-    against, said = _against(spec) if spec else None, list[str]()
-    steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not args.fresh else {}
+    spec = spec_of(scenario)
+    trainer = spec.agent.registry.load(spec.agent.chosen[0])
+    against = (spec.agent.chosen[1] or {}).get("against", getattr(trainer, "against", None))
+    total = spec.iterations * spec.seeds * prod(map(len, spec.sweep.values()))
+    steps = {} if args.fresh else _steps(scenario, folder, spec)
+    is_said = False
     with Iterations(total, sum(steps.values())) as line:
 
         def watch(row: dict[str, Any]) -> None:
+            nonlocal is_said
             steps[row.get("point", 0), row["seed"]] = row["step"]
             line.reached(sum(steps.values()), f"seed {row['seed']}")
-            if row["split"] == "validation":
-                if against and not said:
-                    said.append(f"Gains are how much more is placed than by {against}.")
-                    note(said[0])
-                note(_said(row))
-                if row["below_best"] > WELL_BELOW:
-                    note(_fallen(row, settings))
+            if row["split"] != "validation":
+                return
+            if against and not is_said:
+                note(f"Gains are how much more is placed than by {against}.")
+                is_said = True
+            numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in LEFT_OUT)
+            note(f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}")
+            if row["below_best"] > WELL_BELOW:
+                note(_fallen(row, trainer))
 
         log = teach(scenario, out=folder, fresh=args.fresh, jobs=args.jobs, on_progress=watch, say=note)
-    if spec and spec.sweep:
+    if spec.sweep:
         _report_sweep(folder)
     else:
         _report(log, folder)
@@ -62,62 +68,37 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
     spec = spec_of(scenario)
     found = cost(scenario, None if fresh else folder)
     if not found.iterations:
-        said = f"All {spec.iterations} iterations are done in {folder}."
-    else:
-        trainings = spec.seeds * prod(map(len, spec.sweep.values()))
-        whole = f"{trainings * spec.iterations:,}"
-        if trainings > 1:
-            whole += f" ({trainings} trainings of {spec.iterations:,})"
-        said = (
-            f"{found.iterations:,} of {whole} iterations are left. They will take about "
-            f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
-        )
-        said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
-    print_line(said)
+        print_line(f"All {spec.iterations} iterations are done in {folder}.")
+        return 0
+    trainings = spec.seeds * prod(map(len, spec.sweep.values()))
+    each = f" ({trainings} trainings of {spec.iterations:,})" if trainings > 1 else ""
+    validation = f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
+    print_line(
+        f"{found.iterations:,} of {trainings * spec.iterations:,}{each} iterations are left. They will take about "
+        f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}{validation}"
+    )
     return 0
 
 
-def _steps(scenario: Scenario, folder: Path) -> dict[tuple[int, int], int]:
+def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
     """Count the iterations that every point and seed has done already."""
     from binwright.scenarios.learn.cost import log_of
     from binwright.scenarios.learn.sweeping import points
-    from binwright.scenarios.learn.training import spec_of
 
-    spec = spec_of(scenario)
-    seeds = range(spec.seed, spec.seed + spec.seeds)
     return {
         (number, seed): len(log_of(folder, point, seed))
         for number, (point, _) in enumerate(points(scenario))
-        for seed in seeds
+        for seed in range(spec.seed, spec.seed + spec.seeds)
     }
 
 
-def _against(spec: Train) -> str | None:
-    """Find the agent that validations compare with, where the trainer has one."""
-    name, options = spec.agent.chosen
-    found: str | None = (options or {}).get("against", getattr(spec.agent.registry.load(name), "against", None))
-    return found
-
-
-def _said(row: dict[str, Any]) -> str:
-    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_best")
-    numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in left_out)
-    return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
-
-
-def _settings(spec: Train) -> set[str]:
-    """Name the settings of the trainer."""
-    return set(signature(spec.agent.registry.load(spec.agent.chosen[0])).parameters)
-
-
-def _fallen(row: dict[str, Any], settings: Collection[str]) -> str:
-    """Warn of a validation well below the best one; only `settings` that the trainer has are advised."""
+def _fallen(row: dict[str, Any], trainer: Any) -> str:
+    """Warn of a validation well below the best one; only settings that the trainer has are advised."""
+    settings = signature(trainer).parameters
     advice = [f"a lower `{name}`" for name in ("rate",) if name in settings]
     advice += [f"a smaller `{name}`" for name in ("averaged", "tau") if name in settings]
-    said = (
-        f"warning: this validation of seed {row['seed']} is {100 * row['below_best']:.1f} points below its best one, "
-        "whose weights are kept"
-    )
+    below = f"{100 * row['below_best']:.1f} points below its best one, whose weights are kept"
+    said = f"warning: this validation of seed {row['seed']} is {below}"
     return f"{said}; {' or '.join(advice)} may keep it from falling" if advice else said
 
 

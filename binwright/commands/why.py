@@ -14,6 +14,7 @@ from binwright.commands.console import many_of, new_table, out, print_line
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
+from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import say
 from binwright.workloads.traces.cells import moment
 
@@ -27,7 +28,7 @@ SHARE = ">offered", ">refused", ">%"
 
 
 def why(args: Namespace) -> int:
-    """`binwright why RESULTS [--request ID]`."""
+    """Answer `binwright why RESULTS [--request ID]`."""
     from binwright.api import run_of
     from binwright.scenarios.run.execute import cache_of
     from binwright.scenarios.run.why import refused
@@ -43,22 +44,22 @@ def why(args: Namespace) -> int:
     try:
         if args.request is None:
             counted = refused(run, cache_of(folder))
+            rows = counted.kinds
             _print_refused(which, counted)
-            if args.out:
-                write_text(args.out, counted.kinds.write_csv())
-            return 0
-        found = look(run, args.request, cache_of(folder))
+        else:
+            found = look(run, args.request, cache_of(folder))
+            rows = found.servers
+            _print(which, found)
     except RunError as error:
         remedy = "Mend what failed and run it again; --agent and --seed choose another run."
         raise UserError(f"this run failed, and so it does now: {error}", key=which, remedy=remedy) from None
-    _print(which, found)
     if args.out:
-        write_text(args.out, found.servers.write_csv())
+        write_text(args.out, rows.write_csv())
     return 0
 
 
 def _print_refused(which: str, counted: RefusedRequests) -> None:
-    reasons, kinds = counted.reasons, counted.kinds
+    reasons, kinds, origin = counted.reasons, counted.kinds, counted.origin
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     print_line(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
@@ -70,21 +71,27 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
     for row in reasons.iter_rows(named=True):
-        times = _moment(row["first"], counted.origin), _moment(row["last"], counted.origin)
+        times = _moment(row["first"], origin), _moment(row["last"], origin)
         table.add_row(row["reason"], f"{row['requests']:,}", *times, ", ".join(row["ids"]))
     out.print(table)
-    resources = [name for name in kinds.columns if name not in ("group", "offered", "refused")]
-    table = new_table(*resources, *(["group"] if "group" in kinds.columns else []), *SHARE)
+    names = [name for name in kinds.columns if name not in ("offered", "refused")]  # resources, and maybe the group
+    table = new_table(*names, *SHARE)
     for row in kinds.head(SHOWN).iter_rows(named=True):
-        amounts = [f"{row[name]:.6g}" for name in resources]
-        group = [row["group"]] if "group" in row else []
-        table.add_row(*amounts, *group, *_share(row))
+        table.add_row(*(row[name] if name == "group" else f"{row[name]:.6g}" for name in names), *_share(row))
     out.print(table)
     if len(kinds) > SHOWN:
         print_line(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.")
-    for (label,), rows in counted.labels.group_by("label", maintain_order=True):
-        _print_label(str(label), rows)
-    _print_times(counted.times, counted.origin)
+    for (label,), rows in counted.labels.group_by("label", maintain_order=True):  # who is refused more than others
+        table = new_table(str(label), *SHARE, ">all who ask for the same %")
+        for row in rows.head(SHOWN).iter_rows(named=True):
+            table.add_row(escape(row["value"] or "-"), *_share(row), f"{100 * row['expected'] / row['offered']:.1f}")
+        out.print(table)
+        if len(rows) > SHOWN:
+            print_line(f"{len(rows) - SHOWN:,} more of {label}.")
+    table = new_table(">came from", ">until", *SHARE)
+    for row in counted.times.iter_rows(named=True):
+        table.add_row(_moment(row["begin"], origin), _moment(row["end"], origin), *_share(row))
+    out.print(table)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         print_line(f"What did every server lack? --request {example}")
 
@@ -95,27 +102,9 @@ def _share(row: dict[str, Any]) -> tuple[str, str, str]:
     return f"{row['offered']:,}", f"{row['refused']:,}", f"{share:.1f}"
 
 
-def _print_label(label: str, rows: pl.DataFrame) -> None:
-    """Print who is refused more than others who ask for the same."""
-    table = new_table(label, *SHARE, ">all who ask for the same %")
-    for row in rows.head(SHOWN).iter_rows(named=True):
-        table.add_row(escape(row["value"] or "-"), *_share(row), f"{100 * row['expected'] / row['offered']:.1f}")
-    out.print(table)
-    if len(rows) > SHOWN:
-        print_line(f"{len(rows) - SHOWN:,} more of {label}.")
-
-
 def _moment(seconds: float, origin: float) -> str:
     """Write a time since the first request, as a date where the trace has dates."""
     return moment(origin + seconds) if origin else duration(seconds)
-
-
-def _print_times(times: pl.DataFrame, origin: float) -> None:
-    """Print when requests were refused."""
-    table = new_table(">came from", ">until", *SHARE)
-    for row in times.iter_rows(named=True):
-        table.add_row(_moment(row["begin"], origin), _moment(row["end"], origin), *_share(row))
-    out.print(table)
 
 
 def _print(which: str, found: Why) -> None:
@@ -124,43 +113,34 @@ def _print(which: str, found: Why) -> None:
     request, resources = found.request, found.resources
     where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
-    asked_for, when = say(request.demand, resources), f"{duration(request.arrival)} after the first one"
+    when = f"{duration(request.arrival)} after the first one"
     when += f", at {_moment(request.arrival, found.origin)}" if found.origin else ""
-    lines = [
-        f"{which}: request {found.id} (row {request.index}), {found.answer}",
-        f"It asked for {asked_for} on {where}, {lasts}, {when}.",
-    ]
+    print_line(f"{which}: request {found.id} (row {request.index}), {found.answer}")
+    print_line(f"It asked for {say(request.demand, resources)} on {where}, {lasts}, {when}.")
     if found.time > request.arrival:
-        lines.append(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")
-    lines += found.waited
-    counts = found.servers["why"].value_counts(sort=True)
-    lines += [f"  {many_of(count, 'server')}: {word}" for word, count in counts.iter_rows()]
-    if found.largest and not (found.servers["why"] == ROOM).any():
-        lines += _would(found)
-    for line in lines:
+        print_line(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")
+    for line in found.waited:
         print_line(line)
+    for count, word in found.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
+        print_line(f"  {many_of(count, 'server')}: {word}")
+    if found.largest and not (found.servers["why"] == ROOM).any():
+        more = [
+            f"With {say([round(most * QUANTUM)], [name])} it would have had room."
+            for (name, most), amount in zip(found.largest.items(), request.demand, strict=True)
+            if most and most * QUANTUM < amount
+        ]
+        for line in more or ["No change of a single resource would have made room."]:
+            print_line(line)
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]
     near = found.servers.with_columns(pl.max_horizontal(lacking).alias("_by")).sort("_by", maintain_order=True)
-    node = [] if request.spread else [">node"]
-    table = new_table(">server", *node, *(f">free {name}" for name in resources), "why")
+    table = new_table(">server", *[">node"] * (not request.spread), *(f">free {name}" for name in resources), "why")
     for row in near.head(SHOWN).iter_rows(named=True):
         free = [f"{row[f'free_{name}']:.6g}" for name in resources]
         lacks = ", ".join(f"{row[f'lacks_{name}']:.6g} {name}" for name in resources if row[f"lacks_{name}"])
         word = f"lacks {lacks}" if row["why"].startswith("lacks ") else row["why"]
-        table.add_row(str(row["server"]), *([] if request.spread else [str(row["node"])]), *free, word)
+        table.add_row(str(row["server"]), *[str(row["node"])] * (not request.spread), *free, word)
     out.print(table)
     if len(near) > SHOWN:
         print_line(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.")
-
-
-def _would(found: Why) -> list[str]:
-    """Say with how much of one resource the request would have had room."""
-    from binwright.simcore.types import QUANTUM
-
-    lines = []
-    for (name, most), amount in zip(found.largest.items(), found.request.demand, strict=True):
-        if most and most * QUANTUM < amount:
-            lines.append(f"With {say([round(most * QUANTUM)], [name])} it would have had room.")
-    return lines or ["No change of a single resource would have made room."]

@@ -129,10 +129,6 @@ def check(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[
     assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in str(path)] == before
 
 
-def ids(cases: list[tuple[str, list[str]]]) -> list[str]:
-    return [words[0] for _, words in cases]
-
-
 @pytest.mark.parametrize(("old", "new", "words"), YAML, ids=[words[0][:60] for _, _, words in YAML])
 def test_a_wrong_value_in_yaml_is_refused_with_its_line(
     old: str, new: str, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -157,32 +153,27 @@ def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
     check(["validate", "s.yaml"], ["has more than 100,000 values", "write out what is meant"], capsys)
 
 
-@pytest.mark.parametrize(("text", "words"), TRACES, ids=ids(TRACES))
-def test_a_wrong_cell_of_a_trace_is_refused_with_its_line(
-    text: str, words: list[str], capsys: pytest.CaptureFixture[str]
+TABLE = "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
+CSV = TEXT.replace(TEXT.splitlines()[0], "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}").replace(
+    ", mem: 2 GB", ""
+)
+MINE = TEXT.replace("first-fit, worst-fit", "mine.py:Mine")
+
+
+@pytest.mark.parametrize(
+    ("file", "scenario", "text", "words"),
+    [
+        pytest.param(file, scenario, text, words, id=words[0])
+        for file, scenario, cases in (("t.csv", TABLE, TRACES), ("c.csv", CSV, SERVERS), ("mine.py", MINE, AGENTS))
+        for text, words in cases
+    ],
+)
+def test_a_wrong_file_beside_the_scenario_is_refused_with_its_line(
+    file: str, scenario: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("t.csv").write_text(text)
-    Path("s.yaml").write_text(
-        "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
-    )
+    Path(file).write_text(text)
+    Path("s.yaml").write_text(scenario)
     check(["validate", "s.yaml"], words, capsys)
-
-
-@pytest.mark.parametrize(("text", "words"), SERVERS, ids=ids(SERVERS))
-def test_a_wrong_file_of_servers_is_refused(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    Path("c.csv").write_text(text)
-    csv = "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}"
-    first = TEXT.splitlines()[0]
-    Path("s.yaml").write_text(TEXT.replace(first, csv).replace(", mem: 2 GB", ""))
-    check(["run", "s.yaml"], words, capsys)
-
-
-@pytest.mark.parametrize(("text", "words"), AGENTS, ids=ids(AGENTS))
-def test_an_agent_that_cannot_be_imported_is_refused(
-    text: str, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("mine.py").write_text(text)
-    check(["validate", "s.yaml", "--set", "agents=[mine.py:Mine]"], words, capsys)
 
 
 COMPILED = [
@@ -194,7 +185,7 @@ COMPILED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), COMPILED, ids=ids(COMPILED))
+@pytest.mark.parametrize(("text", "words"), COMPILED, ids=[words[0] for _, words in COMPILED])
 def test_a_rule_that_cannot_be_compiled_is_refused(
     text: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,9 +202,7 @@ def test_one_wrong_rule_leaves_the_other_classes_of_its_file_alone(capsys: pytes
 
 
 def test_blanks_and_line_ends_of_others_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("s.yaml").write_text(
-        "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
-    )
+    Path("s.yaml").write_text(TABLE)
     rows = ["id, arrival, lifetime, cpu", "1, 0, 5, 1", "2, 1, 5, 1"]
     for end in ("\n", "\r\n", "\r"):
         Path("t.csv").write_bytes(end.join(rows).encode())
