@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 LIMIT = 300  # seconds for the tests of one mistake
 
 SOLVER, HEURISTICS, FABRIC = "tests/agents/solver/", "tests/agents/heuristics/", "tests/fabric/test_"
-MEASURE = "tests/analysis/measure"
+MEASURE, SIMCORE = "tests/analysis/measure", "tests/simcore/test_"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
     ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {HEURISTICS}test_movers.py"),
@@ -41,14 +41,22 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("fabric/network_accounting.py", 2, f"{FABRIC}network.py"),
     ("fabric/device_ledger.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
     ("fabric/placement/ruled_ledger.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
-    ("fabric/run/simulation.py", 1, f"tests/simcore/test_together.py tests/simcore/test_engine.py {FABRIC}network.py"),
-    ("fabric/run/offering.py", 1, "tests/simcore/test_together.py"),
-    ("fabric/run/waiting_line.py", 1, "tests/simcore/test_together.py tests/simcore/test_queues.py"),
-    ("simcore/request_rows.py", 1, "tests/simcore/test_engine.py tests/simcore/test_gangs.py"),
+    ("fabric/run/simulation.py", 4, f"{SIMCORE}together.py {SIMCORE}engine.py {FABRIC}network.py"),
+    ("fabric/run/offering.py", 2, "tests/simcore/test_together.py"),
+    ("fabric/run/waiting_line.py", 2, f"{SIMCORE}together.py {SIMCORE}queues.py {SIMCORE}quotas.py"),
+    ("simcore/request_rows.py", 1, f"{SIMCORE}engine.py {SIMCORE}gangs.py"),
     ("simcore/run_state.py", 1, "tests/simcore/test_engine.py"),
-    ("fabric/run/gang_placement.py", 1, "tests/simcore/test_gangs.py"),
-    ("fabric/run/cluster_events.py", 1, f"tests/simcore/test_engine.py {FABRIC}network.py"),
-    ("fabric/compiled/numa_loop.py", 2, "tests/fabric/compiled/test_numa_run.py tests/scenarios/test_engines.py"),
+    ("fabric/run/gang_placement.py", 2, f"{SIMCORE}gangs.py"),
+    ("fabric/run/cluster_events.py", 2, f"{SIMCORE}engine.py {FABRIC}network.py"),
+    ("fabric/run/views.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py"),
+    ("fabric/compiled/numa_loop.py", 5, f"tests/fabric/compiled/test_numa_run.py {SIMCORE}engine.py {SIMCORE}gangs.py"),
+    ("fabric/compiled/quota_table.py", 3, f"{SIMCORE}quotas.py"),
+    ("fabric/compiled/queue_loop.py", 2, "tests/fabric/compiled/test_queue_run.py"),
+    ("scenarios/features/quotas/run.py", 3, f"{SIMCORE}quotas.py"),
+    ("scenarios/features/queues/run.py", 2, f"{SIMCORE}queues.py {SIMCORE}quotas.py"),
+    ("scenarios/features/preemption/run.py", 3, f"{SIMCORE}preemption.py"),
+    ("scenarios/features/speed/__init__.py", 2, "tests/scenarios/test_speed.py"),
+    ("scenarios/features/autoscale/run.py", 2, "tests/scenarios/test_autoscale.py"),
     ("scenarios/features/moves/run.py", 3, f"tests/simcore/test_moving.py tests/scenarios/test_moves.py {MEASURE}"),
     ("agents/heuristics/movers.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
     ("agents/heuristics/servers/candidates.py", 2, "tests/agents/learned/test_cvd_rl.py"),

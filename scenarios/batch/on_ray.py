@@ -10,10 +10,7 @@ import logging
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -45,8 +42,8 @@ TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""
 PORT = 6379
 """What `ray start --head` listens at."""
-CONNECT, ANSWER = 5, 30
-"""Seconds within which a cluster has to accept a connection, and to answer."""
+CONNECT = 5
+"""Seconds within which a cluster has to accept a connection."""
 SLOW, PATIENCE = 15, 300
 """Seconds without a worker after which that is said, and given up: some clusters have to start nodes first."""
 STORE = 256 * 2**20
@@ -58,7 +55,6 @@ QUIET = {
 }
 """What Ray takes from the environment as it is imported."""
 LOG = logging.getLogger("binwright")
-_ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
 Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
@@ -79,14 +75,12 @@ class RayCluster:
         self._address = address
         self._jobs = jobs
         self._ours = self._alone = False
-        self._heir: subprocess.Popen[bytes] | None = None
         self._with_copies: dict[int, Scenario] = {}
         self._there = monotonic()
 
     def __enter__(self) -> Self:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        others = _family(os.getpid())
         if not ray.is_initialized():
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
             at_sigterm = signal.getsignal(signal.SIGTERM)
@@ -104,8 +98,6 @@ class RayCluster:
         except BaseException:
             self._leave()
             raise
-        if self._alone:
-            self._heir = _heir([pid for pid in _family(os.getpid()) if pid not in others])
         return self
 
     def __exit__(
@@ -114,9 +106,6 @@ class RayCluster:
         self._leave()
 
     def _leave(self) -> None:
-        if self._heir:
-            self._heir.kill()
-            self._heir.communicate()
         if self._ours:
             ray.shutdown()
 
@@ -171,24 +160,6 @@ class RayCluster:
         return task._replace(run=replace(task.run, scenario=self._with_copies[id(scenario)]))
 
 
-def _family(pid: int) -> list[int]:
-    """List the processes that a process has started, and theirs; none where the system does not say."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # a thread that has ended meanwhile
-            for child in map(int, task.read_text(encoding="ascii").split()):
-                found += [child, *_family(child)]
-    return found
-
-
-def _heir(family: Sequence[int]) -> subprocess.Popen[bytes] | None:
-    """Have a shell kill processes when this one is gone: after `kill -9`, Ray's agents would stay for a minute."""
-    if not family:
-        return None
-    command = f"read forever; kill -9 {' '.join(map(str, family))} 2> /dev/null"
-    return subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, start_new_session=True)
-
-
 def _no_worker() -> UserError:
     """Make the error of a cluster in which nothing comes up."""
     return UserError(
@@ -204,7 +175,7 @@ def _cpus() -> int:
 
 
 def _answering(address: str) -> str:
-    """Complete an address by its port if a cluster answers there. Ray itself would try for minutes, and then exit."""
+    """Complete an address by its port if something answers there. Ray itself would try for minutes, and then exit."""
     host, _, port = address.rpartition(":") if ":" in address else (address, "", str(PORT))
     address = f"{host}:{port}"
     remedy = (
@@ -215,16 +186,6 @@ def _answering(address: str) -> str:
         socket.create_connection((host, int(port)), CONNECT).close()
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(f"this Ray address does not answer: {error}", key="on", value=address, remedy=remedy) from None
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK, address], capture_output=True, text=True, timeout=ANSWER, check=False
-        )
-    except subprocess.TimeoutExpired:
-        problem = f"nothing at this address answered as Ray within {ANSWER} s"
-        raise UserError(problem, key="on", value=address, remedy=remedy) from None
-    if asked.returncode:
-        said = (asked.stderr.strip().splitlines() or [f"exit code {asked.returncode}"])[-1]
-        raise UserError(f"Ray cannot use this address: {said}", key="on", value=address, remedy=remedy)
     return address
 
 

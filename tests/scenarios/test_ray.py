@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -15,11 +14,10 @@ import pytest
 from binwright.scenarios.batch import on_ray
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.on_ray import QUIET, RayCluster, _family
+from binwright.scenarios.batch.on_ray import QUIET, RayCluster
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
-from tests.support.service import gone
 
 os.environ.update(QUIET)
 ray = pytest.importorskip("ray")
@@ -125,14 +123,6 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     nothing_answers("ray://127.0.0.1:port", "does not answer", tmp_path)
 
 
-@pytest.mark.long
-def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.scenarios.batch.on_ray.ANSWER", 1.5)
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
-        nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)
-
-
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"a cluster needs ray, which is not installed\n  Run pip install"):
@@ -143,20 +133,6 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_finished_runs_need_no_cluster(tmp_path: Path) -> None:
     first = Batch(scenario(), tmp_path / "out").run()
     assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)
-
-
-@pytest.mark.long
-def test_nothing_of_ray_outlives_a_command_that_was_killed() -> None:
-    """Its agents would stay for a minute, in the way of the next command."""
-    code = "from time import sleep; from binwright.scenarios.batch.on_ray import RayCluster\nwith RayCluster('', 1):\n"
-    command = [sys.executable, "-c", f"{code}    print('up', flush=True); sleep(100)"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as killed:
-        assert killed.stdout
-        assert killed.stdout.read(2) == b"up"
-        family = _family(killed.pid)
-        killed.kill()
-    assert len(family) > 3
-    gone(family)
 
 
 def test_killed_local_node_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
