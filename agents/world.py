@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
@@ -129,7 +128,6 @@ class World:
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
             *((key, waits or not only_together, problem) for key, problem, only_together in self.stepped),
-            ("cluster.expansion", waits and self.expansion, "the cluster changes while requests wait together"),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", waits and warm, "requests wait together after a warm start"),
             (
@@ -150,8 +148,6 @@ class World:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
         ledger = ledger or self.ledger(seed)
         workload = self.draw(seed)
-        if compiled and self.overflow.together:
-            return CompiledQueue(workload, ledger, self.overflow)
         simulation = Simulation(
             workload,
             ledger,

@@ -37,13 +37,13 @@ EVICTED, HOLDS, ELSEWHERE = range(3)
 """What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
 FIRST, LAST, TAIL, ENDS, GONE, HELD = range(6)
-BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, GUARDED, ORDERED, ROW, COUNTERS = range(6, 16)
+BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, GUARDED, ORDERED, ARRIVING, ROW, COUNTERS = range(6, 17)
 """Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
 `NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many wait apart from the line.
-Eight are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is
+Nine are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is
 offered because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the run;
 arrivals, ends and changes are the caller's to handle; holding periods that end together do so in the order in which
-they began. And `ROW` is whom a stop is about.
+they began; those arrive who come at this instant, before the line is offered. And `ROW` is whom a stop is about.
 """
 
 ROWS = 2**32 - 1
@@ -75,9 +75,10 @@ class NumaState(NamedTuple):
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
     counts as free, so that a rule gains nothing by writing to `free`. `line` int32 [k] has the rows that wait. `due`
     float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
-    [COUNTERS], `now` float64 [1], and `sequence` int32 [n] has the rows in the order of their `answers`, int64 [1]: how
-    many there are. The others are the columns of `simcore.record.Record`, and `holds` int8 [n] tells which rows hold
-    something. `log` int64 [any] tells which servers changed, as `fabric.changed_servers` has it.
+    [COUNTERS], and `now` float64 [2] the time, and when the line is offered next, infinite for not yet. `sequence`
+    int32 [n] has the rows in the order of their `answers`, int64 [1]: how many there are. The others are the columns of
+    `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any] tells which servers
+    changed, as `fabric.changed_servers` has it.
     """
 
     capacity: Ints
@@ -156,11 +157,51 @@ def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, 
 
 
 @inlined
-def _readmits(at: Ints, quotas: QuotaTable | None) -> bool:
+def readmits(at: Ints, quotas: QuotaTable | None) -> bool:
     """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
     if quotas is not None:
         return bool(at[GUARDED] or (at[HELD] and (quotas.given_back[0] or quotas.reclaims)))
     return bool(at[GUARDED])
+
+
+@lean_inlined
+def arrive(requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaTable | None) -> int:
+    """Put the next request that arrives into the line, behind those that are as urgent, and return its place there.
+
+    The place is -1 where that is the caller's to do; the row is then in `ROW`. Changes `state` and `quotas`.
+    """
+    line, at, priority, row = state.line, state.at, requests.priority, requests.rows[state.at[TAIL]]
+    within = not at[GUARDED]
+    if quotas is not None:
+        many, demand = parts_of(parts, row), requests.demand[row]
+        within &= not (at[HELD] and quotas.reclaims)
+        within &= exceeded(quotas, quotas.used, demand, many, quotas.tenant[row]) < 0
+    if not within:
+        at[ROW] = row
+        return -1
+    if quotas is not None:
+        grant(quotas, demand, many, row)
+    at[TAIL] += 1
+    make_way(line, at)
+    place = at[LAST]
+    if len(priority):
+        while place > at[FIRST] and priority[line[place - 1]] < priority[row]:
+            line[place] = line[place - 1]
+            place -= 1
+        if place == at[FIRST]:
+            at[BLOCKED] = 0
+    line[place] = row
+    at[LAST] += 1
+    return int(place - at[FIRST])
+
+
+@inlined
+def make_way(line: Any, at: Ints) -> None:
+    """Have room for one more at the end of the line; changes both."""
+    if at[LAST] == len(line):
+        for i in range(at[FIRST], at[LAST]):
+            line[i - at[FIRST]] = line[i]
+        at[FIRST], at[LAST] = 0, at[LAST] - at[FIRST]
 
 
 @lean_inlined
@@ -171,8 +212,8 @@ def forward(
 
     Changes `state`, `rules` and `quotas`, which are as for `go`.
     """
-    rows, arrival, _, demands, _, priority, nothing = requests
-    line, due, at, clock = state.line, state.due, state.at, state.now
+    rows, arrival, _, demands, _, _, nothing = requests
+    due, at, clock = state.due, state.at, state.now
     while True:
         end = due[0] if at[ENDS] > 0 else np.inf
         # Whose holding period ends as it begins is gone before the next of the line is offered.
@@ -180,11 +221,11 @@ def forward(
         if not at_once:
             if at[JUST_ANSWERED]:
                 at[JUST_ANSWERED] = 0
-                if _readmits(at, quotas):
+                if readmits(at, quotas):
                     return CHANGED
             if at[STIRRED] and min(end, until) > clock[0]:  # all that happens at one instant comes first
                 at[STIRRED], at[BLOCKED], at[SERVING] = 0, 0, 1
-                if _readmits(at, quotas):
+                if readmits(at, quotas):
                     return CHANGED
             if at[FIRST] < at[LAST] and not at[BLOCKED]:
                 return ASK
@@ -196,31 +237,9 @@ def forward(
                 if (at[FIRST] == at[LAST] and not at[HELD]) or min(end, until) == np.inf:
                     return OVER
             if min(end, until) > next_arrival:
-                row, clock[0], at[SERVING] = rows[at[TAIL]], max(clock[0], next_arrival), 0
-                within = not at[GUARDED]
-                if quotas is not None:
-                    many, tenant = parts_of(parts, row), quotas.tenant[row]
-                    within &= not (at[HELD] and quotas.reclaims)
-                    within &= exceeded(quotas, quotas.used, demands[row], many, tenant) < 0
-                if not within:
-                    at[ROW] = row
+                clock[0], at[SERVING] = max(clock[0], next_arrival), 0
+                if arrive(requests, state, parts, quotas) < 0:
                     return ARRIVED
-                if quotas is not None:
-                    grant(quotas, demands[row], many, row)
-                at[TAIL] += 1
-                if at[LAST] == len(line):
-                    for i in range(at[FIRST], at[LAST]):
-                        line[i - at[FIRST]] = line[i]
-                    at[FIRST], at[LAST] = 0, at[LAST] - at[FIRST]
-                place = at[LAST]
-                if len(priority):
-                    while place > at[FIRST] and priority[line[place - 1]] < priority[row]:
-                        line[place] = line[place - 1]
-                        place -= 1
-                    if place == at[FIRST]:
-                        at[BLOCKED] = 0
-                line[place] = row
-                at[LAST] += 1
                 continue
             if end > until:
                 at[STIRRED] = 1

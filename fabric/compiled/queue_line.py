@@ -1,14 +1,46 @@
-"""Holds the line of a compiled batch queue and who runs, in kernels that change both."""
+"""Lets time go on to the next offer of the line, and holds the line of a compiled batch queue and who runs.
+
+`fabric.run.offering` says what becomes of an offer in Python, `queue_loop` what becomes of one in machine code.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from binwright.simcore.jit import kernel, lean
+from binwright.fabric.compiled.numa_loop import (
+    ALL,
+    ARRIVED,
+    ARRIVING,
+    ASK,
+    CHANGED,
+    ENDS,
+    EVENT,
+    FIRST,
+    HELD,
+    LAST,
+    OVER,
+    RELEASED,
+    ROWS,
+    STIRRED,
+    TAIL,
+    NumaRequests,
+    NumaState,
+    arrive,
+    end_next,
+    make_way,
+    readmits,
+)
+from binwright.fabric.compiled.quota_table import QuotaTable
+from binwright.fabric.placement.role_views import Ruling
+from binwright.simcore.jit import kernel, lean, lean_inlined
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, InOrder, Ints
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.arrays import RunArrays
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
@@ -26,8 +58,7 @@ class Queue(NamedTuple):
 
     `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that
     run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
-    that is expected, and `place` int64 [n] the place of each part, -1 for none. `due` float64 [1] is when the line is
-    offered next.
+    that is expected, and `place` int64 [n] the place of each part, -1 for none.
     """
 
     expected: Floats
@@ -40,7 +71,6 @@ class Queue(NamedTuple):
     runs: Ints
     promise: Floats
     place: Ints
-    due: Floats
     at: Ints
 
 
@@ -127,3 +157,117 @@ def show(left: Ints, free: Ints, server: int) -> None:
     for n in range(free.shape[1]):
         for r in range(free.shape[2]):
             free[server, n, r] = left[server, n, r]
+
+
+@lean_inlined
+def to_offer(
+    requests: NumaRequests,
+    state: NumaState,
+    rules: Ruling | None,
+    parts: Ints,
+    quotas: QuotaTable | None,
+    queue: Queue | None,
+    together: int,
+    window: float,
+    until: float,
+) -> int:
+    """Let time go on until the line is to be offered, or the caller has to do something; returns why it stopped.
+
+    The line is offered once for everything at an instant: for ends, changes, and arrivals among the first `together`;
+    at multiples of `window` if that is not 0. `queue` is that of a compiled run, whose promises end with the holding
+    periods; else the line goes by urgency. Changes all of these but `requests` and `parts`.
+    """
+    rows, arrival, _, demands, _, _, nothing = requests
+    line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.now
+    while True:
+        coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
+        if not at[ARRIVING]:
+            waits = at[FIRST] < at[LAST] or at[HELD] > 0
+            change = min(due[0] if at[ENDS] else np.inf, until)
+            target = min(coming, clock[1])
+            if target == np.inf:
+                target = change
+            if not at[STIRRED] and (target == np.inf or (coming == np.inf and not waits)):
+                at[ALL] = 1
+                return OVER
+            while change <= target and not (at[STIRRED] and change > clock[0]):
+                if not at[ENDS] or change < due[0]:
+                    return EVENT
+                clock[0] = change
+                if waits and clock[1] == np.inf:
+                    at[STIRRED] = 1
+                if queue is not None and queue.at[RUNNING]:
+                    row = holder[0] & ROWS
+                    forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
+                    queue.at[RUNNING] -= 1
+                if end_next(state, rules, parts, quotas, demands, nothing):
+                    return RELEASED
+                change = min(due[0] if at[ENDS] else np.inf, until)
+            if not at[STIRRED]:
+                clock[0] = target
+            at[ARRIVING] = 1
+            if readmits(at, quotas):
+                return CHANGED
+        while coming <= clock[0]:
+            if queue is not None:
+                make_way(line, at)
+                place = at[LAST] - at[FIRST]
+                enter(line, at[FIRST], at[LAST], queue.rank, rows[at[TAIL]])
+                at[LAST] += 1
+                at[TAIL] += 1
+            else:
+                place = arrive(requests, state, parts, quotas)
+                if place < 0:
+                    return ARRIVED
+            if place < together:
+                at[STIRRED] = 1
+            coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
+        at[ARRIVING], changed, at[STIRRED] = 0, at[STIRRED], 0
+        if changed and at[FIRST] < at[LAST] and clock[1] == np.inf:
+            clock[1] = max(clock[0], np.ceil(clock[0] / window) * window) if window else clock[0]
+        if clock[1] <= clock[0]:
+            clock[1] = np.inf
+            return ASK
+
+
+@kernel
+def advance_line(run: Any, together: int, window: float, until: float) -> int:
+    """Let a run go on to the next offer as `to_offer` does; `run` is what `numa_loop.bundled` has made."""
+    return to_offer(run.requests, run.state, run.rules, run.parts, run.quotas, None, together, window, until)
+
+
+def lined_up(run: RunArrays, how: InOrder) -> Queue:
+    """Make the line of a compiled run, in its order."""
+    possible = run.requests.rows.astype(np.int64)
+    n, rows = len(run.workload), len(possible)
+    expected = np.require(run.workload.expected, np.float64, ["C", "W"])
+    rank, divisor, factor, view, score = np.zeros(0, np.int32), np.zeros(0), np.zeros(0), run.view, how.score
+    if how.by_wait is not None:
+        constants = np.array([how.by_wait(request) for request in run.rows.requests(possible)])
+        if rows:
+            divisor = np.zeros(n)
+            divisor[possible] = constants[:, 0]
+        if rows and constants.shape[1] > 1:
+            factor = np.zeros(n)
+            factor[possible] = constants[:, 1]
+    elif score is not None:
+        keys = np.full(n, inf)
+        keys[possible] = [score(view, request) for request in run.rows.requests(possible)]
+        rank = np.zeros(n, np.int32)
+        rank[np.argsort(keys, kind="stable")] = np.arange(n)
+    at = np.zeros(COUNTERS, np.int64)
+    at[SEEN] = -1
+    scratch = rows if len(rank) or len(divisor) else 0
+    return Queue(
+        expected,
+        rank,
+        divisor,
+        factor,
+        offered=np.zeros(scratch, np.int32),
+        keys=np.zeros(scratch),
+        until=np.zeros(rows),
+        runs=np.zeros(rows, np.int64),
+        promise=np.zeros(n),
+        place=np.full(n, -1),
+        at=at,
+    )

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
-from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.compiled.heap import push
 from binwright.fabric.compiled.numa_loop import (
-    ALL,
     ASK,
     BROKEN,
     ENDS,
     FIRST,
+    HOLDS,
     LAST,
-    OVER,
-    TAIL,
     NumaRequests,
     NumaState,
     demand_of,
@@ -37,16 +35,15 @@ from binwright.fabric.compiled.queue_line import (
     SEEN,
     Queue,
     choose,
-    enter,
     expect,
-    forget,
     hide,
     show,
+    to_offer,
 )
 from binwright.fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
-from binwright.fabric.servers import fits_node, fits_spread, why_not
+from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import kernel
-from binwright.simcore.record import PLACED, REJECTED, SPREAD
+from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Ints
 
 
@@ -61,23 +58,25 @@ def go_line(
     backfilling: int,
     together: int,
     window: float,
+    until_event: float,
     answers: int,
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers (without limit when negative).
 
     `rule`, `weights` and `parts` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
-    `together` are offered at once, at multiples of `window` if that is not 0.
+    `together` are offered at once, at multiples of `window` if that is not 0. The clock has something to do at
+    `until_event`.
 
     Changes `state` and `queue`. Returns how many answers were made, why it stopped, and the last answer.
     """
     rows, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
-    sequence, outcome, decided, servers, nodes_of, reason, _, log, answers_given = state[8:]
-    expected, rank, _, _, offered, _, until, runs, promise, place, offering, counts = queue
+    sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
+    expected, rank, _, _, offered, _, until, runs, promise, place, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
-    tail, ends, answered = at[TAIL], at[ENDS], answers_given[0]
+    ends, answered = at[ENDS], answers_given[0]
     first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[0], 0, -1, ASK
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
@@ -94,47 +93,13 @@ def go_line(
             least[r] = min(least[r], demands[row, r])
     while status == ASK and made != answers:
         if seen < 0:
-            # -- let time go on to the next offer ---------------------------------------------------------------------
-            while True:
-                coming = arrival[rows[tail]] if tail < len(rows) else np.inf
-                if coming == np.inf and first == last:
-                    status = OVER
-                    break
-                target = min(coming, offering[0])
-                if target == np.inf:
-                    if not ends:
-                        status = OVER
-                        break
-                    target = due[0]
-                eager, changed = offering[0] == np.inf and first < last, False
-                while ends > 0 and due[0] <= target:
-                    row, now = holder[0], due[0]
-                    ends -= 1
-                    pop(due, holder, ends)
-                    many = parts_of(parts, row)
-                    for part in range(row, row + many):
-                        move(left, free, log, demand_of(demands, row, nothing), servers[part], nodes_of[part], 1)
-                    if reserves:
-                        forget(until, runs, running, promise[row], row)
-                        running -= 1
-                    if eager and (not ends or due[0] > now):
-                        changed = True
-                        break
-                if not changed:
-                    now = target
-                while tail < len(rows) and arrival[rows[tail]] <= now:
-                    changed = changed or last - first < together
-                    enter(line, first, last, rank, rows[tail])
-                    last += 1
-                    tail += 1
-                if changed and first < last and offering[0] == np.inf:
-                    offering[0] = max(now, np.ceil(now / window) * window) if window else now
-                if offering[0] <= now:
-                    offering[0] = np.inf
-                    seen = 0
-                    break
+            at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
+            at[FIRST], at[LAST], clock[0] = first, last, now
+            status = to_offer(asked, state, None, parts, None, queue, together, window, until_event)
+            ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[0]
             if status != ASK:
                 break
+            seen = 0
         # -- one offer -------------------------------------------------------------------------------------------------
         waiting = last - first
         count = min(waiting, together)
@@ -267,7 +232,7 @@ def go_line(
                 break
             if placed == many:
                 for part in range(row, row + many):
-                    outcome[part], decided[part] = PLACED, now
+                    outcome[part], holds[part], decided[part] = PLACED, HOLDS, now
                     sequence[answered] = part
                     answered += 1
                 started += many
@@ -334,20 +299,7 @@ def go_line(
         seen += last - first
         if last - first == waiting or last - first <= seen:
             seen = -1
-    if status == OVER:
-        line[first:last] = np.sort(line[first:last])
-    while status == OVER and first < last:  # they would wait for ever
-        row = line[first]
-        demand = demand_of(demands, row, nothing)
-        many, reason[row] = parts_of(parts, row), why_not(left, demand, spread[row])
-        for part in range(row, row + many):
-            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        sequence[answered] = row
-        answered += 1
-        first += 1
-    if status == OVER:
-        at[ALL] = 1
-    at[FIRST], at[LAST], at[TAIL], at[ENDS], answers_given[0] = first, last, tail, ends, answered
+    at[FIRST], at[LAST], at[ENDS], answers_given[0] = first, last, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen
     clock[0] = now
     return made, status, code

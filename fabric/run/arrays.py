@@ -97,7 +97,7 @@ class RunArrays(RunState):
             np.zeros(rows),
             np.zeros(rows, np.int64),
             self._at,
-            np.zeros(1),
+            np.array([0.0, inf]),
             record.order,
             record.outcome,
             record.decided,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from itertools import islice
-from math import ceil, inf
+from math import inf
 from typing import TYPE_CHECKING
 
 from binwright.fabric.run.cluster_events import ClusterEvents
@@ -24,26 +24,9 @@ class Offering:
 
     def at_instants(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered once for everything at an instant."""
-        run, queue, clock, events = self._run, self._queue, self._run.clock, self._events
-        line, together, window = queue.requests, run.overflow.together, run.overflow.window
-        due, patience = inf, -inf
-        while (coming := run.next_arrival) < inf or line or queue.held:
-            time = min(coming, due)
-            if time < inf or run.due > events.endless:
-                patience = events.all_back
-            elif run.next_change > patience:
-                return
-            changed = run.run_to(time if time < inf else run.next_change, due == inf and bool(line or queue.held))
-            changed = queue.readmit() or changed
-            run.blocked = True
-            while run.next_arrival <= clock.now:
-                changed = run.arrive_next() < together or changed
-            changed = changed or not run.blocked  # who arrives may get its quota back, and others the room
-            if changed and line and due == inf:
-                due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
-            if due <= clock.now:
-                due = inf
-                yield from self._offer(together)
+        run = self._run
+        while run.next_offer():
+            yield from self._offer(run.overflow.together)
 
     def after_events(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered after every single event; arrivals come first."""

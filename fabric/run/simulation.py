@@ -17,6 +17,7 @@ from binwright.fabric.compiled.numa_loop import (
     ALL,
     ALL_REFUSALS,
     ARRIVED,
+    ARRIVING,
     ASK,
     BLOCKED,
     BROKEN,
@@ -43,6 +44,8 @@ from binwright.fabric.compiled.numa_loop import (
     go,
     placement_of,
 )
+from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, Queue, advance_line, lined_up
+from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.role_views import Stage
 from binwright.fabric.ranking import standings
@@ -60,7 +63,7 @@ from binwright.simcore.jit import prepared
 from binwright.simcore.meter import UseMeter
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Compiled, Placement, Refusal, Request, Workload
+from binwright.simcore.types import Compiled, InOrder, Placement, Refusal, Request, Workload
 
 if TYPE_CHECKING:
     from binwright.simcore.run_options import Pacing
@@ -118,6 +121,10 @@ class Simulation(RunArrays):
         """The request that is to be answered, where they are offered one by one."""
         self._paced_row, self._patience, self._events_before, self._vain = -1, -inf, (0, 0), False
         self._ready: tuple[Any, Loop] | None = None
+        self._to_offer: Any = None
+        self._offered_line: Queue | None = None
+        if compiled and self._rules.together:
+            self.counted = 0
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -396,26 +403,47 @@ class Simulation(RunArrays):
         self.rows.arrival[[part.index for part in self.request(row).each()]] = now
         return False
 
-    def run_to(self, time: float, eager: bool) -> bool:
-        """Let everything up to and including a time happen.
-
-        Stops before that, and returns true, at the end of an instant that changed the cluster; `eager` counts ends of
-        holding periods as changes, too.
-        """
-        stop = eager
-        while self.next_change <= time:
-            event = self.clock.next
-            if self.next_end <= event:
-                self._end_next()
-            else:
-                self.state.now[0] = event
-                stop = self.clock.run_to(event, False) or stop
-                self._run = None
-            if stop and self.next_change > self.clock.now:
-                return True
-        if time < inf:
-            self.pass_to(time)
+    def next_offer(self) -> bool:
+        """Run to the next time at which requests that wait are offered together; false at the end of the run."""
+        at, clock = self.at, self.clock
+        while not self._is_hopeless():
+            self._note_held()
+            run = self._run or self._bundle()
+            self._to_offer = self._to_offer or prepared(advance_line, run, 0, 0.0, 0.0)
+            status = self._to_offer(run, self._rules.together, float(self._rules.window), clock.next)
+            clock.pass_to(now := self._time[0])
+            self.view.now = now
+            if status in (ASK, OVER):
+                return bool(status == ASK)
+            if status == EVENT and self._is_hopeless():
+                break
+            at[STIRRED] |= self._handle_in_line(status)
         return False
+
+    def _handle_in_line(self, status: int) -> bool:
+        """Do what the loop has stopped for on its way to the next offer; tells whether there is to be one."""
+        at, state = self.at, self.state
+        if status == EVENT:
+            state.now[0], self._run = self.clock.next, None
+            waits = self.waiting > 0 or at[HELD] > 0
+            return self.clock.run_to(self.clock.next, False) or bool(waits and state.now[1] == inf)
+        if status == RELEASED:
+            self.released(at[ROW])
+            return False
+        if status == CHANGED:
+            return self.queue.readmit()
+        at[BLOCKED] = 1  # unless who arrives gets its quota back, and others the room
+        return self.arrive_next() < self._rules.together or not at[BLOCKED]
+
+    def _is_hopeless(self) -> bool:
+        """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left."""
+        at = self.at
+        if at[STIRRED] or at[ARRIVING]:
+            return False
+        if self.next_arrival < inf or self.state.now[1] < inf or self.due > self.endless:
+            self._patience = self.all_back
+            return False
+        return self.next_change > self._patience
 
     @property
     def next_end(self) -> float:
@@ -518,7 +546,44 @@ class Simulation(RunArrays):
 
     def prepare(self, rule: Compiled) -> None:
         """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
-        self._loop(rule)
+        if self._rules.together:
+            self._line_loop(rule)
+        else:
+            self._loop(rule)
+
+    def _line_loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
+        """Return the loop that offers the line, and its arguments but for the last two; the first rule orders it."""
+        how, overflow = rule.in_order or InOrder("any"), self._rules
+        self._offered_line = self._offered_line or lined_up(self, how)
+        decide = as_argument(rule.scan, self.state.free.shape[2], rule.weights)
+        form = (
+            *(decide, rule.weights, self.requests, self.state, self._offered_line, self.parts),
+            *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
+        )
+        return prepared(go_line, *form, 0.0, 0), form
+
+    def _go_line(self, rule: Compiled, answers: int) -> int:
+        """Do as `go` does where requests are offered together; an offer counts as one answer at least."""
+        made, at = 0, self.at
+        while made != answers:
+            self._lay_out()
+            loop, form = self._line_loop(rule)
+            more, status, code = loop(*form, self.clock.next, answers - made)
+            made += more
+            self.follow()
+            assert self._offered_line
+            self.counted = int(self._offered_line.at[COUNTED])
+            if status == BROKEN:
+                self._complain(int(self._offered_line.at[ASKED]), code)
+            if status == OVER or (status == EVENT and self._is_hopeless()):
+                rows = self.state.line[at[FIRST] : at[LAST]]
+                rows[:] = np.sort(rows)  # as they came
+                self._finish()
+                break
+            if status == ASK:
+                break
+            at[STIRRED] |= self._handle_in_line(status)
+        return made
 
     def _loop(self, rule: Compiled) -> tuple[Loop, Any, tuple[Any, ...]]:
         """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
@@ -540,6 +605,8 @@ class Simulation(RunArrays):
 
         Raises `InfeasiblePlacement` as `answer` does.
         """
+        if self._rules.together:
+            return self._go_line(rule, answers)
         made, at = 0, self.at
         while made != answers and not at[STOPPED]:
             self._lay_out()

@@ -123,7 +123,6 @@ OBSTACLES: list[tuple[list[str], str]] = [
     ([WAIT, "agents=[in-line]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
     (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
-    ([WAIT, "agents=[in-line]", "cluster.expansion=[{at: 1 h, by: 2}]"], "cluster.expansion"),
     ([WAIT, "agents=[in-line]", "warm_start={resource: cpu, until: 10 %, with: best-fit}"], "warm_start"),
     ([WAIT, "agents=[in-line]", "knowledge={lifetimes: {predicted: {noise: {sigma: 1}}}}"], "knowledge.lifetimes"),
     ([WAIT, "agents=[{in-line: {order: random}}]"], "agents"),

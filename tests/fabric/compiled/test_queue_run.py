@@ -1,5 +1,6 @@
 """Compiled queues against the engine, job by job."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.in_line import InLine
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
@@ -30,7 +30,7 @@ ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "uni
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine]:
+def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine, list[tuple[float, int]]]:
     """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter."""
     nodes, servers = draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 1), (2, 3)]))
     resources = draw(forms(1, 2))
@@ -58,14 +58,19 @@ def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine]:
     overflow = Overflow("wait", together=draw(st.sampled_from([99, 99, 2, 5])), window=draw(st.sampled_from([0, 0, 2])))
     agent = InLine("first-fit", draw(st.sampled_from(ORDERS)), draw(st.sampled_from(BACKFILLING)))
     agent.agent = agent_of(draw(st.sampled_from(RULES)))
-    return workload, cluster, overflow, agent
+    return workload, cluster, overflow, agent, draw(st.sampled_from([[], [(2.0, 1)], [(0.5, 1), (5.0, 2), (60.0, 1)]]))
 
 
-def both(workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent) -> tuple[Simulation, CompiledQueue]:
-    """Play a queue on SimPy's clock and in machine code, and compare what was seen on the way."""
+def both(
+    workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent, expansion: Sequence[tuple[float, int]] = ()
+) -> tuple[Simulation, Simulation]:
+    """Play a queue with decisions in Python and in machine code, and compare what was seen on the way."""
     seen: list[Any] = []
     ledgers = Ledger(cluster), Ledger(cluster)
-    engine, compiled = Simulation(workload, ledgers[0], overflow), CompiledQueue(workload, ledgers[1], overflow)
+    engine, compiled = (
+        Simulation(workload, ledger, overflow, expansion=expansion, compiled=way)
+        for ledger, way in zip(ledgers, (False, True), strict=True)
+    )
     for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
         sampler = Sampler(one, ledger)
         agent.start(one.view, stream(0, "agent"))
@@ -81,7 +86,7 @@ def both(workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent)
 
 @given(queues())
 @scaled(6)
-def test_a_compiled_queue_is_the_engines(case: tuple[Workload, Cluster, Overflow, InLine]) -> None:
+def test_a_compiled_queue_is_the_engines(case: Any) -> None:
     both(*case)
 
 
@@ -103,9 +108,9 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4), (NEVER,), np.full((1, 1), 4))
     workload = Workload(("cpu",), np.arange(3.0), np.ones(3), np.ones((3, 1), np.int64), np.arange(3))
     said = []
-    for kind, way in (Simulation, play), (CompiledQueue, play_compiled):
+    for compiled, way in (False, play), (True, play_compiled):
         with pytest.raises(InfeasiblePlacement) as error:
-            way(kind(workload, Ledger(cluster), Overflow("wait", together=9)), agent_of(wrong))
+            way(Simulation(workload, Ledger(cluster), Overflow("wait", together=9), compiled=compiled), agent_of(wrong))
         said.append(str(error.value))
     assert said[0] == said[1]
 
