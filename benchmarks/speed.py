@@ -38,7 +38,7 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from binwright.workloads.demands import Uniform
-from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traces.library import find
 from binwright.workloads.use_models import ConstantUse, VaryingUse, draw_use
 

@@ -47,6 +47,7 @@ REMOVED: Mapping[str, str] = {
     "mover deschedule": "Take `{agent: {agent: fgd}}`.",
     "mover lars": "Take empty, or agent.",
     "mover vmr": "Take empty, or agent.",
+    "trace bitbrains": "Write a row per machine into a CSV (first and last Timestamp, largest size), and take table.",
     "trainer vmr": "Movers do not learn; take empty, or agent.",
     "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
     "figure summary": "Draw `differences`, which begins with the paired differences.",

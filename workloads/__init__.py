@@ -3,7 +3,7 @@
 What there is: `WORKLOADS`, `TRACES`, `ARRIVALS`, `LIFETIMES` and `PREDICTORS`, each open to third parties by its entry
 point group, and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
 `binwright.workloads.windows` (select requests from it), `binwright.workloads.generators` (draw requests from flavours),
-`workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
+`workloads.describe` (what a trace holds, and a generator like it).
 """
 
 from pathlib import Path

@@ -17,13 +17,10 @@ HOUR, DAY, WEEK, MONTH = 3_600.0, 86_400.0, 604_800.0, 2_592_000.0
 
 
 class Arrivals(Protocol):
-    """A way of arriving; its fields are the options that a scenario may set."""
-
-    summary: ClassVar[str]
-    reference: ClassVar[str]
+    """A way of arriving, with a `summary` and a `reference`; its fields are the options that a scenario may set."""
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Ascending times float64 [n] in seconds, the first 0."""
+        """Draw ascending times float64 [n] in seconds, the first 0."""
         ...
 
 
@@ -44,15 +41,15 @@ class Poisson(Model):
         default=1.0, description="By this the rate is multiplied within 30 days.", examples=[1.2]
     )
 
+    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours, days and growth."
+    reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
+
     @model_validator(mode="after")
     def _some(self) -> Self:
         for key, rates in (("hours", self.hours), ("days", self.days)):
             if rates and not any(rates):
                 raise wrong("are all zero", "Give one above zero.", (key,))
         return self
-
-    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours, days and growth."
-    reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         times = zeros(n, np.float64)
@@ -109,9 +106,8 @@ class Bursty(Model):
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         # A pair of uniforms per burst keeps a longer draw a continuation of a shorter one.
         gap, size = rng.random((n, 2)).T
-        if self.size == 1:
-            sizes = np.ones(n, dtype=np.int64)
-        else:
+        sizes = np.ones(n, dtype=np.int64)
+        if self.size > 1:
             # log1p(-1/size) < 0; the cut at n keeps the far tail inside int64.
             sizes = np.minimum(1 + np.log1p(-size) // np.log1p(-1 / self.size), n).astype(np.int64)
         return np.repeat(np.concatenate([[0.0], np.cumsum(_gaps(self.every, gap[:-1]))]), sizes)[:n]

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
-from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
-from binwright.workloads.traces.faults import collecting
+from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, collecting, filled, is_date, is_number
 from binwright.workloads.traces.table import CENSORED, is_parquet, read_parquet
 from binwright.workloads.traces.text import read_text
 
@@ -37,18 +36,27 @@ _WORDS = {
     "censored": "censored running alive open active",
 }
 """The words by which columns are known, those that say most first."""
-_NOT = "usage used util utilisation utilization percent pct avg average peak limit model family price cost"
+_NOT = {
+    *("usage", "used", "util", "utilisation", "utilization", "percent", "pct", "avg", "average", "peak", "limit"),
+    *("model", "family", "price", "cost"),
+}
 """Words of columns that are about something else than what was asked for."""
 _BYTES = "B: b byte bytes, kB: kb, MB: mb, GB: gb, TB: tb, KiB: kib, MiB: mib, GiB: gib, TiB: tib"
 _TIMES = "0.001 us: ns, us: us, ms: ms, s: s sec secs seconds, min: min mins minutes, h: h hr hours hrs, d: d days"
-_CORES = "millicores: m milli millis millicores"
 _UNITS = {
     kind: {
         word: unit.strip() for unit, words in (each.split(":") for each in units.split(",")) for word in words.split()
     }
-    for kind, units in {"cpu": _CORES, "mem": _BYTES, "disk": _BYTES, "time": _TIMES}.items()
+    for kind, units in {
+        "cpu": "millicores: m milli millis millicores",
+        "mem": _BYTES,
+        "disk": _BYTES,
+        "time": _TIMES,
+    }.items()
 }
 """The words of a name that say its unit."""
+_EPOCHS = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
+"""Numbers above which times are since 1970, in this unit."""
 LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
 """GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
@@ -59,8 +67,7 @@ _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
 
 
-@dataclass(frozen=True)
-class Guess:
+class Guess(NamedTuple):
     """Says that a column is one of ours: in which unit, if it needs one, and why."""
 
     name: str
@@ -85,22 +92,16 @@ class Proposal:
     others: list[str] = field(default_factory=list)
 
     @property
-    def names(self) -> set[str]:
-        """What was found of the columns of requests."""
-        return {guess.name for guess in self.guesses}
-
-    @property
     def workload(self) -> dict[str, Any]:
         """The keys of `workload:` that read the table so, but for `path`."""
         found: dict[str, Any] = {
-            "trace": "table",
             "columns": {guess.name: guess.column for guess in self.guesses},
             "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
             "empty": self.empty,
             "keep": self.keep,
             "labels": self.labels,
         }
-        return {key: value for key, value in found.items() if value}
+        return {"trace": "table", **{key: value for key, value in found.items() if value}}
 
 
 class _Column:
@@ -109,17 +110,18 @@ class _Column:
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
         self.name = name
         parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("vCPU", "vcpu").replace("v CPU", "vcpu")
-        whole, split = (re.split(r"[^A-Za-z0-9]+", text.lower()) for text in (name, parts))
-        self.words = [word for word in split if word]
-        self.all_words = [word for word in (*split, *whole) if word]
+        whole, split = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, parts))
+        self.words, self.all_words = split, split + whole
         self.cells = filled(frame, name)
         self.there = self.cells.drop_nulls()
+        self.is_text = self.there.dtype == pl.String
         self.missing = len(self.cells) - len(self.there)
+        self.count = f"{self.missing:,} of {len(self.cells):,} rows"
 
     @cached_property
     def numbers(self) -> pl.Series | None:
         """Return its numbers if there is nothing else in it."""
-        if self.there.is_empty() or not (self.there.dtype.is_numeric() or self.there.dtype == pl.String):
+        if self.there.is_empty() or not (self.there.dtype.is_numeric() or self.is_text):
             return None
         values = self.there.cast(pl.Float64, strict=False)
         return None if values.null_count() else values
@@ -127,37 +129,35 @@ class _Column:
     @cached_property
     def amounts(self) -> pl.Series | None:
         """Return the plain numbers of a column of amounts, of which some may say their unit, or have a comma."""
-        if self.numbers is not None or self.there.dtype != pl.String:
-            return self.numbers
-        if self._mostly(lambda text: is_number(text) or bool(AMOUNT.fullmatch(text) or COMMA.fullmatch(text))):
+        if self.numbers is None and self.is_text and self._mostly(_is_amount):
             return self.there.cast(pl.Float64, strict=False).drop_nulls()
-        return None
+        return self.numbers
 
     @cached_property
     def is_dates(self) -> bool:
         """Whether it is dates that can be read."""
         dates = self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime)
-        return dates or (self.there.dtype == pl.String and self._mostly(is_date))
+        return dates or (self.is_text and self._mostly(is_date))
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
         """Whether nine tenths of its first cells or more are so; of the others, reading says the line."""
         some = self.there.head(50)
         return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
 
-    @cached_property
+    @property
     def looks_dated(self) -> bool:
         """Whether it has dates that are not read, as nobody knows which of two orders they have: 03/11/2026."""
-        some = self.there.head(50)
-        if some.dtype != pl.String or self.is_dates or not any(map(DAY_FIRST.fullmatch, some)):
+        if not self.is_text or self.is_dates:
             return False
-        return all(DAY_FIRST.fullmatch(text) or is_date(text) for text in some)
+        odd = [text for text in self.there.head(50) if not is_date(text)]
+        return bool(odd) and all(map(DAY_FIRST.fullmatch, odd))
 
     def rank(self, kind: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
-        known = _WORDS[kind].split()
-        if set(_NOT.split()) & set(self.words) or (kind == "arrival" and set(_WORDS["end"].split()) & set(self.words)):
+        known, words = _WORDS[kind].split(), set(self.words)
+        if _NOT & words or (kind == "arrival" and words & {*_WORDS["end"].split()}):
             return None
-        return min((known.index(word) for word in self.words if word in known), default=None)
+        return min((known.index(word) for word in words if word in known), default=None)
 
     def unit(self, kind: str) -> str:
         """Return the unit that its name says, if it does."""
@@ -168,14 +168,21 @@ class _Column:
         return self.numbers is not None
 
 
-class _Look:
-    """Goes over the columns, takes the best for each of ours, and notes in `found` what they are, and doubts."""
+def _is_amount(text: str) -> bool:
+    return is_number(text) or bool(AMOUNT.fullmatch(text) or COMMA.fullmatch(text))
+
+
+def _middle(values: pl.Series) -> float:
+    return float(values.median() or 0)  # type: ignore[arg-type]  # a number
+
+
+class _Look(Proposal):
+    """Goes over the columns, takes the best for each of ours, and notes what they are, and doubts."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
+        super().__init__()
         self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
-        self.rows = len(frame)
         self.taken: set[str] = set()
-        self.found = Proposal()
 
     def best(self, kind: str, fits: Callable[[_Column], bool]) -> _Column | None:
         """Take the column whose name says most of those that fit."""
@@ -186,45 +193,41 @@ class _Look:
             return None
         others = [each.name for each in found[1:] if each.is_dates == found[0].is_dates]
         if others and kind in ("arrival", "end", "lifetime", "cpu", "mem"):
-            self.doubt(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
+            self.doubts.append(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
         self.taken.add(found[0].name)
         return found[0]
 
     def take(self, name: str, column: _Column, unit: str, why: str) -> None:
-        self.found.guesses.append(Guess(name, column.name, unit, why))
-
-    def doubt(self, sentence: str) -> None:
-        self.found.doubts.append(sentence)
+        self.guesses.append(Guess(name, column.name, "" if unit == "s" else unit, why))
 
     def times(self) -> None:
         """Find when requests arrive, and when they end or how long they stay."""
         arrival = self._moment("arrival")
         if arrival and arrival.missing:
-            self.found.keep[arrival.name] = "!="
-            self.doubt(f"{arrival.name} is empty in {arrival.missing:,} rows: they are left out.")
-        end, key = self._moment("end"), "end"
+            self.keep[arrival.name] = "!="
+            self.doubts.append(f"{arrival.name} is empty in {arrival.count}: they are left out.")
+        key, end = "end", self._moment("end")
         if end is None:
             end = self.best("lifetime", lambda each: each.is_numeric() or isinstance(each.there.dtype, pl.Duration))
             if end:
-                unit, key = end.unit("time"), "lifetime"
-                why = f"its name; {'in it the unit' if unit else 'seconds'}"
-                self.take("lifetime", end, "" if unit == "s" else unit, why)
+                key, unit = "lifetime", end.unit("time")
+                self.take("lifetime", end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
                 if not unit and end.is_numeric():
-                    self.doubt(f"{end.name} does not say its unit: seconds are assumed.")
+                    self.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
         if end is None and (end := self.best("end", lambda each: each.there.is_empty())):
             self.take("end", end, "", "its name")
         if end is None:
-            self.found.empty["end"] = "never"
-            self.doubt("No column says when requests end: all of them stay for ever.")
+            self.empty["end"] = "never"
+            self.doubts.append("No column says when requests end: all of them stay for ever.")
             return
         marks = self.best(CENSORED, lambda each: each.numbers is not None and each.numbers.is_in([0.0, 1.0]).all())
         if marks and marks.numbers is not None:
             self.take(CENSORED, marks, "", "its name; 1 for those that run on")
-            self.doubt(f"{marks.name} marks {int(marks.numbers.sum()):,} rows: they are taken to run on for ever.")
+            many = f"{int(marks.numbers.sum()):,} rows"
+            self.doubts.append(f"{marks.name} marks {many}: they are taken to run on for ever.")
         if end.missing:
-            self.found.empty[key] = "never"
-            many = f"{end.missing:,} of {self.rows:,} rows"
-            self.doubt(f"{end.name} is empty in {many}: they are taken to run on for ever.")
+            self.empty[key] = "never"
+            self.doubts.append(f"{end.name} is empty in {end.count}: they are taken to run on for ever.")
 
     def _moment(self, kind: str) -> _Column | None:
         """Take a column of points in time, and guess its unit."""
@@ -233,16 +236,17 @@ class _Look:
             return None
         unit, why = "", "dates"
         if not column.is_dates:
-            middle = float(column.numbers.median() or 0)  # type: ignore[arg-type,union-attr]  # numbers
-            sizes = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
+            assert column.numbers is not None
+            middle = _middle(column.numbers)
+            since_1970 = next((unit for above, unit in _EPOCHS if middle > above), "")
             if unit := column.unit("time"):
                 why = f"its name says {unit}"
-            elif unit := next((unit for above, unit in sizes if middle > above), ""):
+            elif unit := since_1970:
                 why = f"as large as times since 1970 in {unit}"
             else:
                 why = "numbers, taken for seconds"
-                self.doubt(f"{column.name} does not say its unit: seconds are assumed.")
-        self.take(kind, column, "" if unit == "s" else unit, f"its name; {why}")
+                self.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
+        self.take(kind, column, unit, f"its name; {why}")
         return column
 
     def demands(self) -> None:
@@ -256,44 +260,41 @@ class _Look:
             self.take(name, column, *self._amount(name, column, column.amounts))
             none = column.missing + int((column.amounts <= 0).sum())
             if not column.is_numeric() and column.missing:
-                self.found.keep[column.name] = "!="
-                self.doubt(f"{column.name} is empty in {column.missing:,} rows: they are left out.")
+                self.keep[column.name] = "!="
+                self.doubts.append(f"{column.name} is empty in {column.count}: they are left out.")
             elif none and name in ("cpu", "mem") and column.is_numeric():
-                self.found.keep[column.name] = "> 0"
-                many = f"{none:,} of {self.rows:,} rows"
-                self.doubt(f"{column.name} is empty or not above 0 in {many}: they are left out.")
+                self.keep[column.name] = "> 0"
+                many = f"{none:,} of {len(column.cells):,} rows"
+                self.doubts.append(f"{column.name} is empty or not above 0 in {many}: they are left out.")
             elif column.missing:
-                self.found.empty[name] = "0"
-                self.doubt(f"{column.name} is empty in {column.missing:,} rows: that is taken for 0.")
+                self.empty[name] = "0"
+                self.doubts.append(f"{column.name} is empty in {column.count}: that is taken for 0.")
 
     def _doubt_words(self, name: str) -> None:
         """Name a column that sounds right and has something else than numbers."""
         for column in self.columns:
-            if column.rank(name) is not None and column.there.dtype == pl.String:
-                odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())
-                if len(odd):
-                    self.doubt(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
-                    return
+            odd = [text for text in column.there if not is_number(text)] if column.is_text else []
+            if odd and column.rank(name) is not None:
+                self.doubts.append(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
+                return
 
     def _amount(self, name: str, column: _Column, values: pl.Series) -> tuple[str, str]:
         """Guess the unit of a demand, of which `values` are those that do not say it themselves."""
         data = name in ("mem", "disk")
         if values.is_empty():
             return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
-        unit = column.unit(name)
-        middle = float(values.median() or 0)  # type: ignore[arg-type]  # a number
+        unit, middle, binary = column.unit(name), _middle(values), bool((values % 1024 == 0).all())
         shown = f"{middle:,.10g}"
-        binary = bool((values % 1024 == 0).all())
         if unit:
             if unit in ("kB", "MB") and binary:
-                self.doubt(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
+                self.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
             usual = name != "mem" or LEAST_MEMORY <= DATA.parse(f"{middle} {unit}") <= MOST_MEMORY
             if not usual or (name == "cpu" and middle < LEAST_MILLICORES):
-                self.doubt(f"{column.name} says {unit}, but has {shown} in the middle: is that the unit?")
+                self.doubts.append(f"{column.name} says {unit}, but has {shown} in the middle: is that the unit?")
             return unit, f"its name says {unit}"
-        if data and middle >= 1e8:
-            return "B", f"as large as bytes: {shown} in the middle"
         why = f"{shown} in the middle"
+        if data and middle >= 1e8:
+            return "B", f"as large as bytes: {why}"
         if data and middle >= 2e5:
             unit = "KiB" if binary else "kB"
         elif data and middle >= 200:
@@ -304,8 +305,8 @@ class _Look:
             unit, why = "millicores", f"{why}, more cores than a request asks for"
         else:
             return "", f"its name; {why}"
-        verb = "are" if unit == "millicores" else "is"
-        self.doubt(f"{column.name} does not say its unit: {unit} {verb} assumed ({shown} in the middle).")
+        assumed = f"{unit} {'are' if unit == 'millicores' else 'is'} assumed ({shown} in the middle)"
+        self.doubts.append(f"{column.name} does not say its unit: {assumed}.")
         return unit, why
 
     def ids(self) -> None:
@@ -313,38 +314,35 @@ class _Look:
         column = self.best("id", lambda each: not (each.missing or each.there.is_duplicated().any() or each.is_dates))
         named = [each for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]
         if column:
-            self.found.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
+            self.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
         elif named:
             there, missing = named[0].there, named[0].missing
-            again = len(there) - there.n_unique()
-            twice = there.filter(there.is_duplicated()).head(1).to_list()
+            again, twice = len(there) - there.n_unique(), there.filter(there.is_duplicated()).head(1).to_list()
             counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
-            example = "".join(f" ({one!r})" for one in twice)
-            many = f"{' and '.join(counts)} of {self.rows:,} rows{example}"
-            self.doubt(f"{named[0].name} {many}: not read, requests are named by their row.")
+            many = f"{' and '.join(counts)} of {len(named[0].cells):,} rows{''.join(f' ({one!r})' for one in twice)}"
+            self.doubts.append(f"{named[0].name} {many}: not read, requests are named by their row.")
 
-    def labels(self) -> None:
+    def words(self) -> None:
         """Take columns of words: labels, and a group."""
 
-        def words(column: _Column) -> bool:
+        def is_words(column: _Column) -> bool:
             return (not column.is_numeric() or column.rank("priority") is not None) and not column.is_dates
 
         for label in ("tenant", "priority", "zone"):
-            if column := self.best(label, words):
-                self.found.labels[label] = column.name
+            if column := self.best(label, is_words):
+                self.labels[label] = column.name
                 if label == "priority" and column.missing:
-                    many = f"{column.missing:,} of {self.rows:,} rows"
-                    self.doubt(f"{column.name} is empty in {many}: their priority is 0.")
-        if (state := self.best("state", words)) and state.there.n_unique() <= _SOME:
+                    self.doubts.append(f"{column.name} is empty in {column.count}: their priority is 0.")
+        if (state := self.best("state", is_words)) and state.there.n_unique() <= _SOME:
             counts = state.there.value_counts(sort=True, name="rows")
             values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
-            self.found.labels["state"] = state.name
+            self.labels["state"] = state.name
             if len(counts) > 1:
-                self.doubt(f"{state.name} has {values}: `keep` reads some of them only.")
+                self.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
         for column in self.columns:
-            if column is not state and column.there.dtype == pl.String and column.there.n_unique() <= _SOME:
+            if column is not state and column.is_text and column.there.n_unique() <= _SOME:
                 self._doubt_failed(column)
-        if group := self.best("group", words):
+        if group := self.best("group", is_words):
             self.take("group", group, "", "its name")
 
     def _doubt_failed(self, column: _Column) -> None:
@@ -353,9 +351,8 @@ class _Look:
         failed, others = column.there.filter(is_failed), column.there.filter(~is_failed)
         if len(failed) and len(others):
             words, rest = (", ".join(each.unique(maintain_order=True).to_list()) for each in (failed, others))
-            many = f"{len(failed):,} of {self.rows:,} rows"
-            self.doubt(
-                f"{column.name} has {words} in {many}, as if these never ran: "
+            self.doubts.append(
+                f"{column.name} has {words} in {len(failed):,} of {len(column.cells):,} rows, as if these never ran: "
                 f"`keep: {{{column.name}: [{rest}]}}` leaves them out."
             )
 
@@ -371,23 +368,22 @@ def propose(path: Path) -> Proposal:
     look.demands()
     look.times()
     look.ids()
-    look.labels()
-    missing = [] if "arrival" in look.found.names else ["when requests arrive"]
-    missing += [] if {"cpu", "mem", "gpu"} & look.found.names else ["what they ask for"]
+    look.words()
+    names = {guess.name for guess in look.guesses}
+    missing = ["when requests arrive"] * ("arrival" not in names)
+    missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)
+    if missing and (dated := [each for each in look.columns if each.looks_dated]):
+        key, cells = " and ".join(each.name for each in dated), dated[0].cells
+        row = next(row for row, text in enumerate(cells) if text and DAY_FIRST.fullmatch(text))
+        problem, line = "dates that do not begin with the year", frame["line"][row] if "line" in frame.columns else None
+        raise WorkloadError(problem, file=path, line=line, key=key, value=cells[row], remedy=REWRITE)
     if missing:
-        line = None if is_parquet(path) else 1
-        if dated := [each for each in look.columns if each.looks_dated]:
-            problem, key = "dates that do not begin with the year", " and ".join(each.name for each in dated)
-            row = next(row for row, text in enumerate(dated[0].cells) if text and DAY_FIRST.fullmatch(text))
-            value, line = dated[0].cells[row], frame["line"][row] if "line" in frame.columns else None
-            raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=REWRITE)
-        raise WorkloadError(
-            f"no column says {' or '.join(missing)}",
-            file=path,
-            line=line,
-            remedy=f"Its columns: {', '.join(each.name for each in look.columns)}. If one of them does, write "
+        remedy = (
+            f"Its columns: {', '.join(each.name for each in look.columns)}. If one of them does, write "
             "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table`. "
-            "The page 'Traces and generated workloads' says how.",
+            "The page 'Traces and generated workloads' says how."
         )
-    look.found.others += [each.name for each in look.columns if each.name not in look.taken]
-    return look.found
+        line = None if is_parquet(path) else 1
+        raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)
+    look.others += [each.name for each in look.columns if each.name not in look.taken]
+    return look

@@ -8,7 +8,7 @@ for a load follows from the mean of their law.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import floor
 from typing import ClassVar, Protocol
@@ -19,7 +19,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Floats, Ints
-from binwright.workloads.lifetimes import edges_of
+from binwright.workloads.lifetimes import pick
 
 DEMANDS = Registry(
     "demand",
@@ -34,6 +34,8 @@ DEMANDS = Registry(
     },
 )
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"
+LONGEST = 10**9
+"""The most steps that a request may be held."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,21 +44,20 @@ class Law:
 
     pairs: Ints
     weights: Floats
-    edges: Floats = field(init=False)
-    """Shares of the weights up to each of the pairs but the last one."""
 
     def __post_init__(self) -> None:
-        shape = (len(self.weights), 2)
-        if self.pairs.shape != shape or not len(self.weights):
-            raise WorkloadError(f"a law of demand has pairs {self.pairs.shape}, not {shape}", key="workload.demand")
-        for wrong, problem in (
-            (self.pairs.dtype != np.int64 or (self.pairs < 0).any(), "demands are int64, zero or more"),
-            (not self.pairs.any(axis=1).all(), "one of its demands is for nothing"),
-            (not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9, "weights sum to 1, none below 0"),
-        ):
-            if wrong:
-                raise WorkloadError(problem, key="workload.demand", remedy="Correct the law that the demand returns.")
-        object.__setattr__(self, "edges", edges_of(self.weights))
+        pairs, weights, shape = self.pairs, self.weights, (len(self.weights), 2)
+        problem = ""
+        if pairs.shape != shape or not len(weights):
+            problem = f"a law of demand has pairs {pairs.shape}, not {shape}"
+        elif pairs.dtype != np.int64 or (pairs < 0).any():
+            problem = "demands are int64, zero or more"
+        elif not pairs.any(axis=1).all():
+            problem = "one of its demands is for nothing"
+        elif not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
+            problem = "weights sum to 1, none below 0"
+        if problem:
+            raise WorkloadError(problem, key="workload.demand", remedy="Correct the law that the demand returns.")
 
     @property
     def mean(self) -> tuple[float, float]:
@@ -68,7 +69,7 @@ class Law:
 
         So a change of law leaves the other streams where they are, and more requests continue fewer.
         """
-        return self.pairs[np.searchsorted(self.edges, uniform, side="right")]
+        return self.pairs[pick(self.weights, uniform)]
 
 
 def equal(pairs: Ints) -> Law:
@@ -79,11 +80,7 @@ def equal(pairs: Ints) -> Law:
 
 
 class Demands(Protocol):
-    """A kind of demand; its fields are the options that a scenario may set."""
-
-    summary: ClassVar[str]
-    reference: ClassVar[str]
-    licence: ClassVar[str]
+    """A kind of demand, with a `summary`, a `reference` and a `licence`; its fields are its options in a scenario."""
 
     def law(self) -> Law:
         """Give the law: always the same for the same options (and file)."""
@@ -103,12 +100,8 @@ class Uniform:
 
     def law(self) -> Law:
         if not 1 <= self.low <= self.high <= 1000:
-            raise WorkloadError(
-                "an impossible range",
-                key="workload.demand.uniform",
-                value=[self.low, self.high],
-                remedy="Give 1 <= low <= high <= 1000.",
-            )
+            key, value, remedy = "workload.demand.uniform", [self.low, self.high], "Give 1 <= low <= high <= 1000."
+            raise WorkloadError("an impossible range", key=key, value=value, remedy=remedy)
         return _uniform(self.low, self.high)
 
 
@@ -158,10 +151,6 @@ class AlibabaLike:
         return Law(np.array([(25, 7), (50, 15)], np.int64), np.array([0.75, 0.25]))
 
 
-LONGEST = 10**9
-"""The most steps that a request may be held."""
-
-
 def average_load(demands: Demands, capacity: Mapping[str, float], holding: int) -> float:
     """Return the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
 
@@ -176,26 +165,27 @@ def average_load(demands: Demands, capacity: Mapping[str, float], holding: int) 
 def _offered(demands: Demands, capacity: Mapping[str, float]) -> float:
     """Return the load that a request adds on average while it is held."""
     demand = dict(zip(("cpu", "mem"), demands.law().mean, strict=True))
-    for name in demand:
-        if not capacity.get(name, 0) > 0:
-            raise WorkloadError(
-                f"the cluster has no {name}", key="workload.load", remedy="Load is the mean of those of cpu and mem."
-            )
+    if missing := [name for name in demand if not capacity.get(name, 0) > 0]:
+        remedy = "Load is the mean of those of cpu and mem."
+        raise WorkloadError(f"the cluster has no {missing[0]}", key="workload.load", remedy=remedy)
     return sum(demand[name] / capacity[name] for name in demand) / len(demand)
 
 
 def find_holding(demands: Demands, capacity: Mapping[str, float], load: float) -> int:
     """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`; of two the shorter."""
-    least, most = (average_load(demands, capacity, holding) for holding in (1, LONGEST))
-    if not least <= load <= most:
-        remedy = "Offer larger requests, or take a smaller cluster." if load > most else "Take a larger cluster."
-        held = f"every request were held {LONGEST:,} steps" if load > most else "every request lasted one step"
-        raise WorkloadError(
-            f"no holding time gives this load: if {held}, it would be {most if load > most else least:.1%}",
-            key="workload.load",
-            value=load,
-            remedy=remedy,
-        )
-    exact = 2 * load / _offered(demands, capacity) - 1
+    offered = _offered(demands, capacity)
+    for nearest, beyond, held, remedy in (
+        (offered, load < offered, "every request lasted one step", "Take a larger cluster."),
+        (
+            most := average_load(demands, capacity, LONGEST),
+            load > most,
+            f"every request were held {LONGEST:,} steps",
+            "Offer larger requests, or take a smaller cluster.",
+        ),
+    ):
+        if beyond:
+            problem = f"no holding time gives this load: if {held}, it would be {nearest:.1%}"
+            raise WorkloadError(problem, key="workload.load", value=load, remedy=remedy)
+    exact = 2 * load / offered - 1
     near = (max(1, floor(exact)), min(LONGEST, floor(exact) + 1))
     return min(near, key=lambda holding: abs(average_load(demands, capacity, holding) - load))

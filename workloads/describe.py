@@ -1,19 +1,24 @@
-"""What a trace holds, as plain data for a command line to print; and its conversion to Parquet."""
+"""What a trace holds, as plain data for a command line to print, and a generated workload that is like it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.types import Floats, Ints
 from binwright.workloads import TRACES
-from binwright.workloads.lifetimes import kaplan_meier
+from binwright.workloads.arrivals import DAY, HOUR, MONTH, WEEK, Poisson
+from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.lifetimes import Empirical, kaplan_meier
+from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
 from binwright.workloads.traces.library import detect, read
 from binwright.workloads.windows import last_moment
@@ -27,6 +32,8 @@ EVEN = (
     "(`metrics: [{acceptance: {last: 20 %}}]`): all of it together says less than its end needs."
 )
 """What to do where the load grows."""
+CHANCE = 3.0
+"""Standard deviations by which a profile or a growth differs at least from a steady rate, to be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,20 @@ def describe(path: str | Path) -> Description:
 def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
     """Describe requests in the common columns, which are in these units."""
     names = resources_in(frame.columns)
-    load, peak = _load(frame, names)
-    last = last_moment(frame["arrival"].to_numpy(), frame["lifetime"].to_numpy())
+    arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
+    times, running = _running(
+        arrival, lifetime, {"running": np.ones(len(frame)), **{n: frame[n].to_numpy() for n in names}}
+    )
+    points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
+    at = np.searchsorted(times, points, side="right") - 1
+    summary = _summary(len(frame), last_moment(arrival, lifetime))
+    amounts = {
+        "resource": names,
+        "unit": [units.get(resource, "") for resource in names],
+        "total": [frame[resource].sum() for resource in names],
+        "mean": [frame[resource].mean() for resource in names],
+        "max": [frame[resource].max() for resource in names],
+    }
     return Description(
         format=name,
         path=path,
@@ -73,27 +92,38 @@ def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[st
         first=frame["arrival"][0],
         last=frame["arrival"][-1],
         never_ending=int(frame["lifetime"].is_infinite().sum()),
-        resources=pl.DataFrame(
-            {
-                "resource": names,
-                "unit": [units.get(resource, "") for resource in names],
-                "total": [frame[resource].sum() for resource in names],
-                "mean": [frame[resource].mean() for resource in names],
-                "max": [frame[resource].max() for resource in names],
-            }
-        ),
-        flavours=frame.group_by(names)
-        .agg(*_summary(len(frame), last))
-        .sort("count", *names, descending=[True] + [False] * len(names)),
-        lifetimes=frame.select(*_summary(len(frame), last)),
-        load=load,
-        peak=peak,
+        resources=pl.DataFrame(amounts),
+        flavours=frame.group_by(names).agg(*summary).sort("count", *names, descending=[True] + [False] * len(names)),
+        lifetimes=frame.select(*summary),
+        load=pl.DataFrame({"time": points, **{name: amount[at] for name, amount in running.items()}}),
+        peak={name: float(amount.max()) for name, amount in running.items()},
     )
 
 
-def peaks(frame: pl.DataFrame, names: list[str]) -> dict[str, float]:
-    """Find the largest running demand of each of these resources at any time."""
-    return _load(frame, names)[1]
+def _summary(requests: int, last: float) -> list[pl.Expr]:
+    """Return what is said of lifetimes, of so many requests in all, in a trace whose last moment is `last`."""
+    lifetime = pl.col("lifetime")
+
+    def quantile(columns: Sequence[pl.Series], share: float) -> float:
+        lasts, arrival = (column.to_numpy() for column in columns)
+        ended = np.isfinite(lasts)
+        if ended.all():
+            return float(columns[0].quantile(share, "nearest") or 0.0)
+        times, gone = kaplan_meier(np.where(ended, lasts, last - arrival), ended)
+        at = int(np.searchsorted(gone, share - 1e-9))
+        return float(times[at]) if at < len(times) else np.inf
+
+    kind = {"return_dtype": pl.Float64, "returns_scalar": True}
+    return [
+        pl.len().alias("count"),
+        (pl.len() / requests).alias("share"),
+        lifetime.is_infinite().sum().alias("never_ending"),
+        *(
+            pl.map_groups(["lifetime", "arrival"], partial(quantile, share=share), **kind).alias(name)  # type: ignore[arg-type]
+            for name, share in QUANTILES.items()
+        ),
+        lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
+    ]
 
 
 def growing(
@@ -119,33 +149,6 @@ def growing(
     column = int(np.argmax(later / np.maximum(whole, 1e-9)))
     grows = later[column] >= GROWN * whole[column] > 0
     return (column, float(whole[column]), float(later[column]), late) if grows else None
-
-
-def _summary(requests: int, last: float) -> list[pl.Expr]:
-    """Return what is said of lifetimes, of so many requests in all, in a trace whose last moment is `last`."""
-    lifetime = pl.col("lifetime")
-
-    def quantile(columns: Sequence[pl.Series], share: float) -> float:
-        lasts, arrival = (column.to_numpy() for column in columns)
-        ended = np.isfinite(lasts)
-        if ended.all():
-            return float(columns[0].quantile(share, "nearest") or 0.0)
-        times, gone = kaplan_meier(np.where(ended, lasts, last - arrival), ended)
-        at = int(np.searchsorted(gone, share - 1e-9))
-        return float(times[at]) if at < len(times) else np.inf
-
-    return [
-        pl.len().alias("count"),
-        (pl.len() / requests).alias("share"),
-        lifetime.is_infinite().sum().alias("never_ending"),
-        *(
-            pl.map_groups(
-                ["lifetime", "arrival"], partial(quantile, share=share), return_dtype=pl.Float64, returns_scalar=True
-            ).alias(name)
-            for name, share in QUANTILES.items()
-        ),
-        lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
-    ]
 
 
 def loads(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
@@ -176,12 +179,126 @@ def _running(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -
     return times[order], running
 
 
-def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
-    """Compute the running demand at `POINTS` times evenly spaced over the arrivals, and its peaks."""
-    arrival = frame["arrival"].to_numpy()
-    amounts = {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}
-    times, running = _running(arrival, frame["lifetime"].to_numpy(), amounts)
-    points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
-    last_event = np.searchsorted(times, points, side="right") - 1
-    load = pl.DataFrame({"time": points, **{name: amount[last_event] for name, amount in running.items()}})
-    return load, {name: float(amount.max()) for name, amount in running.items()}
+def fit(
+    frame: pl.DataFrame,
+    flavours: int = 16,
+    points: int = 41,
+    requests: int | None = None,
+    *,
+    age: Floats | None = None,
+    watched: Floats | None = None,
+) -> Synthetic:
+    """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
+
+    Arrivals are Poisson with the trace's mean gap, profile of hours and days, and growth (its batches are lost);
+    weights are the counts' shares; lifetimes are `points` quantiles per flavour.
+
+    A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
+    estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
+    lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+    It is not raised: nobody saw what stays longer than the trace.
+
+    The first requests may run already when the trace begins: `age` float64 [m] says of the first m for how long. They
+    say how long requests stay, as far as they were seen, and nothing of how many come. `watched` float64 [n] says for
+    how long those were seen that never end; without it, until the trace ends.
+    """
+    names, running = resources_in(frame.columns), 0 if age is None else len(age)
+    for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
+        if value < least:
+            raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
+    begin = float(frame["arrival"][0])
+    arrival, lifetime = frame["arrival"].to_numpy() - begin, frame["lifetime"].to_numpy().copy()  # dates are of 1970
+    if not arrival[-1]:
+        remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
+        raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
+    end = last_moment(arrival, lifetime)
+    ended, entered = np.isfinite(lifetime), np.full(len(frame), -np.inf)
+    if age is not None:
+        lifetime[:running] += age
+        entered[:running] = age
+    seen = np.where(ended, lifetime, end - arrival if watched is None else watched)
+    longest = end if watched is None else float(seen.max())
+    kinds = frame[running:].group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names))
+    kinds = kinds.head(flavours)
+    made = []
+    for *amounts, count in kinds.iter_rows():
+        same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
+        mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
+        stays = _quantiles(seen[mine], ended[mine], entered[mine], longest, points)
+        demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
+        made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
+    return Synthetic(requests or len(frame) - running, _arrivals(arrival[running:]), tuple(made))
+
+
+def _arrivals(arrival: Floats) -> Poisson:
+    """Fit a rate to ascending arrivals float64 [n]: its hours from two days on, its days and growth from two weeks."""
+    last = float(arrival[-1])
+    weeks = int(last // WEEK)
+    whole = weeks * WEEK if weeks > 1 else last // DAY * DAY
+    times = arrival[arrival < whole]
+    hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
+    days = _profile(times // DAY % 7, 7) if weeks > 1 else None
+    growth = _round(_growth(times // WEEK, weeks) ** (MONTH / WEEK), 3) if weeks > 1 else 1.0
+    found = Poisson(every=1.0, hours=hours, days=days, growth=growth)
+    most = -MONTH / np.log(growth) * (1 - 1e-12) if growth < 1 else 1e3 * last
+    steady = _bisected(lambda time: found.at_rate(np.array([0.0, time]))[1] < last, 0.0, most)
+    return found.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
+
+
+def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
+    """Compute the rates of these parts of a day or a week, 1 on average; None where they may be equal."""
+    counts = np.bincount(of.astype(np.int64), minlength=parts)
+    mean = counts.mean()
+    if ((counts - mean) ** 2).sum() / mean < parts - 1 + CHANCE * (2 * parts - 2) ** 0.5:
+        return None
+    return tuple((counts / mean).round(2).tolist())
+
+
+def _growth(of: Floats, weeks: int) -> float:
+    """Estimate by what the rate grows from week to week, from the weeks of arrivals; 1 where it may not."""
+    excess = float(of.mean()) - (weeks - 1) / 2
+    if abs(excess) < CHANCE * ((weeks**2 - 1) / 12 / len(of)) ** 0.5:
+        return 1.0
+    numbers = np.arange(weeks)
+
+    def is_early(growth: float) -> bool:
+        rates = np.exp(growth * (numbers - (weeks - 1) * (growth > 0)))
+        return bool(dot(rates, numbers) / rates.sum() < of.mean())
+
+    return float(np.exp(_bisected(is_early, -20.0, 20.0, 60)))  # the mean week of that rate is that of the arrivals
+
+
+def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps: int = 100) -> float:
+    """Find where `is_below` turns from true to false."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return high
+
+
+def _quantiles(
+    seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats, longest: float, points: int
+) -> tuple[float, ...]:
+    """Ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
+    times, share = kaplan_meier(seen, ended, entered)
+    times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
+    mean = float(np.sum(times * np.diff(share, prepend=0.0)))
+    at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
+    *quantiles, low, high = (_round(value, 3) for value in times[np.minimum(at, len(times) - 1)])
+
+    def excess(last: float) -> float:
+        """Return by what the mean of straight lines between log(1 + lifetime), with this last quantile, is above."""
+        logs = np.log1p([*quantiles, low, last])
+        below, step = logs[:-1], np.diff(logs)
+        # The mean of exp over a straight line from a to b is (exp(b) - exp(a)) / (b - a).
+        growth = np.where(step > 1e-12, np.expm1(step) / np.maximum(step, 1e-12), 1.0)
+        return float(np.mean(np.exp(below) * growth)) - 1 - mean
+
+    if excess(low) < 0 < excess(high):
+        high = _round(_bisected(lambda last: excess(last) < 0, low, high), 3)
+    return (*quantiles, low, high)
+
+
+def _round(value: float, digits: int) -> float:
+    """To so many significant digits."""
+    return float(f"{value:.{digits}g}")

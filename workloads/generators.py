@@ -1,13 +1,14 @@
-"""Requests drawn from a mix of flavours. Arrivals, flavours and lifetimes have a random stream each.
+"""Requests that are drawn: of a mix of flavours, for several servers, or tenants' virtual networks.
 
-Every request takes one uniform for its flavour and one for its lifetime, whatever the distributions are: a change
-of one part moves no other, and more requests continue fewer.
+Every column has a random stream of its own, and every request takes one uniform of each, whatever the distributions
+are: a change of one part moves no other, and more requests continue fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,37 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Role, Roles
-from binwright.simcore.types import QUANTUM, Floats, Workload
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.workloads.arrivals import Arrivals
+from binwright.workloads.demands import Demands
 from binwright.workloads.lifetimes import Lifetimes, pick
 from binwright.workloads.parts import WHOLE, Parts, gangs_of
+from binwright.workloads.virtual import DrawnNetworks, Networks
+
+
+class Columns(NamedTuple):
+    """Draws the columns of the `n` requests of a seed, each from the stream of its name."""
+
+    seed: int
+    n: int
+
+    def uniform(self, *name: str) -> Floats:
+        """Draw float64 [n] in [0, 1)."""
+        return stream(self.seed, "workload", *name).random(self.n)
+
+    def whole(self, name: str, low: int, high: int) -> Ints:
+        """Draw int64 [n] from `low` to `high`, both included."""
+        return low + (self.uniform(name) * (high - low + 1)).astype(np.int64)
+
+    def chosen(self, name: str, weights: tuple[float, ...]) -> Ints:
+        """Draw places among weights, int64 [n]."""
+        return pick(weights, self.uniform(name))
+
+    def in_blocks(self, *names: str) -> Iterator[tuple[slice, list[Floats]]]:
+        """Draw uniform columns of these names block by block of rows, where all rows may not fit into memory."""
+        streams = [stream(self.seed, "workload", name) for name in names]
+        for rows in blocks(self.n):
+            yield rows, [each.random(rows.stop - rows.start) for each in streams]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,46 +81,102 @@ class Synthetic:
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
-        n = self.requests
+        n, columns = self.requests, Columns(seed, self.requests)
         demands = np.zeros((len(self.flavours), len(resources)), np.int64)
         for number, flavour in enumerate(self.flavours):
             for name, amount in flavour.demand.items():
                 demands[number, resources.index(name)] = round(amount * QUANTUM)
-        arrival = self.arrivals.draw(n, stream(seed, "workload", "arrivals"))
         weights = tuple(kind.weight for kind in self.flavours)
-        lifetimes = [kind.lifetimes or self.lifetimes for kind in self.flavours]
         roles = tuple(dict.fromkeys(kind.role for kind in self.flavours))
-        plays = np.array([roles.index(kind.role) for kind in self.flavours])
-        duration, demand, ids = zeros(n, np.float64), zeros((n, len(resources)), np.int64), zeros(n, np.int64)
-        role = None if roles == (NO_ROLE,) else zeros(n, np.int64)
-        gangs, of = None, zeros(n, np.int64)
-        kinds, ends = stream(seed, "workload", "flavours"), stream(seed, "workload", "lifetimes")
-        for rows in blocks(n):
-            count = rows.stop - rows.start
-            drawn, uniform, lasts = pick(weights, kinds.random(count)), ends.random(count), np.empty(count)
-            for number, each in enumerate(lifetimes):
-                assert each
-                chosen = drawn == number
-                lasts[chosen] = each.at(uniform[chosen])
+        role_of = np.array([roles.index(kind.role) for kind in self.flavours])
+        arrival = self.arrivals.draw(n, stream(seed, "workload", "arrivals"))
+        duration, demand = zeros(n, np.float64), zeros((n, len(resources)), np.int64)
+        ids, of, role = zeros(n, np.int64), zeros(n, np.int64), zeros(n if len(roles) > 1 else 0, np.int64)
+        for rows, (kinds, ends) in columns.in_blocks("flavours", "lifetimes"):
+            drawn, lasts = pick(weights, kinds), np.empty(len(kinds))
+            for number, flavour in enumerate(self.flavours):
+                lifetimes, chosen = flavour.lifetimes or self.lifetimes, drawn == number
+                assert lifetimes
+                lasts[chosen] = lifetimes.at(ends[chosen])
             _check_times("arrivals", arrival[rows], finite=True)
             _check_times("lifetimes", lasts, finite=False)
-            of[rows] = drawn
-            duration[rows], demand[rows], ids[rows] = lasts, demands[drawn], np.arange(rows.start, rows.stop)
-            if role is not None:
-                role[rows] = plays[drawn]
-        said = None if role is None else Roles(roles, role)
+            of[rows], duration[rows], demand[rows] = drawn, lasts, demands[drawn]
+            ids[rows] = np.arange(rows.start, rows.stop)
+            if len(roles) > 1:
+                role[rows] = role_of[drawn]
         parts = tuple(kind.parts for kind in self.flavours)
-        if any(kind != WHOLE for kind in parts):
-            gangs = gangs_of(parts, of, stream(seed, "workload", "parts").random(n))
+        gangs = None if all(kind == WHOLE for kind in parts) else gangs_of(parts, of, columns.uniform("parts"))
+        said = None if roles == (NO_ROLE,) else Roles(roles, role if len(roles) > 1 else zeros(n, np.int64))
         return Workload(resources, arrival, duration, demand, ids, roles=said, gangs=gangs)
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:
     wrong = ~(times >= 0) | (finite & ~np.isfinite(times))
     if wrong.any():
-        raise WorkloadError(
-            f"a draw of {key} is not a time",
-            key=f"workload.{key}",
-            value=float(times[wrong][0]),
-            remedy="Every gap, mean and lifetime is zero or more seconds.",
+        problem, remedy = f"a draw of {key} is not a time", "Every gap, mean and lifetime is zero or more seconds."
+        raise WorkloadError(problem, key=f"workload.{key}", value=float(times[wrong][0]), remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiServerRequests:
+    """`requests` requests for several servers, one every `step` seconds: the published fabric experiments.
+
+    Each is held for an integer 1..`holding` of steps, uniformly. `bandwidth` is the range, uniform and with both ends,
+    of what a request needs on every link between its servers, in the unit of link capacities: the server-rack links of
+    the published topologies have 1. Nothing is checked here.
+
+    Whole seconds as `step` keep times exact, so that what ends when a request arrives has ended.
+    """
+
+    requests: int
+    demand: Demands
+    holding: int
+    bandwidth: tuple[float, float] = (0.1, 1.0)
+    step: float = 1.0
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the workload of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
+
+        Request i has the id i and arrives at i steps. An engine that waits for room may offer it later.
+        """
+        columns, ids = Columns(seed, self.requests), np.arange(self.requests)
+        if missing := [name for name in ("cpu", "mem") if name not in resources]:
+            problem, remedy = (
+                f"the cluster has no {' and no '.join(missing)}",
+                "These requests need cpu and mem: give both.",
+            )
+            raise WorkloadError(problem, key="cluster", value=list(resources), remedy=remedy)
+        demand = np.zeros((self.requests, len(resources)), np.int64)
+        units = self.demand.law().at(columns.uniform("demands"))
+        demand[:, [resources.index("cpu"), resources.index("mem")]] = units * QUANTUM
+        low, high = (round(end * QUANTUM) for end in self.bandwidth)
+        duration = columns.whole("lifetimes", 1, self.holding).astype(np.float64) * self.step
+        bandwidth = columns.whole("bandwidth", low, high)
+        return Workload(resources, ids.astype(np.float64) * self.step, duration, demand, ids, bandwidth)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRequests:
+    """A workload of `requests` virtual networks."""
+
+    requests: int
+    arrivals: Arrivals
+    lifetimes: Lifetimes
+    networks: Networks
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
+        columns, kind = Columns(seed, self.requests), self.networks
+        machine = np.array([round(kind.machine.get(name, 0.0) * QUANTUM) for name in resources], np.int64)
+        size = kind.machines.at(columns.uniform("sizes"))
+        low, high = (round(end * QUANTUM) for end in kind.bandwidth)
+        bandwidth = columns.whole("bandwidth", low, high)
+        return Workload(
+            resources,
+            self.arrivals.draw(self.requests, stream(seed, "workload", "arrivals")),
+            self.lifetimes.at(columns.uniform("lifetimes")),
+            size[:, None] * machine,
+            np.arange(self.requests),
+            kind.total(size, bandwidth),
+            DrawnNetworks(kind, machine, size, bandwidth, seed),
         )

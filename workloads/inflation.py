@@ -45,13 +45,13 @@ class Inflated:
 
     def draw(self, seed: int) -> Workload:
         rows = np.array(_ours(self, seed) if self.draws == "ours" else _fgd(self, GoStream(seed)), np.int64)
-        base, count = self.base, len(rows)
+        base, order = self.base, np.arange(len(rows))
         return Workload(
             base.resources,
-            np.arange(count, dtype=np.float64),
-            np.full(count, np.inf),
+            order.astype(np.float64),
+            np.full(len(rows), np.inf),
             base.demand[rows],
-            np.arange(count),
+            order,
             models=None if base.models is None else base.models[rows],
             usual=len(base),
             roles=None if base.roles is None else base.roles.take(rows),
@@ -59,9 +59,9 @@ class Inflated:
         )
 
     @property
-    def amounts(self) -> Ints:
-        """The quanta of the resource that each request of the base asks for, int64 [n]."""
-        amounts: Ints = self.base.demand[:, self.base.resources.index(self.resource)]
+    def amounts(self) -> list[int]:
+        """The quanta of the resource that each request of the base asks for."""
+        amounts: list[int] = self.base.demand[:, self.base.resources.index(self.resource)].tolist()
         return amounts
 
     @property
@@ -71,21 +71,19 @@ class Inflated:
 
     def check(self) -> None:
         """Refuse a base of which nothing asks for the resource, or one request for more than all may."""
-        most = int(self.amounts.max())
+        most, key = max(self.amounts), "workload.inflate"
         if not most:
             remedy = "Name a resource that they ask for."
-            raise WorkloadError(
-                "the requests ask for none", key="workload.inflate.of", value=self.resource, remedy=remedy
-            )
+            raise WorkloadError("the requests ask for none", key=f"{key}.of", value=self.resource, remedy=remedy)
         if most > self.most:
             problem = f"is less than one of the requests asks for: {most / QUANTUM:g} {self.resource}"
             remedy = f"Give {most / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
-            raise WorkloadError(problem, key="workload.inflate.until", value=f"{self.until:.0%}", remedy=remedy)
+            raise WorkloadError(problem, key=f"{key}.until", value=f"{self.until:.0%}", remedy=remedy)
 
     def whole(self, rows: list[int]) -> list[int] | None:
         """Return those of these rows that come before too much is asked for; None if all of them may come."""
-        asked = self.amounts[rows].cumsum()
-        return None if asked[-1] <= self.most else rows[: int(np.searchsorted(asked, self.most, side="right"))]
+        sums = np.cumsum(np.array(self.amounts)[rows])
+        return None if sums[-1] <= self.most else rows[: int(np.searchsorted(sums, self.most, side="right"))]
 
 
 def fgd_order(servers: int, seed: int, asked: Inflated) -> Ints:
@@ -101,11 +99,11 @@ def _ours(asked: Inflated, seed: int) -> list[int]:
     """Return rows of the base: all of them, shuffled, and then drawn ones up to the first that would be too much."""
     asked.check()
     rng, amounts = stream(seed, "workload", "inflated"), asked.amounts
-    rows: list[int] = [int(row) for row in rng.permutation(len(amounts))]
+    rows: list[int] = rng.permutation(len(amounts)).tolist()
     if (some := asked.whole(rows)) is not None:
         return some
-    left = asked.most - int(amounts.sum())
-    while (left := left - int(amounts[drawn := int(rng.integers(len(amounts)))])) >= 0:
+    left = asked.most - sum(amounts)
+    while (left := left - amounts[drawn := int(rng.integers(len(amounts)))]) >= 0:
         rows.append(drawn)
     return rows
 
@@ -113,7 +111,7 @@ def _ours(asked: Inflated, seed: int) -> list[int]:
 def _fgd(asked: Inflated, stream: GoStream) -> list[int]:
     """Return rows as `_ours`, drawn as the simulator of FGD does: the last one may be too much by whole devices."""
     asked.check()
-    amounts = asked.amounts.tolist()
+    amounts = asked.amounts
     order = np.argsort(asked.base.id, kind="stable").tolist()  # by name, before they are shuffled
     stream.int63()
     rows: list[int] = order.copy()
@@ -121,12 +119,10 @@ def _fgd(asked: Inflated, stream: GoStream) -> list[int]:
     if (some := asked.whole(rows)) is not None:
         return some
     total = sum(amounts)
-    while True:
-        drawn = order[stream.intn(len(order))]
-        if total + min(amounts[drawn], QUANTUM) > asked.most:
-            return rows
+    while total + min(amounts[drawn := order[stream.intn(len(order))]], QUANTUM) <= asked.most:
         total += amounts[drawn]
         rows.append(drawn)
+    return rows
 
 
 class GoStream:
@@ -161,8 +157,7 @@ class GoStream:
         found = [0] * n
         for place in range(n):
             other = self.intn(place + 1)
-            found[place] = found[other]
-            found[other] = place
+            found[place], found[other] = found[other], place
         return found
 
     def _below(self, n: int) -> int:
@@ -177,16 +172,11 @@ class GoStream:
 
 def _filled(seed: int) -> list[int]:
     """Fill the words from a seed: three numbers for each, two of them shifted up."""
-    drawn, words = seed, []
-    for place in range(-20, LENGTH):
-        drawn = drawn * 48271 % MODULUS
-        if place >= 0:
-            word = drawn << 40
-            drawn = drawn * 48271 % MODULUS
-            word ^= drawn << 20
-            drawn = drawn * 48271 % MODULUS
-            words.append((word ^ drawn) & WORD)
-    return words
+    drawn = [seed]
+    for _ in range(20 + 3 * LENGTH):
+        drawn.append(drawn[-1] * 48271 % MODULUS)
+    high, middle, low = (drawn[first::3] for first in (21, 22, 23))
+    return [(one << 40 ^ two << 20 ^ three) & WORD for one, two, three in zip(high, middle, low, strict=True)]
 
 
 @cache

@@ -32,10 +32,7 @@ def kaplan_meier(seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats | N
 
 
 class Lifetimes(Protocol):
-    """A distribution; its fields are the options that a scenario may set."""
-
-    summary: ClassVar[str]
-    reference: ClassVar[str]
+    """A distribution, with a `summary` and a `reference`; its fields are the options that a scenario may set."""
 
     def at(self, uniform: Floats) -> Floats:
         """Find the lifetimes, seconds float64 [n], below which lie the shares `uniform`, float64 [n] in [0, 1)."""
@@ -49,7 +46,6 @@ class Fixed:
     seconds: float
 
     summary: ClassVar[str] = "every request lasts equally long."
-    reference: ClassVar[str] = "-"
     drawn: ClassVar[bool] = False
 
     def at(self, uniform: Floats) -> Floats:
@@ -114,7 +110,7 @@ class Empirical(Model):
             raise wrong("needs either quantiles or values", "Give exactly one of the two.")
         if self.quantiles and any(low > high for low, high in pairwise(self.quantiles)):
             raise wrong("must ascend", "Order the quantiles from the shortest to the longest.", ("quantiles",))
-        if self.weights is not None and (self.values is None or len(self.weights) != len(self.values)):
+        if self.weights is not None and len(self.weights) != len(self.values or ()):
             problem = f"has {len(self.weights)} weights for {len(self.values or ())} values"
             raise wrong(problem, "Give one weight per value.", ("weights",))
         if self.weights is not None and not any(self.weights):
@@ -129,12 +125,7 @@ class Empirical(Model):
         return values[pick(self.weights or (1.0,) * len(values), uniform)]
 
 
-def pick(weights: tuple[float, ...], uniform: Floats) -> Ints:
+def pick(weights: npt.ArrayLike, uniform: Floats) -> Ints:
     """Choose an index among weights by each uniform, int64 [n]."""
-    return np.searchsorted(edges_of(weights), uniform, side="right")
-
-
-def edges_of(weights: npt.ArrayLike) -> Floats:
-    """Return the shares of k weights up to each of them but the last one, float64 [k - 1]."""
-    edges: Floats = np.cumsum(weights) / np.sum(weights)
-    return edges[:-1]
+    edges = np.cumsum(weights) / np.sum(weights)
+    return np.searchsorted(edges[:-1], uniform, side="right")

@@ -23,7 +23,7 @@ from binwright.simcore.fields import Amounts, Count, Model, Number, PositiveNumb
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import SHARE
-from binwright.workloads.lifetimes import pick
+from binwright.workloads.generators import Columns
 
 PUBLISHED: dict[str, tuple[float, float, float]] = {  # of batch and interactive jobs, and where the class is not told
     "serial_prob": (0.2927, 0.1541, 0.244),
@@ -131,6 +131,7 @@ class Lublin(Model):
 
     def draw(self, n: int, resources: tuple[str, ...], total: Mapping[str, float], seed: int) -> Workload:
         """Draw `n` jobs for a cluster with these resources, of which all servers together have `total` units."""
+        columns = Columns(seed, n)
         most = min(floor(total.get(name, 0) / units) for name, units in self.processor.items() if units)
         processors = most if self.processors is None else self.processors
         if processors < 1:
@@ -140,27 +141,25 @@ class Lublin(Model):
         rate = self.rate
         if self.load is not None:
             rate = self.load * processors / sum(each.busy() for each in classes.values())
-        parts = []
+        jobs = []
         for number, (name, each) in enumerate(classes.items()):
-            gaps = each.gaps(stream(seed, "workload", "arrivals", name).random(n))
+            arrivals = each.arrivals(each.gaps(columns.uniform("arrivals", name)) / rate)
             kind, stage, within, which, uniform = stream(seed, "workload", "jobs", name).random((n, 5)).T
             sizes = each.sizes(kind, stage, within)
-            times = each.run_times(sizes, which, uniform)
-            parts.append((each.arrivals(gaps / rate), times, sizes, np.full(n, number)))
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        first = np.argsort(columns[0], kind="stable")[:n]
-        arrival, duration, sizes, of = (column[first] for column in columns)
+            jobs.append((arrivals, each.run_times(sizes, which, uniform), sizes, np.full(n, number)))
+        of_all = [np.concatenate(column) for column in zip(*jobs, strict=True)]
+        first = np.argsort(of_all[0], kind="stable")[:n]
+        arrival, duration, sizes, of = (column[first] for column in of_all)
         duration = np.floor(duration)  # whole seconds, as logs have, and the program
         demand = np.zeros((n, len(resources)), np.int64)
         for name, units in self.processor.items():
             demand[:, resources.index(name)] = sizes * round(units * QUANTUM)
         labels = {"queue": np.array([*classes])[of]}
         if self.users is not None:
-            weights = tuple(1 / (user + 1) for user in range(self.users))
-            labels["tenant"] = pick(weights, stream(seed, "workload", "users").random(n)).astype(str)
+            labels["tenant"] = columns.chosen("users", tuple(1 / user for user in range(1, self.users + 1))).astype(str)
         requested = None
         if self.requested is not None:
-            requested = duration * (1 + self.requested * stream(seed, "workload", "requested").random(n))
+            requested = duration * (1 + self.requested * columns.uniform("requested"))
         return Workload(
             resources, np.floor(arrival), duration, demand, np.arange(n), labels=labels, requested=requested
         )

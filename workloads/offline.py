@@ -6,28 +6,40 @@ spreads and largest demands below were chosen so that the lower bound and the th
 reports for its own, unpublished inputs. That is a calibration: how many servers a heuristic needs here is no evidence
 about the publication, and other seeds differ from seed 1 by a few servers.
 
-The other instances are of public kinds: `ct1` to `ct10` are classes of random two-dimensional instances after Caprara
-and Toth, "Lower bounds and algorithms for the 2-dimensional vector packing problem", Discrete Applied Mathematics 111,
-2001; `planted` cuts full bins into pieces, so that the number of bins needed is known. Those with one dimension are in
-`binwright.workloads.literature`.
+The others are drawn anew from published rules, since nobody has the streams of random numbers of their authors: they
+are of the same kind, and not the same instances. `binwright.workloads.offline_files` reads the published files.
+
+- `ct1` to `ct10`: random two-dimensional instances after Caprara and Toth, "Lower bounds and algorithms for the
+  2-dimensional vector packing problem", Discrete Applied Mathematics 111, 2001.
+- `planted` cuts full bins into pieces, so that the number of bins needed is known.
+- `u120` to `u1000` and the triplets `t60` to `t501`: Falkenauer, "A hybrid grouping genetic algorithm for bin packing",
+  Journal of Heuristics 2, 1996. Triplets fill a bin of 1,000 exactly; every bin has three, so the optimum is known.
+- `n1c1w1` to `n4c3w4` (set 1), `n1w1b1` to `n4w4b3` (set 2) and `hard` (set 3): Scholl, Klein and Juergens, "BISON: a
+  fast hybrid procedure for exactly solving the one-dimensional bin packing problem", Computers and Operations Research
+  24, 1997.
+- `schwerin1` and `schwerin2`: Schwerin and Waescher, "The bin-packing problem: a problem generator and some numerical
+  experiments with FFD packing and MTP", International Transactions in Operational Research 4, 1997.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.workloads import literature, published_items
+from binwright.workloads import published_items
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])
 """A server of 8 cores (cpu 1.0), 16 GB, 50 MB/s disk, 128 MB/s network each way."""
 WIDEST = 10_000
 """Machines of a random class, at most: offline means that they fit into one search."""
+PIECES = 5
+"""Machines of a planted instance that fill one server exactly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +60,7 @@ class Machines:
 
         Of resources that the machines do not know they need nothing.
         """
-        missing = [name for name in self.resources if name not in resources]
-        if missing:
+        if missing := [name for name in self.resources if name not in resources]:
             remedy = f"Give the servers {', '.join(self.resources)}."
             raise WorkloadError(f"{self.name} asks for {missing[0]}", key="workload.offline", remedy=remedy)
         count = len(self.demand[:most])
@@ -60,54 +71,54 @@ class Machines:
 
 @dataclass(frozen=True, slots=True)
 class Heavy:
-    """A class of machines of which no two fit onto one server: more than half of resource `key` each."""
+    """A class of machines of which no two fit onto one server: more than half of resource `key` each.
+
+    `sigma` is the spread of the other machines' demand for it, and `shift` how far the heavy machines' other demands
+    lie from the rest, in standard deviations.
+    """
 
     key: int
     count: int
     low: float
     high: float
     sigma: float
-    """Spread of the other machines' demand for the key resource."""
     shift: tuple[float, ...]
-    """How far the heavy machines' other demands lie from the rest, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A published input: its averages as published, the rest fitted."""
+    """A published input: its averages as published, the rest fitted.
+
+    `rho` is the correlation of a demand's logarithm with a factor that a machine's demands have in common, `top` the
+    largest demand.
+    """
 
     machines: int
     mean: tuple[float, ...]
     rho: tuple[float, ...]
-    """Correlation of a demand's logarithm with a factor that a machine's demands have in common."""
     sigma: tuple[float, ...]
     top: tuple[float, ...]
-    """Largest demand."""
     heavy: Heavy | None = None
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """Demand float64 [machines, resources] as shares of a server."""
         normal = rng.standard_normal((self.machines, 1 + len(SERVER)))
-        mean, rho = np.array(self.mean) / SERVER, np.array(self.rho)
+        mean, rho, heavy = np.array(self.mean) / SERVER, np.array(self.rho), self.heavy
         score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]
-        heavy = self.heavy
         if heavy:
             score[: heavy.count] += np.array(heavy.shift)
         share: Floats = np.exp(np.array(self.sigma) * score)
         for _ in range(50 if heavy else 30):
             share = np.minimum(share * (mean / share.mean(axis=0)), np.array(self.top))
         if heavy:
-            share[:, heavy.key] = self._key(rng, heavy, float(mean[heavy.key]))
+            above = rng.uniform(heavy.low, heavy.high, heavy.count)
+            rest = np.exp(heavy.sigma * rng.standard_normal(self.machines)[heavy.count :])
+            remaining = (float(mean[heavy.key]) * self.machines - above.sum()) / len(rest)
+            for _ in range(50):
+                rest = np.minimum(rest * (remaining / rest.mean()), 0.49)
+            share[:, heavy.key] = np.concatenate([above, rest])
             rng.shuffle(share)
         return share
-
-    def _key(self, rng: np.random.Generator, heavy: Heavy, mean: float) -> Floats:
-        above = rng.uniform(heavy.low, heavy.high, heavy.count)
-        rest = np.exp(heavy.sigma * rng.standard_normal(self.machines)[heavy.count :])
-        remaining = (mean * self.machines - above.sum()) / len(rest)
-        for _ in range(50):
-            rest = np.minimum(rest * (remaining / rest.mean()), 0.49)
-        return np.concatenate([above, rest])
 
 
 FITTED = {
@@ -125,11 +136,7 @@ FITTED = {
         sigma=(0.575014949, 0.380640358, 0.236658922, 0.10820817, 0.554068813),
         top=(0.980958608, 0.467168674, 0.653477689, 0.986103319, 0.62278861),
         heavy=Heavy(
-            key=2,
-            count=420,
-            low=0.5005,
-            high=0.858176881,
-            sigma=0.750818976,
+            *(2, 420, 0.5005, 0.858176881, 0.750818976),
             shift=(0.100708198, -0.664250754, -0.35272956, -0.925902904, 0.533907818),
         ),
     ),
@@ -140,22 +147,21 @@ FITTED = {
         sigma=(0.623890261, 0.20878251, 1.106612546, 0.657839943, 0.848185573),
         top=(0.318169722, 0.624165503, 0.618591092, 0.937211269, 0.714573542),
         heavy=Heavy(
-            key=0,
-            count=1403,
-            low=0.500862641,
-            high=0.551298516,
-            sigma=0.931512046,
+            *(0, 1403, 0.500862641, 0.551298516, 0.931512046),
             shift=(-1.228078554, 1.818699485, -1.811882506, 0.991875059, 1.090138956),
         ),
     ),
 }
 
+Draw: TypeAlias = Callable[[np.random.Generator, int], Ints]
+"""Draws the demands of so many machines in whole units, int64 [machines, resources]."""
 
-def _uniform(low: int, high: int) -> Callable[[np.random.Generator, int], Ints]:
-    return lambda rng, machines: rng.integers(low, high, (machines, 2), endpoint=True)
+
+def _uniform(low: int, high: int, resources: int = 2) -> Draw:
+    return lambda rng, machines: rng.integers(low, high, (machines, resources), endpoint=True)
 
 
-def _like(sign: int, low: int, high: int) -> Callable[[np.random.Generator, int], Ints]:
+def _like(sign: int, low: int, high: int) -> Draw:
     """Make a class whose second demand is the first, or 120 less the first, give or take up to 10."""
 
     def draw(rng: np.random.Generator, machines: int) -> Ints:
@@ -166,7 +172,31 @@ def _like(sign: int, low: int, high: int) -> Callable[[np.random.Generator, int]
     return draw
 
 
-CLASSES = {
+def _halves(rng: np.random.Generator, machines: int) -> Ints:
+    """Draw machines of which every three fill a server of 100."""
+    pairs = rng.integers(25, 50, (2, machines // 3, 2), endpoint=True)
+    return rng.permutation(np.concatenate([*pairs, 100 - pairs.sum(axis=0)]))
+
+
+def _planted(rng: np.random.Generator, count: int) -> Ints:
+    """Servers of 1,000 x 1,000, each cut at random into `PIECES` machines; the last may be cut into fewer."""
+    rows = []
+    for first in range(0, count, PIECES):
+        pieces = min(PIECES, count - first)
+        cuts = np.sort(rng.choice(np.arange(1, 1000), (2, pieces - 1), replace=False), axis=1)
+        rows.append(np.diff(cuts, axis=1, prepend=0, append=1000).T)
+    return rng.permutation(np.concatenate(rows))
+
+
+def _triplets(rng: np.random.Generator, count: int) -> Ints:
+    """Cut bins of 1,000 into three: one of 380 to 490, one from 250 to half of what is left, and the rest."""
+    first = rng.integers(380, 490, count // 3, endpoint=True)
+    second = rng.integers(250, (1000 - first) // 2, endpoint=True)
+    return rng.permutation(np.concatenate([first, second, 1000 - first - second]))[:, None]
+
+
+NINTH, TENTH, PLANTED = "ct9", "ct10", "planted"
+CLASSES: Mapping[str, tuple[int, Draw]] = {
     "ct1": (1000, _uniform(100, 400)),
     "ct2": (1000, _uniform(1, 1000)),
     "ct3": (1000, _uniform(200, 800)),
@@ -175,17 +205,40 @@ CLASSES = {
     "ct6": (150, _uniform(20, 100)),
     "ct7": (150, _like(1, 20, 100)),
     "ct8": (150, _like(-1, 20, 100)),
+    NINTH: (1000, _uniform(100, 400)),
+    TENTH: (100, _halves),
+    PLANTED: (1000, _planted),
 }
-"""Capacity of both resources, and how demands are drawn. ct7's demands are alike, ct8's opposed."""
-
-NINTH, TENTH, PLANTED = "ct9", "ct10", "planted"
-OPEN = (*CLASSES, NINTH, TENTH, PLANTED)
+"""Capacity of both resources, and how demands are drawn. ct7's demands are alike, ct8's opposed; ct9's servers have as
+much of the resource that is asked for less as goes with that.
+"""
+OPEN = tuple(CLASSES)
 """Inputs with as many machines as are asked for."""
-NAMES = (*FITTED, *OPEN, *literature.NAMES, *published_items.NAMES)
 
 
-PIECES = 5
-"""Machines of a planted instance that fill one server exactly."""
+def _balls() -> dict[str, tuple[int, int, Draw]]:
+    """List the classes of one dimension: how many balls, what a bin holds, and how they are drawn."""
+    found: dict[str, tuple[int, int, Draw]] = {}
+    found |= {f"u{count}": (count, 150, _uniform(20, 100, 1)) for count in (120, 250, 500, 1000)}
+    found |= {f"t{count}": (count, 1000, _triplets) for count in (60, 120, 249, 501)}
+    found |= {"schwerin1": (100, 1000, _uniform(150, 200, 1)), "schwerin2": (120, 1000, _uniform(150, 200, 1))}
+    found["hard"] = (200, 100_000, _uniform(20_000, 35_000, 1))
+    counts = list(enumerate((50, 100, 200, 500), 1))
+    for n, count in counts:
+        for c, capacity in enumerate((100, 120, 150), 1):
+            for w, least in ((1, 1), (2, 20), (4, 30)):
+                found[f"n{n}c{c}w{w}"] = (count, capacity, _uniform(least, 100, 1))
+    for n, count in counts:
+        for w, per_bin in enumerate((3, 5, 7, 9), 1):  # balls of the mean size that fill a bin
+            for b, width in enumerate((20, 50, 90), 1):  # percent by which a ball may differ from that
+                mean = 1000 / per_bin
+                low, high = mean * (100 - width) / 100, mean * (100 + width) / 100
+                found[f"n{n}w{w}b{b}"] = (count, 1000, _uniform(int(np.ceil(low)), int(high), 1))
+    return found
+
+
+BALLS: Mapping[str, tuple[int, int, Draw]] = _balls()
+NAMES = (*FITTED, *OPEN, *BALLS, *published_items.NAMES)
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
@@ -200,39 +253,24 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
     rng = np.random.default_rng(seed)
     if name not in OPEN and count is not None:
         remedy = f"Leave it out, or take one of {', '.join(OPEN)}."
-        number = len(machines(name, seed).demand)
-        raise WorkloadError(f"{name} has {number} machines", key="count", value=count, remedy=remedy)
-    if name in (*literature.NAMES, *published_items.NAMES):
-        sizes, room = literature.sizes(name, rng) if name in literature.NAMES else published_items.sizes(name, seed)
-        return Machines(name, ("size",), sizes[:, None] * QUANTUM, np.array([room * QUANTUM]))
+        problem = f"{name} has {len(machines(name, seed).demand)} machines"
+        raise WorkloadError(problem, key="count", value=count, remedy=remedy)
     if name in FITTED:
         demand = np.rint(FITTED[name].draw(rng) * QUANTUM).astype(np.int64)
         return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
+    if name in published_items.NAMES:
+        sizes, room = published_items.sizes(name, seed)
+        return Machines(name, ("size",), sizes[:, None] * QUANTUM, np.array([room * QUANTUM]))
+    if name in BALLS:
+        balls, room, draw = BALLS[name]
+        return Machines(name, ("size",), draw(rng, balls) * QUANTUM, np.array([room * QUANTUM]))
     count = (201 if name == TENTH else 200) if count is None else count
-    if not 1 <= count <= WIDEST:
-        raise WorkloadError("is not a count of machines", key="count", value=count, remedy=f"Give 1 to {WIDEST}.")
-    if name == PLANTED:
-        return Machines(name, ("a", "b"), _planted(rng, count), np.full(2, 1000 * QUANTUM))
-    if name == NINTH:
-        demand = rng.integers(100, 400, (count, 2), endpoint=True)
-        total = demand.sum(axis=0)
-        return Machines(name, ("a", "b"), demand * QUANTUM, -(-total // -(-total.max() // 1000)) * QUANTUM)
-    if name == TENTH:
-        if count % 3:
-            remedy = "Give a multiple of 3: every three fill a server."
-            raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
-        pairs = rng.integers(25, 50, (2, count // 3, 2), endpoint=True)
-        demand = rng.permutation(np.concatenate([*pairs, 100 - pairs.sum(axis=0)]))
-        return Machines(name, ("a", "b"), demand * QUANTUM, np.full(2, 100 * QUANTUM))
+    if not 1 <= count <= WIDEST or (name == TENTH and count % 3):
+        remedy = "Give a multiple of 3: every three fill a server." if 1 <= count <= WIDEST else f"Give 1 to {WIDEST}."
+        raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
     capacity, draw = CLASSES[name]
-    return Machines(name, ("a", "b"), draw(rng, count) * QUANTUM, np.full(2, capacity * QUANTUM))
-
-
-def _planted(rng: np.random.Generator, count: int) -> Ints:
-    """Servers of 1,000 x 1,000, each cut at random into `PIECES` machines; the last may be cut into fewer."""
-    rows = []
-    for first in range(0, count, PIECES):
-        pieces = min(PIECES, count - first)
-        cuts = np.sort(rng.choice(np.arange(1, 1000), (2, pieces - 1), replace=False), axis=1)
-        rows.append(np.diff(cuts, axis=1, prepend=0, append=1000).T)
-    return rng.permutation(np.concatenate(rows)) * QUANTUM
+    demand, has = draw(rng, count), np.full(2, capacity)
+    if name == NINTH:
+        total = demand.sum(axis=0)
+        has = -(-total // -(-total.max() // capacity))
+    return Machines(name, ("a", "b"), demand * QUANTUM, has * QUANTUM)

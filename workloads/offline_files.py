@@ -11,7 +11,6 @@ Machines of one's own come from a CSV file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -28,6 +27,7 @@ MOST = 1_000_000
 """Balls, and the largest number of a file."""
 NAME = "name"
 """The column of a CSV file that says what machines are called."""
+FORMATS = "Formats: page 'Offline placement'"
 
 
 def read_instance(file: Path, name: str | None = None) -> Machines:
@@ -37,37 +37,36 @@ def read_instance(file: Path, name: str | None = None) -> Machines:
     except (OSError, UnicodeDecodeError) as error:
         problem, remedy = unread(error, file, "Give a text file in UTF-8.")
         raise WorkloadError(problem, file=file, remedy=remedy) from None
-    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    words = ((word, number) for number, line in lines for word in line)
-    several = file.suffix.lower() != ".vbp" and len(lines) > 1 and not _is_number(lines[1][1][0])
+    reader, vbp = _Reader(file, text), file.suffix.lower() == ".vbp"
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    several = not vbp and len(lines) > 1 and not _is_number(lines[1][0])
     if name is not None and not several:
         raise WorkloadError("has one instance", file=file, key="--instance", value=name, remedy="Leave it out.")
-    reader = _Reader(file, words)
-    if file.suffix.lower() == ".vbp":
+    if vbp:
         dims = reader.whole("dimensions", 1, 100)
-        capacity = [reader.amount() for _ in range(dims)]
-        rows: list[list[int]] = []
+        capacity, rows = [reader.amount() for _ in range(dims)], list[list[int]]()
         for _ in range(reader.whole("kinds", 1)):
             size = [reader.amount() for _ in range(dims)]
             rows += [size] * reader.whole("balls", 0, MOST - len(rows))
         return reader.machines(file.name, rows, capacity)
-    if several:
-        found: dict[str, Machines] = {}
-        for _ in range(reader.whole("instances", 1)):
-            title = reader.word()[0]
-            capacity, count = [reader.amount()], reader.whole("balls", 1)
-            reader.amount()
-            found[title] = reader.machines(title, [[reader.amount()] for _ in range(count)], capacity, ends=False)
-        if name is None and len(found) == 1:
-            return next(iter(found.values()))
-        if name not in found:
-            problem, remedy = "has several instances", f"Name one: --instance {next(iter(found))}."
-            if name is not None:
-                problem, remedy = "has no such instance", suggest(name, found)
-            raise WorkloadError(problem, file=file, key="--instance", value=name, remedy=remedy)
-        return found[name]
-    count, capacity = reader.whole("balls", 1), [reader.amount()]
-    return reader.machines(file.name, [[reader.amount()] for _ in range(count)], capacity)
+    if not several:
+        count, capacity = reader.whole("balls", 1), [reader.amount()]
+        return reader.machines(file.name, [[reader.amount()] for _ in range(count)], capacity)
+    found: dict[str, Machines] = {}
+    for _ in range(reader.whole("instances", 1)):
+        title, _line = reader.word()
+        capacity, count = [reader.amount()], reader.whole("balls", 1)
+        reader.amount()
+        found[title] = reader.machines(title, [[reader.amount()] for _ in range(count)], capacity, ends=False)
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name is None:
+        problem, remedy = "has several instances", f"Name one: --instance {next(iter(found))}."
+        raise WorkloadError(problem, file=file, key="--instance", remedy=remedy)
+    if name not in found:
+        remedy = suggest(name, found)
+        raise WorkloadError("has no such instance", file=file, key="--instance", value=name, remedy=remedy)
+    return found[name]
 
 
 def read_csv(file: Path, server: str) -> Machines:
@@ -77,16 +76,15 @@ def read_csv(file: Path, server: str) -> Machines:
     """
     room: dict[str, int] = {}
     for entry in server.split(","):
-        name, equals, text = entry.partition("=")
-        if not equals or name.strip() in room:
+        name, equals, text = (part.strip() for part in entry.partition("="))
+        if not equals or name in room:
             raise WorkloadError("is not a capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
-        room[name.strip()] = _quanta(name.strip(), text, None, None, "server")
+        room[name] = _quanta(name, text, None, None, "server")
     table, resources = read_text(file), tuple(room)
     columns = [name for name in table.columns if name != "line"]
-    for name in resources:
-        if name not in columns:
-            remedy = f"Its columns: {', '.join(columns)}."
-            raise WorkloadError(f"has no column {name}, which --server names", file=file, line=1, remedy=remedy)
+    if missing := [name for name in resources if name not in columns]:
+        problem, remedy = f"has no column {missing[0]}, which --server names", f"Its columns: {', '.join(columns)}."
+        raise WorkloadError(problem, file=file, line=1, remedy=remedy)
     if table.is_empty():
         raise WorkloadError("has no machines", file=file, remedy="Give a row per machine, below the header.")
     demand = []
@@ -120,23 +118,23 @@ def _is_number(word: str) -> bool:
 class _Reader:
     """Takes one word of a file after another."""
 
-    def __init__(self, file: Path, words: Iterator[tuple[str, int]]) -> None:
-        self.file, self.words = file, words
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.words = ((word, number) for number, line in enumerate(text.splitlines(), 1) for word in line.split())
 
     def word(self) -> tuple[str, int]:
         """Take a word, and say which line it is in."""
-        found = next(self.words, None)
-        if found is None:
-            remedy = "Formats: page 'Offline placement'; a CSV file needs the suffix .csv."
-            raise WorkloadError("ends before its last number", file=self.file, remedy=remedy)
-        return found
+        for found in self.words:
+            return found
+        remedy = f"{FORMATS}; a CSV file needs the suffix .csv."
+        raise WorkloadError("ends before its last number", file=self.file, remedy=remedy)
 
     def whole(self, what: str, least: int, most: int = MOST) -> int:
         """Take a number of something."""
         word, line = self.word()
         if not word.isdecimal() or not least <= int(word) <= most:
-            remedy = f"Give {least:,} to {most:,}."
-            raise WorkloadError(f"is not a number of {what}", file=self.file, line=line, value=word, remedy=remedy)
+            problem, remedy = f"is not a number of {what}", f"Give {least:,} to {most:,}."
+            raise WorkloadError(problem, file=self.file, line=line, value=word, remedy=remedy)
         return int(word)
 
     def amount(self) -> int:
@@ -149,12 +147,9 @@ class _Reader:
 
     def machines(self, name: str, rows: list[list[int]], capacity: list[int], *, ends: bool = True) -> Machines:
         """Make an instance; the file ends with it if it `ends`."""
-        left = next(self.words, None) if ends else None
-        if left is not None:
-            remedy = "Formats: page 'Offline placement'."
-            raise WorkloadError(
-                "goes on after its last number", file=self.file, line=left[1], value=left[0], remedy=remedy
-            )
+        for word, line in self.words if ends else ():
+            problem = "goes on after its last number"
+            raise WorkloadError(problem, file=self.file, line=line, value=word, remedy=f"{FORMATS}.")
         if not rows:
             raise WorkloadError("has no balls", file=self.file, remedy="Give one or more.")
         resources = ("size",) if len(capacity) == 1 else tuple(f"size{d + 1}" for d in range(len(capacity)))

@@ -29,47 +29,39 @@ class Parts:
     least: int | None = None
     rules: PartRules = NO_RULES
 
-    def at(self, uniform: Floats) -> Ints:
-        """Find the numbers of parts int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
-        return self.number.at(uniform) if self.number else np.ones(len(uniform), np.int64)
-
 
 WHOLE = Parts()
 """Of requests of one part."""
 
 
-def gangs_of(kinds: tuple[Parts, ...], of: Ints, uniform: Floats) -> Gangs | None:
-    """Draw the gangs of requests, each of one of these kinds, int64 [n]; None where all have one part."""
-    if all(kind == WHOLE for kind in kinds):
-        return None
-    parts = np.ones(len(of), np.int64)
-    least = np.full(len(kinds), np.iinfo(np.int64).max)
+def gangs_of(kinds: tuple[Parts, ...], of: Ints, uniform: Floats) -> Gangs:
+    """Draw the gangs of requests, each of one of these kinds, int64 [n]."""
+    parts, least = np.ones((2, len(of)), np.int64)
     for number, kind in enumerate(kinds):
         here = of == number
-        parts[here] = kind.at(uniform[here])
-        least[number] = kind.least or least[number]
-    return Gangs(parts, np.minimum(parts, least[of]), of, tuple(kind.rules for kind in kinds))
+        if kind.number:
+            parts[here] = kind.number.at(uniform[here])
+        least[here] = np.minimum(parts[here], kind.least or parts[here])
+    return Gangs(parts, least, of, tuple(kind.rules for kind in kinds))
 
 
 def in_gangs(base: Workload, kind: Parts, seed: int) -> Workload:
     """Make gangs of all requests of a trace; draws from a stream of its own, if it draws at all."""
-    name = "cpu" if kind.by == PROCESSORS else kind.by
+    name, of = "cpu" if kind.by == PROCESSORS else kind.by, np.zeros(len(base), np.int64)
     if not name:
-        uniform = stream(seed, "workload", "parts").random(len(base))
-        return replace(base, gangs=gangs_of((kind,), np.zeros(len(base), np.int64), uniform))
+        return replace(base, gangs=gangs_of((kind,), of, stream(seed, "workload", "parts").random(len(base))))
     if name in base.resources:
         count = np.maximum(-(-base.demand[:, base.resources.index(name)] // QUANTUM), 1)
         base = replace(base, demand=-(-base.demand // count[:, None]))
     elif name in base.labels:
-        count = np.array([int(text) if text.isdecimal() else 0 for text in base.labels[name].tolist()], np.int64)
+        texts = base.labels[name].tolist()
+        count = np.array([int(text) if text.isdecimal() else 0 for text in texts], np.int64)
         if not count.all():
-            text = base.labels[name][count == 0][0]
-            remedy = "Write a whole number from 1 into every row."
-            raise WorkloadError("is no number of parts", key=name, value=str(text), remedy=remedy)
+            value, remedy = texts[int(count.argmin())], "Write a whole number from 1 into every row."
+            raise WorkloadError("is no number of parts", key=name, value=value, remedy=remedy)
     else:
         known = ", ".join((*base.resources, *base.labels))
         remedy = f"Known: {known}. A table's `labels:` say which columns are some."
         problem = "is neither a resource of the cluster nor a label of the trace"
         raise WorkloadError(problem, key="workload.parts.by", value=kind.by, remedy=remedy)
-    of = np.zeros(len(base), np.int64)
     return replace(base, gangs=Gangs(count, np.minimum(count, kind.least or count), of, (kind.rules,)))

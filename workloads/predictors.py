@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -42,6 +42,10 @@ class Noise(Model, Predictor):
         return max(elapsed, first * exp(min(-self.sigma * float(ndtri_exp(beyond - log(2))), 700.0)))
 
 
+_Stays: TypeAlias = tuple[Floats, Floats | None]
+"""How long requests stayed, ascending; with the share that has ended by each time where not all counts."""
+
+
 class Survival(Model, Predictor):
     """Predictions are the median lifetime of others of the same kind that stayed as long."""
 
@@ -56,7 +60,7 @@ class Survival(Model, Predictor):
     reference: ClassVar[str] = "Kaplan and Meier 1958, Nonparametric estimation from incomplete observations"
     drawn: ClassVar[bool] = False
     _tables: dict[object, _Stays] = PrivateAttr(default_factory=dict)
-    _all: _Stays = PrivateAttr(default_factory=lambda: _Stays(np.zeros(0)))
+    _all: _Stays = PrivateAttr(default_factory=lambda: (np.zeros(0), None))
 
     def fit(self, training: Workload) -> None:
         """Sort how long the requests of every kind stayed; those seen in part count by what was seen."""
@@ -93,44 +97,33 @@ class Survival(Model, Predictor):
         elif self.by in requests.labels:
             words = requests.labels[self.by]
         else:
-            known = ", ".join(("flavour", "group", *requests.labels))
-            raise WorkloadError(
-                "the requests have no such label",
-                key="knowledge.lifetimes.predicted.survival.by",
-                value=self.by,
-                remedy=f"Known: {known}.",
-            )
+            remedy = f"Known: {', '.join(('flavour', 'group', *requests.labels))}."
+            key = "knowledge.lifetimes.predicted.survival.by"
+            raise WorkloadError("the requests have no such label", key=key, value=self.by, remedy=remedy)
         found, of = np.unique(words, return_inverse=True)
         return [str(word) for word in found], of.reshape(-1)
-
-
-class _Stays(NamedTuple):
-    """Lists how long requests stayed, ascending; with the `share` that has ended by each time where not all counts."""
-
-    times: Floats
-    share: Floats | None = None
 
 
 def _stays(training: Workload, rows: Ints) -> _Stays:
     """Make the table of these rows."""
     stay = training.duration[rows]
     if training.watched is None or np.isnan(watched := training.watched[rows]).all():
-        return _Stays(np.sort(stay))
+        return np.sort(stay), None
     ended = np.isnan(watched)
-    return _Stays(*kaplan_meier(np.where(ended, stay, watched), ended))
+    return kaplan_meier(np.where(ended, stay, watched), ended)
 
 
 def _median(table: _Stays, elapsed: float) -> float:
     """Return the median of the times of a table that are above `elapsed`; infinite where it was never seen."""
-    first = int(np.searchsorted(table.times, elapsed, side="right"))
-    left = len(table.times) - first
+    times, share = table
+    first = int(np.searchsorted(times, elapsed, side="right"))
+    left = len(times) - first
     if not left:
         return 2.0 * elapsed
-    if table.share is None:
-        return float(table.times[first + (left - 1) // 2])
-    before = table.share[first - 1] if first else 0.0
-    place = int(np.searchsorted(table.share, (1.0 + before) / 2 - 1e-12))
-    return float(table.times[place]) if place < len(table.times) else inf
+    if share is None:
+        return float(times[first + (left - 1) // 2])
+    place = int(np.searchsorted(share, (1.0 + (share[first - 1] if first else 0.0)) / 2 - 1e-12))
+    return float(times[place]) if place < len(times) else inf
 
 
 class Requested(Predictor):

@@ -28,39 +28,42 @@ class ResourceUse(Protocol):
         """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
         ...
 
-    def take(self, rows: Ints) -> Self: ...
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows, which stays the same."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedUse:
+    """All requests use a share, all the time."""
+
+    share: float = 1.0
+
+    def block(self, requests: Ints, first: int, last: int) -> Floats:
+        return np.full((len(requests), last - first), self.share)
+
+    def take(self, rows: Ints) -> Self:
+        return self
 
 
 @dataclass(frozen=True, eq=False)
 class UseByResource:
-    """Says for every resource separately what share of it requests use, on a grid of `step` seconds.
-
-    Each of `resources` is a share of all requests, or what says the shares.
-    """
+    """Says for every resource separately what share of it requests use, on a grid of `step` seconds."""
 
     step: float
-    resources: tuple[float | ResourceUse, ...]
+    resources: tuple[ResourceUse, ...]
 
     def at(self, requests: Ints, step: int) -> Floats:
         """Return the shares in one step, float64 [requests, resources]."""
-        found = np.empty((len(requests), len(self.resources)))
-        for column, each in enumerate(self.resources):
-            found[:, column] = each if isinstance(each, float) else each.block(requests, step, step + 1)[:, 0]
-        return found
+        return np.stack([each.block(requests, step, step + 1)[:, 0] for each in self.resources], axis=1)
 
     def during(self, request: int, first: int, last: int) -> Floats:
         """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
-        found = np.empty((last - first, len(self.resources)))
-        row = np.array([request])
-        for column, each in enumerate(self.resources):
-            found[:, column] = each if isinstance(each, float) else each.block(row, first, last)[0]
-        return found
+        return np.stack([each.block(np.array([request]), first, last)[0] for each in self.resources], axis=1)
 
     def take(self, rows: Ints) -> Self:
         """Return the use of the requests of these rows."""
-        return replace(
-            self, resources=tuple(each if isinstance(each, float) else each.take(rows) for each in self.resources)
-        )
+        return replace(self, resources=tuple(each.take(rows) for each in self.resources))
 
 
 class Shape(NamedTuple):
@@ -129,7 +132,6 @@ class GeneratedUse:
     seed: int
 
     def block(self, requests: Ints, first: int, last: int) -> Floats:
-        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
         from binwright.workloads.use_kernels import generate  # numba: only who uses it pays for it
 
         found = np.empty((len(requests), last - first))
@@ -154,7 +156,6 @@ class GeneratedUse:
         return NORMAL, common, own, persists, weights, bursts, lasts, ranks
 
     def take(self, rows: Ints) -> Self:
-        """Return the use of the requests of these rows, which stays the same."""
         of, shape = self.of[rows], self.shape
         if len(shape) > FEW:
             shape, of[:, 0] = shape[of[:, 0]], np.arange(len(of))
@@ -173,22 +174,17 @@ class RecordedUse:
     first: Ints
     length: Ints
     begins: Ints
-    others: float | ResourceUse = 1.0
+    others: ResourceUse
 
     def block(self, requests: Ints, first: int, last: int) -> Floats:
-        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
         found = np.empty((len(requests), last - first))
         recorded = self.length[requests] > 0
-        found[~recorded] = (
-            self.others if isinstance(self.others, float) else self.others.block(requests[~recorded], first, last)
-        )
+        found[~recorded] = self.others.block(requests[~recorded], first, last)
         rows = requests[recorded]
         since = np.clip(np.arange(first, last) - self.begins[rows, None], 0, None)
         found[recorded] = self.values[self.first[rows, None] + since % self.length[rows, None]]
         return found
 
     def take(self, rows: Ints) -> Self:
-        """Return the use of the requests of these rows."""
         columns = {name: getattr(self, name)[rows] for name in ("first", "length", "begins")}
-        others = self.others if isinstance(self.others, float) else self.others.take(rows)
-        return replace(self, others=others, **columns)
+        return replace(self, others=self.others.take(rows), **columns)

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, checked, wrong
-from binwright.simcore.json_schema import quantity
+from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, Where, checked, wrong
+from binwright.simcore.json_schema import Schema, given, quantity
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Floats, Workload
+from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.changes import matching, words_of
 from binwright.workloads.traces.cells import is_number
-from binwright.workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
-from binwright.workloads.use_series import LARGEST, RecordedCase, UseCase
+from binwright.workloads.traces.recorded import RECORDED
+from binwright.workloads.use import (
+    FixedUse,
+    GeneratedUse,
+    Process,
+    RecordedUse,
+    ResourceUse,
+    Shape,
+    UseByResource,
+    shape_of,
+)
+from binwright.workloads.use_series import LARGEST, Source, series_of
 
 DAY = 86_400.0
+_DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
+"""The name of a request of superposed or resampled windows, or of a copy, and in it that of its trace."""
 
 
 def _share_or_label(value: Any) -> Any:
     """Read a share, or the name of a label."""
-    if isinstance(value, str) and value[:1].isalpha():
-        return value
-    return checked(SHARE.parse)(value)
+    return value if isinstance(value, str) and value[:1].isalpha() else checked(SHARE.parse)(value)
 
 
 SHARE_OR_LABEL: list[Any] = [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]
@@ -40,15 +51,102 @@ ShareOrLabel: TypeAlias = Annotated[
 ]
 
 
+class UseCase(Model):
+    """Says what some of the requests use: those that `of` names."""
+
+    of: Where = Field(
+        default_factory=dict,
+        description="Only requests with one of these values of every label, or of `group`. The first case of a "
+        "request counts; without one it uses all it asks for.",
+        examples=["{group: web}"],
+    )
+    said_by: ClassVar[Sequence[str]] = ()
+    """The fields that may name a label."""
+
+    def labels(self) -> list[str]:
+        """List the labels that say shares."""
+        return [label for key in self.said_by if isinstance(label := getattr(self, key), str)]
+
+
+class RecordedCase(UseCase):
+    """Requests use what a table says, from the row of their id with the first time on, as if they had arrived then.
+
+    Who has no rows there is in the other cases, and so are resources that a trace does not record. What is said for a
+    step is the mean of its rows, or that of the step before.
+    """
+
+    path: Text = Field(
+        description="A CSV or Parquet file with a row for a request and a time; or that of `trace`.",
+        examples=["use.parquet"],
+    )
+    trace: Literal["alibaba-containers-2018", "opendc"] | None = Field(
+        default=None,
+        description="The trace whose file it is: container_usage.csv, or fragments.parquet beside tasks.parquet.",
+    )
+    id: Text = Field(default="id", description="The column of the requests' ids.", examples=["VM Name"])
+    time: Text = Field(default="time", description="The column of times: seconds, or dates.", examples=["timestamp"])
+    column: Text | None = Field(
+        default=None,
+        description="The column of what is used; by default that of the resource's name.",
+        examples=["cpu"],
+    )
+    unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
+
+    forms: ClassVar[Sequence[Schema]] = (
+        given("path", without=["trace"]),
+        given("path", "trace", without=["column"]),
+    )
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        for key in ("id", "time", "column", "unit") if self.trace else ():
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise wrong("is for a table of your own", f"Take it out: {self.trace} has its columns.", (key,))
+        return self
+
+    def draw(
+        self, base: Workload, rows: Ints, step: float, resource: str, others: ResourceUse, key: str, cache: Path | None
+    ) -> ResourceUse:
+        """Make the use of these rows of a workload, as far as the file has them; all others use what `others` say."""
+        if self.trace and resource not in RECORDED[self.trace].resources:
+            return others
+        file = Path(self.path)
+        try:
+            version = file.stat().st_mtime_ns
+        except OSError:
+            kind = f"the file of {self.trace} that says what was used" if self.trace else "a CSV or Parquet file"
+            remedy = f"Give the path of {kind}, relative to the scenario."
+            raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
+        read = resource if self.trace else (self.id, self.time, self.column or resource)
+        ids, first, length, values = series_of(Source(file, version, self.trace, read, self.unit, step), cache)
+        names = base.id[rows].astype(np.str_)
+        if base.id.dtype.kind != "i":
+            names = np.array([name if found is None else found[1] for name in names for found in [_DRAWN.match(name)]])
+        place = np.searchsorted(ids, names).clip(max=len(ids) - 1)
+        known = ids[place] == names
+        if not known.any():
+            remedy = f"The file's first id is {ids[0]}, and that of the requests {names[0] if len(names) else 'none'}."
+            raise WorkloadError("has rows of none of the requests", file=file, key=f"{key}.id", remedy=remedy)
+        firsts, lengths = np.zeros((2, len(base)), np.int64)
+        firsts[rows[known]], lengths[rows[known]] = first[place[known]], length[place[known]]
+        age = np.zeros(len(base))
+        age[: base.running] = 0.0 if base.age is None else base.age
+        return RecordedUse(values, firsts, lengths, np.floor((base.arrival - age) / step).astype(np.int64), others)
+
+
 class ConstantUse(UseCase):
     """Requests use a share, all the time."""
 
     share: ShareOrLabel = Field(description="The share, or the label that says it.", examples=["40 %", "avg_cpu"])
     unit: Share = Field(default=1.0, description="What a 1 in a label is.", examples=["1 %"])
+    said_by: ClassVar[Sequence[str]] = ("share",)
 
-    def labels(self) -> list[str]:
-        """List the labels that say shares."""
-        return [self.share] if isinstance(self.share, str) else []
+    def process(self, step: float, origin: float) -> Process:
+        return Process(DAY / step)
+
+    def shape(self, base: Workload, rows: Ints, rng: np.random.Generator, key: str) -> Shape:
+        share = _numbers(base, rows, self.share, self.unit, f"{key}.share")
+        return shape_of(share, share, share)
 
 
 class Bursts(Model):
@@ -96,29 +194,30 @@ class VaryingUse(UseCase):
         description="Requests that rise and fall together.",
         examples=["{by: tenant, share: 30 %}"],
     )
+    said_by: ClassVar[Sequence[str]] = ("mean", "p95", "peak")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.persists > 366 * DAY:
             raise wrong("is above a year", "Give 366 d or less.", ("persists",), self.persists)
-        said = {key: value for key in ("mean", "p95", "peak") if isinstance(value := getattr(self, key), float)}
-        if (most := said.get("peak")) is not None:
-            for key in said:
-                if said[key] > most:
-                    raise wrong("is above the peak", "Give less, or a higher `peak`.", (key,), said[key])
-        if self.varies and not (isinstance(self.mean, float) and isinstance(self.peak, float)):
-            raise wrong("is for a mean and a peak that are numbers", "Remove it: labels say it.", ("varies",))
-        if self.varies and self.varies**2 >= said["mean"] * (said["peak"] - said["mean"]):
-            raise wrong("is more than any distribution from 0 to the peak has", "Give less.", ("varies",), self.varies)
+        mean, p95, peak = (value if isinstance(value, float) else None for value in (self.mean, self.p95, self.peak))
+        for key, share in (("mean", mean), ("p95", p95)):
+            if share is not None and peak is not None and share > peak:
+                raise wrong("is above the peak", "Give less, or a higher `peak`.", (key,), share)
         if self.bursts and self.p95 is not None:
             raise wrong("does not go with bursts", "Remove one of the two.", ("p95",))
-        if self.bursts and "mean" in said and "peak" in said and self.bursts.share * said["peak"] > said["mean"]:
+        if mean is None or peak is None:
+            if self.varies:
+                raise wrong("is for a mean and a peak that are numbers", "Remove it: labels say it.", ("varies",))
+            return self
+        if self.varies and self.varies**2 >= mean * (peak - mean):
+            raise wrong("is more than any distribution from 0 to the peak has", "Give less.", ("varies",), self.varies)
+        if self.bursts and self.bursts.share * peak > mean:
             raise wrong("use more than the mean", "Give bursts a lower share.", ("bursts", "share"))
-        if "p95" in said and "mean" in said and "peak" in said:
-            low, high = 0.05 * said["p95"], 0.95 * said["p95"] + 0.05 * said["peak"]
-            if not low <= said["mean"] <= high:
-                remedy = f"Give {low:.4g} to {high:.4g}, which goes with this p95 and peak."
-                raise wrong("no distribution has this mean", remedy, ("mean",), said["mean"])
+        low, high = (0.05 * p95, 0.95 * p95 + 0.05 * peak) if p95 is not None else (0.0, peak)
+        if not low <= mean <= high:
+            remedy = f"Give {low:.4g} to {high:.4g}, which goes with this p95 and peak."
+            raise wrong("no distribution has this mean", remedy, ("mean",), mean)
         return self
 
     def process(self, step: float, origin: float) -> Process:
@@ -133,52 +232,40 @@ class VaryingUse(UseCase):
             lasts=max(1, round(self.bursts.lasts / step)) if self.bursts else 1,
         )
 
-    def shape(self, base: Workload, rows: Any, rng: np.random.Generator, key: str) -> Shape:
+    def shape(self, base: Workload, rows: Ints, rng: np.random.Generator, key: str) -> Shape:
         """Draw the distribution of each of these rows, int64 [n]."""
-        mean = _numbers(base, rows, self.mean, self.unit, f"{key}.mean")
-        peak = _numbers(base, rows, self.peak, self.unit, f"{key}.peak")
-        p95 = None if self.p95 is None else _numbers(base, rows, self.p95, self.unit, f"{key}.p95")
+        mean, peak, p95 = (
+            None if said is None else _numbers(base, rows, said, self.unit, f"{key}.{name}")
+            for name, said in (("mean", self.mean), ("peak", self.peak), ("p95", self.p95))
+        )
+        assert mean is not None
+        assert peak is not None
         if self.varies:
             m = mean / peak
             total = m * (1 - m) / (self.varies / peak) ** 2 - 1
             mean = peak * rng.beta(m * total, (1 - m) * total)
         for name, found in (("mean", mean), ("p95", p95)):
-            above = np.zeros(len(rows), np.bool_) if found is None else found > peak * (1 + 1e-9)
-            if found is not None and above.any():
-                first = int(above.argmax())
-                raise WorkloadError(
-                    f"request {base.id[rows[first]]} and {above.sum() - 1} others use more than their peak",
-                    key=f"{key}.{name}",
-                    value=f"{found[first]:.4g}, above {peak[first]:.4g}",
-                    remedy="Check the columns and their `unit`, or give a higher `peak`.",
-                )
+            if found is not None and (above := found > peak * (1 + 1e-9)).any():
+                first, remedy = int(above.argmax()), "Check the columns and their `unit`, or give a higher `peak`."
+                problem = f"request {base.id[rows[first]]} and {above.sum() - 1} others use more than their peak"
+                value = f"{found[first]:.4g}, above {peak[first]:.4g}"
+                raise WorkloadError(problem, key=f"{key}.{name}", value=value, remedy=remedy)
         if self.bursts:
             mean = np.clip((mean - self.bursts.share * peak) / (1 - self.bursts.share), 0, None)
         return shape_of(mean, peak, None if p95 is None else np.minimum(p95, peak))
 
-    def labels(self) -> list[str]:
-        """List the labels that say shares."""
-        return [each for each in (self.mean, self.p95, self.peak) if isinstance(each, str)]
 
-
-def _numbers(base: Workload, rows: Any, said: float | str, unit: float, key: str) -> Floats:
+def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: str) -> Floats:
     """Return a share of each of these rows, float64 [n]: one number, or what their label says."""
     if isinstance(said, float):
         return np.full(len(rows), said)
     words = words_of(base, said, key)[rows]
-    try:
-        found: Floats = words.astype(np.float64) * unit
-        wrong_one = ~((found >= 0) & (found <= LARGEST))
-    except ValueError:
-        wrong_one = np.array([not is_number(word) for word in words.tolist()])
-    if wrong_one.any():
-        first = int(wrong_one.argmax())
-        raise WorkloadError(
-            f"the label of request {base.id[rows[first]]} is no share",
-            key=key,
-            value=str(words[first]),
-            remedy=f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`.",
-        )
+    found = np.array([float(word) * unit if is_number(word) else np.nan for word in words.tolist()], np.float64)
+    if (odd := ~((found >= 0) & (found <= LARGEST))).any():
+        first = int(odd.argmax())
+        remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
+        problem = f"the label of request {base.id[rows[first]]} is no share"
+        raise WorkloadError(problem, key=key, value=str(words[first]), remedy=remedy)
     return found
 
 
@@ -186,62 +273,49 @@ Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
 
 
 def draw_use(
-    base: Workload,
-    step: float,
-    cases: Mapping[str, Cases],
-    others: Cases,
-    seed: int,
-    cache: Path | None = None,
+    base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int, cache: Path | None = None
 ) -> UseByResource:
     """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named.
 
     What traces recorded is kept in the folder `cache`.
     """
-    resources = [
-        _of_resource(base, step, name, cases.get(name, others), name if name in cases else "others", seed, cache)
-        for name in base.resources
-    ]
-    return UseByResource(step, tuple(resources))
+
+    def of(resource: str, cases: Cases, written: str) -> ResourceUse:
+        keys = [f"workload.use.{written}" + f".{number}" * (len(cases) > 1) for number in range(len(cases))]
+        for number, case in enumerate(cases):
+            if isinstance(case, RecordedCase):
+                rows = np.flatnonzero(matching(base, dict(where_of(case.of)), keys[number]))
+                left = of(resource, [*cases[:number], *cases[number + 1 :]], written)
+                return case.draw(base, rows, step, resource, left, keys[number], cache)
+        if not cases:
+            return FixedUse()
+        if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):
+            return FixedUse(one.share)
+        return _generated(base, step, resource, cases, keys, seed)  # type: ignore[arg-type]  # no recorded one is left
+
+    uses = (of(name, cases.get(name, others), name if name in cases else "others") for name in base.resources)
+    return UseByResource(step, tuple(uses))
 
 
-def _of_resource(
-    base: Workload, step: float, resource: str, cases: Cases, written: str, seed: int, cache: Path | None
-) -> float | ResourceUse:
-    """Draw what requests use of one resource, which the scenario speaks of under the key `written`."""
-    for number, case in enumerate(cases):
-        if isinstance(case, RecordedCase):
-            key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)
-            rows = np.flatnonzero(matching(base, dict(where_of(case.of)), key))
-            left = [*cases[:number], *cases[number + 1 :]]
-            others = _of_resource(base, step, resource, left, written, seed, cache)
-            return case.draw(base, rows, step, resource, others, key, cache)
-    if not cases:
-        return 1.0
-    if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):
-        return one.share
+def _generated(
+    base: Workload, step: float, resource: str, cases: Sequence[ConstantUse | VaryingUse], keys: list[str], seed: int
+) -> GeneratedUse:
+    """Draw what requests use of one resource; the scenario has the cases under these keys."""
     rng = stream(seed, "workload", "use", resource)
     undecided = np.ones(len(base), np.bool_)
     of = np.zeros((len(base), 4), np.int64)
     of[:, 1], of[:, 2] = -1, np.arange(len(base))
     shapes: list[Floats] = []
-    for number, case in enumerate(cases):
-        key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)
+    for number, (case, key) in enumerate(zip(cases, keys, strict=True)):
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
         of[rows, 1] = number
-        assert not isinstance(case, RecordedCase)  # of which there are none left
-        if isinstance(case, ConstantUse):
-            share = _numbers(base, rows, case.share, case.unit, f"{key}.share")
-            shape = shape_of(share, share, share)
-        else:
-            shape = case.shape(base, rows, rng, key)
-        alike, places = np.unique(np.stack(shape, axis=1), axis=0, return_inverse=True)
+        shape = np.stack(case.shape(base, rows, rng, key), axis=1)
+        alike, places = np.unique(shape, axis=0, return_inverse=True)
         of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
         shapes.append(alike)
         if isinstance(case, VaryingUse) and case.together:
             words = words_of(base, case.together.by, f"{key}.together.by")
             of[rows, 3] = np.unique(words, return_inverse=True)[1].reshape(-1)[rows]
-    processes = [
-        case.process(step, base.origin) if isinstance(case, VaryingUse) else Process(DAY / step) for case in cases
-    ]
-    return GeneratedUse(np.concatenate(shapes), tuple(processes), of, int(rng.integers(2**62)))
+    processes = tuple(case.process(step, base.origin) for case in cases)
+    return GeneratedUse(np.concatenate(shapes), processes, of, int(rng.integers(2**62)))

@@ -1,8 +1,7 @@
 """Tenants' virtual networks: machines, and bandwidth between them, in two published forms.
 
-Arrivals, lifetimes, sizes and bandwidths have a random stream each, and every request takes one uniform of each: a
-change of one part moves no other, and more requests continue fewer. Who talks to whom is drawn for each network by
-itself, when it is asked for: a workload of many networks fits into memory.
+Who talks to whom is drawn for each network by itself, when it is asked for: a workload of many networks fits into
+memory.
 """
 
 from __future__ import annotations
@@ -31,23 +30,20 @@ from binwright.simcore.fields import (
 from binwright.simcore.json_schema import Schema, quantity
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
-from binwright.simcore.types import QUANTUM, Floats, Ints, VirtualNetwork, Workload
+from binwright.simcore.types import Floats, Ints, VirtualNetwork
 from binwright.simcore.units import BANDWIDTH, LARGEST, amount
-from binwright.workloads.arrivals import Arrivals
-from binwright.workloads.lifetimes import Lifetimes
 
 NETWORKS = Registry(
     "virtual network",
     "binwright.networks",
     {"pairs": "binwright.workloads.virtual:Pairs", "hose": "binwright.workloads.virtual:Hose"},
 )
+MOST = 1_000_000
+"""Machines of a network."""
 
 
 class Networks(Protocol):
-    """A kind of virtual network; its fields are the options that a scenario may set, whose first are these three."""
-
-    summary: ClassVar[str]
-    reference: ClassVar[str]
+    """A kind of virtual network, with a `summary` and a `reference`; its fields are its options in a scenario."""
 
     @property
     def machines(self) -> Machines: ...
@@ -61,7 +57,7 @@ class Networks(Protocol):
         ...
 
     def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
-        """One network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
+        """Draw one network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
         ...
 
 
@@ -84,10 +80,6 @@ Bandwidth: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [_BANDWIDTH, {"type": "array", "items": _BANDWIDTH, "minItems": 2, "maxItems": 2}]}),
     Shown("bandwidth, or [low, high]"),
 ]
-
-
-MOST = 1_000_000
-"""Machines of a network."""
 Size: TypeAlias = Annotated[Count, Field(le=MOST)]
 
 
@@ -137,12 +129,19 @@ class Machines(OneOf):
         return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, super().outline(own)]}
 
     @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and the largest size."""
+        if self.exponential:
+            return self.exponential.least, self.exponential.most
+        return self.uniform or (self.fixed or 1, self.fixed or 1)
+
+    @property
     def least(self) -> int:
-        return self.uniform[0] if self.uniform else self.exponential.least if self.exponential else self.fixed or 1
+        return self.range[0]
 
     @property
     def most(self) -> int:
-        return self.uniform[1] if self.uniform else self.exponential.most if self.exponential else self.fixed or 1
+        return self.range[1]
 
     def at(self, uniform: Floats) -> Ints:
         """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
@@ -192,8 +191,7 @@ class Pairs(_Network):
         # Rounding the sums, and not the parts, gives away exactly the whole.
         sums = np.rint(np.cumsum(weight) / max(weight.sum(), 1e-300) * bandwidth).astype(np.int64)
         rates = np.diff(sums, prepend=0)
-        asked = rates > 0
-        return VirtualNetwork(machines, pairs=pairs[asked], rates=rates[asked])
+        return VirtualNetwork(machines, pairs=pairs[rates > 0], rates=rates[rates > 0])
 
 
 class Hose(_Network):
@@ -209,14 +207,14 @@ class Hose(_Network):
         default=1.0, description="The switch of a group has group x bandwidth / this to the root.", examples=[4]
     )
 
+    summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to a switch, of all or of its `group`."
+    reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
+
     @model_validator(mode="after")
     def _two_levels(self) -> Self:
         if self.group is None and self.oversubscription > 1:
             raise wrong("is missing", "Only groups are oversubscribed: say how large they are.", ("group",))
         return self
-
-    summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to a switch, of all or of its `group`."
-    reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
 
     def total(self, size: Ints, bandwidth: Ints) -> Ints:
         return np.where(size > 1, size * bandwidth, 0)
@@ -237,52 +235,25 @@ def _all_pairs(machines: int) -> Ints:
     return pairs
 
 
+@dataclass(frozen=True, eq=False)
 class DrawnNetworks(Sequence[VirtualNetwork]):
     """The networks of a workload, each made when it is asked for, the same every time."""
 
-    def __init__(self, kind: Networks, machine: Ints, size: Ints, bandwidth: Ints, seed: int) -> None:
-        self._kind = kind
-        self._machine = machine
-        self._size = size
-        self._bandwidth = bandwidth
-        self._seed = seed
+    kind: Networks
+    machine: Ints
+    size: Ints
+    bandwidth: Ints
+    seed: int
 
     def __len__(self) -> int:
-        return len(self._size)
+        return len(self.size)
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
             return [self[each] for each in range(*row.indices(len(self)))]
-        machines = np.tile(self._machine, (int(self._size[row]), 1))
-        rng = stream(self._seed, "workload", "matrix", row % len(self))
-        return self._kind.network(machines, int(self._bandwidth[row]), rng)
+        rng = stream(self.seed, "workload", "matrix", row % len(self))
+        machines = np.tile(self.machine, (int(self.size[row]), 1))
+        return self.kind.network(machines, int(self.bandwidth[row]), rng)
 
     def __iter__(self) -> Iterator[VirtualNetwork]:
         return map(self.__getitem__, range(len(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class TenantRequests:
-    """A workload of `requests` virtual networks."""
-
-    requests: int
-    arrivals: Arrivals
-    lifetimes: Lifetimes
-    networks: Networks
-
-    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
-        n, kind = self.requests, self.networks
-        machine = np.array([round(kind.machine.get(name, 0.0) * QUANTUM) for name in resources], np.int64)
-        size = kind.machines.at(stream(seed, "workload", "sizes").random(n))
-        low, high = (round(end * QUANTUM) for end in kind.bandwidth)
-        bandwidth = low + (stream(seed, "workload", "bandwidth").random(n) * (high - low + 1)).astype(np.int64)
-        return Workload(
-            resources,
-            self.arrivals.draw(n, stream(seed, "workload", "arrivals")),
-            self.lifetimes.at(stream(seed, "workload", "lifetimes").random(n)),
-            size[:, None] * machine,
-            np.arange(n),
-            kind.total(size, bandwidth),
-            DrawnNetworks(kind, machine, size, bandwidth, seed),
-        )

@@ -1,36 +1,187 @@
-"""Windows: which requests of a trace a run meets."""
+"""Windows: which requests of a trace a run meets, where every seed begins, and traces drawn anew from blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import AfterValidator, Field
 
-from binwright.simcore.errors import WorkloadError
+from binwright.simcore.errors import WorkloadError, unread
 from binwright.simcore.extras import pl
+from binwright.simcore.fields import Index, Model, PositiveTime, Text, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.simcore.units import LARGEST, measure_of
-from binwright.workloads.resampling import Resample, resampled
-from binwright.workloads.starts import ApartStart, RandomStart
-from binwright.workloads.traces.cells import DATED, moment
+from binwright.simcore.units import LARGEST, TIME, measure_of
+from binwright.workloads.traces.cells import DATED, moment, report
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
 from binwright.workloads.traces.mapped import Columns, structured
+from binwright.workloads.traces.text import read_text
+
+KEY = "workload.start.path"
+DAY = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class TimeStart:
+def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
+    if rows[0] > rows[1]:
+        raise wrong("is an empty range", "Give the lower row first.", value=list(rows))
+    return rows
+
+
+Rows: TypeAlias = Annotated[tuple[Index, ...], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
+_Of: TypeAlias = Annotated[
+    Literal["requests", "events"],
+    Field(
+        description="What the rows are: requests, or `events` (arrivals and ends in order of time); a window then "
+        "begins with the first request from that event on."
+    ),
+]
+
+
+class RandomStart(Model):
+    """A start drawn for every seed."""
+
+    random: Rows = Field(
+        description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
+    )
+    of: _Of = "requests"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether seeds may begin at different rows."""
+        return self.random[0] < self.random[1]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The first and the last row that a window may start at."""
+        return self.random
+
+
+class ApartStart(Model):
+    """Starts whose windows do not overlap, so that seeds are nearly independent."""
+
+    apart: Rows = Field(
+        description="First and last row, counted from 0, at which a window may start. Windows lie side by side, one "
+        "for each seed.",
+        examples=["[0, 100000]"],
+    )
+
+    def count(self, length: int) -> int:
+        """How many windows of this length there are."""
+        return (self.apart[1] - self.apart[0]) // length + 1
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The first and the last row that a window may start at."""
+        return self.apart
+
+
+class ListedStart(Model):
+    """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
+
+    path: Text = Field(
+        description="A CSV with a column `start`, counted from 0, and without `workload.requests` a column `requests`.",
+        examples=["starts.csv"],
+    )
+    of: _Of = "requests"
+
+    @property
+    def listed(self) -> list[tuple[int, int | None]]:
+        """For every seed from 0 on the row, and how many requests, if the column `requests` says it."""
+        file = Path(self.path)
+        try:
+            stat = file.stat()
+            return _listed(file, (stat.st_mtime_ns, stat.st_size))
+        except OSError as error:
+            problem, remedy = unread(error, file, "Give a CSV file.")
+            raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
+
+    def at(self, seed: int) -> tuple[int, int | None]:
+        """Find the row of a seed, and how many requests."""
+        starts = self.listed
+        if seed >= len(starts):
+            remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
+            problem = f"has {len(starts)} starts, and none for seed {seed}"
+            raise WorkloadError(problem, file=Path(self.path), key=KEY, remedy=remedy)
+        return starts[seed]
+
+
+@lru_cache(maxsize=2)
+def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]]:
+    """Read the starts of all seeds; they are kept while `version` stays, since the run of every agent asks for its."""
+    table = read_text(file)
+    if "start" not in table.columns:
+        raise WorkloadError("has no column 'start'", file=file, key=KEY, remedy="Its columns: start, requests.")
+    columns: list[list[int]] = []
+    for name, least in (("start", 0), ("requests", 1)):
+        if name in table.columns:
+            numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
+            if (low := numbers < least).any():
+                problem, value = f"the {name} is not a whole number from {least}", table[name].filter(low)[0] or ""
+                report(table, low, file, KEY, problem, "Write it in digits.", value)
+            columns.append(numbers.to_list())
+    return list(zip(*columns, strict=True)) if len(columns) > 1 else [(start, None) for start in columns[0]]
+
+
+class TimeStart(NamedTuple):
     """The first request that arrives at this second of the trace's own clock, or later."""
 
     seconds: float
 
 
 Start: TypeAlias = int | RandomStart | ApartStart | TimeStart
+
+
+class Resample(Model):
+    """A trace that every seed draws anew: blocks of the old one, with replacement, at their time of day.
+
+    Requests keep how long they stay, and those that never end are among them as they were.
+    """
+
+    block: PositiveTime = Field(
+        default=DAY,
+        description="Blocks that divide a day, such as 1 h, replace one of the same time of day.",
+        examples=["1 d"],
+    )
+    length: PositiveTime | None = Field(
+        default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
+    )
+
+
+def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = None) -> tuple[Columns, Ints]:
+    """Draw the trace of a seed; returns its rows, in order of arrival, and the block of each, int64 [rows].
+
+    Requests keep the time since their block began, and how long they stay, beyond the block's end, too.
+    """
+    size = blocks.block
+    of = np.floor((table["arrival"] - np.floor(table["arrival"][0] / size) * size) / size).astype(np.int64)
+    count = int(of[-1]) + 1
+    wanted = count if blocks.length is None else int(np.ceil(blocks.length / size))
+    phases = max(1, round(DAY / size)) if DAY % size == 0 else 1
+    if count < phases:
+        problem, remedy = (
+            f"the trace has {count} blocks, less than a day of them",
+            "Give shorter blocks, or a longer trace.",
+        )
+        key, value = "workload.resample.block", TIME.show(size)
+        raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
+    rng, edges = stream(seed, "workload", "resample"), np.searchsorted(of, np.arange(count + 1))
+    rows, numbers, shifts = [np.zeros(0, np.int64)], list[int](), list[float]()
+    for number in range(wanted):
+        phase = number % phases
+        drawn = phase + phases * int(rng.integers((count - phase + phases - 1) // phases))
+        rows.append(np.arange(edges[drawn], edges[drawn + 1]))
+        numbers += [number] * len(rows[-1])
+        shifts += [(number - drawn) * size] * len(rows[-1])
+    found: Columns = table[np.concatenate(rows)]
+    found["arrival"] += np.array(shifts)
+    return found, np.array(numbers, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +228,9 @@ def select(
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
-    asked = REQUESTED in (table.dtype.names or ())
+    has_requested = REQUESTED in (table.dtype.names or ())
     if window.cut:
-        if not asked:
+        if not has_requested:
             remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
             raise WorkloadError("the trace has no requested times", file=file, key="workload.ends", remedy=remedy)
         table = table.copy()
@@ -87,48 +238,48 @@ def select(
     blocks = None
     if window.resample:
         table, blocks = resampled(table, window.resample, seed, file)
+    arrival, lifetime = table["arrival"], table["lifetime"]
     spans = spans_of(table, window, seed, file)
-    before = [running_at(table, first, window.time_scale) if window.running else NOBODY for first, _ in spans]
-    rows = np.concatenate([*(of for of, _ in before), *(np.arange(first, end) for first, end in spans)])
-    age = np.concatenate([ran for _, ran in before])
-    times = np.concatenate([table["arrival"][first:end] - table["arrival"][first] for first, end in spans])
-    times = np.concatenate([np.zeros(len(age)), times * window.time_scale])
-    names = _names(table, rows)
+    before = [_running_at(table, first if window.running else 0, window.time_scale) for first, _ in spans]
+    inside = [np.arange(first, end) for first, end in spans]
+    rows, age = np.concatenate([*(of for of, _ in before), *inside]), np.concatenate([ran for _, ran in before])
+    times = [(arrival[of] - arrival[first]) * window.time_scale for of, (first, _) in zip(inside, spans, strict=True)]
+    moments = np.concatenate([np.zeros(len(age)), *times])
+    names = table["id"][rows] if table["id"].dtype.kind == "i" else np.char.decode(table["id"][rows], "utf-8")
     if blocks is not None:
-        names = np.char.add(np.char.add(np.char.add("b", (blocks[rows] + 1).astype(str)), ":"), names.astype(str))
+        names = _prefixed("b", blocks[rows] + 1, names)
     if window.superpose > 1:
-        counts = [*(len(of) for of, _ in before), *(end - first for first, end in spans)]
-        prefixes = [f"w{number}:" for number in range(1, len(spans) + 1)] * 2
-        names = np.char.add(np.repeat(prefixes, counts), names.astype(str))
-        order = np.argsort(times[len(age) :], kind="stable") + len(age)
-        order = np.concatenate([np.arange(len(age)), order])
-        rows, times, names = rows[order], times[order], names[order]
-    duration = table["lifetime"][rows]
+        numbers = [*range(1, len(spans) + 1)] * 2
+        names = _prefixed("w", np.repeat(numbers, [len(of) for of in (*(of for of, _ in before), *inside)]), names)
+        order = np.concatenate([np.arange(len(age)), len(age) + np.argsort(moments[len(age) :], kind="stable")])
+        rows, moments, names = rows[order], moments[order], names[order]
+    duration = lifetime[rows]
     duration[: len(age)] -= age
     if window.endless:
         duration[:] = np.inf
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
-    quanta = np.rint(demand * QUANTUM).astype(np.int64)
-    seen = (last_moment(table["arrival"], table["lifetime"]) - table["arrival"][rows]) * window.time_scale
     texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
-    models = texts.get(MODELS)
     placed = {name: text for name, text in texts.items() if name in PLACED}
-    roles = Roles.of_texts(len(rows), **placed) if placed else None
-    labels = {name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)}
+    seen = (last_moment(arrival, lifetime) - arrival[rows]) * window.time_scale
     return Workload(
         resources,
-        times,
+        moments,
         duration,
-        quanta,
+        np.rint(demand * QUANTUM).astype(np.int64),
         names,
-        models=models,
-        roles=roles,
-        labels=labels,
+        models=texts.get(MODELS),
+        roles=Roles.of_texts(len(rows), **placed) if placed else None,
+        labels={name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)},
         age=age if len(age) else None,
         watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
-        requested=table[REQUESTED][rows] if asked else None,
-        origin=float(table["arrival"][spans[0][0]]),
+        requested=table[REQUESTED][rows] if has_requested else None,
+        origin=float(arrival[spans[0][0]]),
     )
+
+
+def _prefixed(letter: str, numbers: Ints, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Put a letter and a number before each name: `w1:`."""
+    return np.char.add([f"{letter}{number}:" for number in numbers.tolist()], names.astype(str))
 
 
 def last_moment(arrival: Floats, lifetime: Floats) -> float:
@@ -137,10 +288,7 @@ def last_moment(arrival: Floats, lifetime: Floats) -> float:
     return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
 
 
-NOBODY: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros(0)
-
-
-def running_at(table: Columns, row: int, time_scale: float = 1.0) -> tuple[Ints, Floats]:
+def _running_at(table: Columns, row: int, time_scale: float) -> tuple[Ints, Floats]:
     """Find the earlier rows that still run when a row arrives, and for how long they have, in seconds.
 
     What ends at that moment has ended.
@@ -158,98 +306,68 @@ def age_at(table: Columns, row: int, rows: slice | Ints, time_scale: float = 1.0
 
 def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
-    resources = list(units)
-    there = resources_in(table.dtype.names or ())
-    missing = [name for name in resources if name not in there]
-    if missing:
-        raise WorkloadError(
-            f"the trace has no demand for {', '.join(missing)}",
-            file=file,
-            key="cluster",
-            remedy=f"Resources of this trace: {', '.join(there)}. Name the cluster's resources after them.",
-        )
-    nothing = np.ones(len(table), np.bool_)
-    for name in resources:
-        amount = table[name] * units[name] * QUANTUM
+    found, count = resources_in(table.dtype.names or ()), len(table)
+    if missing := [name for name in units if name not in found]:
+        remedy = f"Resources of this trace: {', '.join(found)}. Name the cluster's resources after them."
+        problem = f"the trace has no demand for {', '.join(missing)}"
+        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
+    nothing = np.ones(count, np.bool_)
+    for name, unit in units.items():
+        amount = table[name] * unit * QUANTUM
         none = np.rint(amount) == 0
         nothing &= none
         if (lost := none & (amount > 0)).any():
-            raise WorkloadError(
-                f"{lost.sum()} of {len(table)} requests ask for less than can be counted: {1 / QUANTUM:g}",
-                file=file,
-                key=name,
-                value=float(table[name][lost][0]),
-                remedy=f"Write 0 for nothing; `workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is.",
-            )
-        if units[name] > 1 and table[name].max() * units[name] > LARGEST:
-            raise WorkloadError(
-                f"a demand above {measure_of(name).show(LARGEST)}",
-                file=file,
-                key=f"workload.units.{name}",
-                value=f"{table[name].max():g} x {measure_of(name).show(units[name])}",
-                remedy="Check what a 1 in the trace is.",
-            )
+            problem = f"{lost.sum()} of {count} requests ask for less than can be counted: {1 / QUANTUM:g}"
+            remedy = f"Write 0 for nothing; `workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
+            raise WorkloadError(problem, file=file, key=name, value=float(table[name][lost][0]), remedy=remedy)
+        if unit > 1 and table[name].max() * unit > LARGEST:
+            show, key = measure_of(name).show, f"workload.units.{name}"
+            problem, value = f"a demand above {show(LARGEST)}", f"{table[name].max():g} x {show(unit)}"
+            raise WorkloadError(problem, file=file, key=key, value=value, remedy="Check what a 1 in the trace is.")
     if nothing.any():
-        raise WorkloadError(
-            f"{nothing.sum()} of {len(table)} requests ask for none of {', '.join(resources)}",
-            file=file,
-            key="cluster",
-            remedy=f"Give the servers more of the trace's resources: {', '.join(there)}.",
-        )
-
-
-def _names(table: Columns, rows: Ints) -> npt.NDArray[Any]:
-    """List the ids of these rows, int64 or str."""
-    ids = table["id"][rows]
-    return ids if ids.dtype.kind == "i" else np.char.decode(ids, "utf-8")
+        problem = f"{nothing.sum()} of {count} requests ask for none of {', '.join(units)}"
+        remedy = f"Give the servers more of the trace's resources: {', '.join(found)}."
+        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
 
 
 def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
     """First row of the trace and the row after the last, for each window of a seed."""
-    arrival: Floats = table["arrival"]
-    rows = len(arrival)
-    length = window.requests
-    if isinstance(window.start, RandomStart | ApartStart):
+    start, length, rows = window.start, window.requests, len(table)
+    if isinstance(start, RandomStart | ApartStart):
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        drawn = [_rows(window.start)[1], *firsts(window, seed)]
-        if isinstance(window.start, RandomStart) and window.start.of == "events":
+        drawn = [start.rows[1], *firsts(window, seed)]
+        if isinstance(start, RandomStart) and start.of == "events":
             drawn = requests_from(table, drawn)
         _fits(drawn[0], length, rows, window, file)
         return [(first, rows if length is None else first + length) for first in drawn[1:]]
-    if isinstance(window.start, TimeStart):
-        first = int(np.searchsorted(arrival, window.start.seconds))
-        if first == rows:
-            raise WorkloadError(
-                "nothing arrives at that time or later",
-                file=file,
-                key="workload.start",
-                value=moment(window.start.seconds),
-                remedy=f"Its {rows} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}.",
-            )
-        if window.start.seconds < DATED <= arrival[0]:
-            raise WorkloadError(
-                "is a time before all dates of this trace",
-                file=file,
-                key="workload.start",
-                value=moment(window.start.seconds),
-                remedy=f"`start` is on the trace's clock, while others count from the first request: "
-                f"{moment(window.start.seconds)} after its first request is "
-                f"{moment(arrival[0] + window.start.seconds)}. Write a date from {moment(arrival[0])} to "
-                f"{moment(arrival[-1])}.",
-            )
-    else:
-        first = window.start
+    first = _row_at(table["arrival"], start.seconds, file) if isinstance(start, TimeStart) else start
     if window.superpose > 1 and length is None:
-        raise WorkloadError(
-            "superposed windows from a fixed start follow one another, so their length is needed",
-            file=file,
-            key="workload.requests",
-            remedy="Give `requests: n`, or a random start.",
-        )
+        problem = "superposed windows from a fixed start follow one another, so their length is needed"
+        remedy = "Give `requests: n`, or a random start."
+        raise WorkloadError(problem, file=file, key="workload.requests", remedy=remedy)
     _fits(first, None if length is None else length * window.superpose, rows, window, file)
     if length is None:
         return [(first, rows)]
     return [(first + number * length, first + (number + 1) * length) for number in range(window.superpose)]
+
+
+def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
+    """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
+    first, value = int(np.searchsorted(arrival, seconds)), moment(seconds)
+    begin, last = moment(arrival[0]), moment(arrival[-1])
+    problem = ""
+    if first == len(arrival):
+        problem = "nothing arrives at that time or later"
+        remedy = f"Its {len(arrival)} requests arrive from {begin} to {last}."
+    elif seconds < DATED <= arrival[0]:
+        problem = "is a time before all dates of this trace"
+        remedy = (
+            f"`start` is on the trace's clock, while others count from the first request: {value} after its first "
+            f"request is {moment(arrival[0] + seconds)}. Write a date from {begin} to {last}."
+        )
+    if problem:
+        raise WorkloadError(problem, file=file, key="workload.start", value=value, remedy=remedy)
+    return first
 
 
 def requests_from(table: Columns, events: list[int]) -> list[int]:
@@ -281,29 +399,18 @@ def firsts(window: Window, seed: int) -> list[int]:
     return [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
 
 
-def _rows(start: RandomStart | ApartStart) -> tuple[int, ...]:
-    """Return the first and the last row that a window may start at."""
-    return start.apart if isinstance(start, ApartStart) else start.random
-
-
-def _key(start: Start) -> str:
-    """Name the key by which a scenario says it."""
-    if isinstance(start, ApartStart):
-        return "workload.start.apart"
-    drawn = isinstance(start, RandomStart) and start.drawn  # a listed event is drawn from itself alone
-    return f"workload.start{'.random' * drawn}"
-
-
 def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
-    if first < 0 or first >= rows or first + (length or 0) > rows:
-        wanted = f"{length} requests from row {first}" if length else f"row {first}"
-        start: object = window.start
-        if isinstance(window.start, RandomStart | ApartStart):
-            start = [*_rows(window.start)]
-        raise WorkloadError(
-            f"the window leaves the trace: it wants {wanted}",
-            file=file,
-            key=_key(window.start),
-            value=start,
-            remedy=f"The trace has {rows} requests, rows 0 to {rows - 1}.",
-        )
+    """Refuse a window that leaves the trace."""
+    if 0 <= first < rows and first + (length or 0) <= rows:
+        return
+    key, value = "workload.start", window.start
+    if isinstance(value, RandomStart | ApartStart):
+        # a listed event is drawn from itself alone
+        key += ".apart" if isinstance(value, ApartStart) else ".random" * value.drawn
+        value = [*value.rows]  # type: ignore[assignment]
+    wanted = f"{length} requests from row {first}" if length else f"row {first}"
+    problem, remedy = (
+        f"the window leaves the trace: it wants {wanted}",
+        f"The trace has {rows} requests, rows 0 to {rows - 1}.",
+    )
+    raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)

@@ -23,11 +23,9 @@ from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import changed
 from binwright.workloads.demands import find_holding
-from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
-from binwright.workloads.multiserver import MultiServerRequests
 from binwright.workloads.parts import WHOLE, in_gangs
-from binwright.workloads.virtual import TenantRequests
 
 Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +19,32 @@ from binwright.simcore.types import QUANTUM, Workload
 from binwright.simcore.units import TIME
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
-from binwright.workloads.starts import ApartStart, ListedStart, RandomStart
 from binwright.workloads.traces.cells import is_date, seconds_of_date
 from binwright.workloads.traces.library import copy_of, find, read_mapped
-from binwright.workloads.traces.mapped import Columns, is_mapped
-from binwright.workloads.windows import Start, TimeStart, Window, firsts, requests_from, select, spans_of
+from binwright.workloads.traces.mapped import Columns, begins_with
+from binwright.workloads.windows import (
+    ApartStart,
+    ListedStart,
+    RandomStart,
+    Start,
+    TimeStart,
+    Window,
+    firsts,
+    requests_from,
+    select,
+    spans_of,
+)
+
+
+class _Source(NamedTuple):
+    """Names what is read of a trace: `options` as JSON, and the `version` of the file."""
+
+    trace: str
+    file: Path
+    options: str
+    resources: tuple[str, ...]
+    cache: Path | None
+    version: tuple[int, int]
 
 
 class TraceRequests:
@@ -48,18 +70,14 @@ class TraceRequests:
         return isinstance(start, RandomStart) and start.drawn
 
     def draw(self, seed: int) -> Workload:
-        if self.spec.inflate:
-            return inflated(self.spec, self.window_of(seed), self._total()).draw(seed)
-        return self.window_of(seed)
+        window = self.window_of(seed)
+        return inflated(self.spec, window, self._total()).draw(seed) if self.spec.inflate else window
 
     def window_of(self, seed: int, *, watched: bool = False) -> Workload:
         """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
         spec = self.spec
-        file, version = self._file()
         units = dict.fromkeys(self._resources, 1.0) if spec.knows_units else spec.units_of(self._resources)
-        scale = tuple(units.items())
-        options = json.dumps(spec.options)
-        found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version, watched)
+        found = _select(self._source, _window(spec, seed), tuple(units.items()), seed, watched)
         if spec.parts:
             found = in_gangs(found, spec.parts.build(), seed)
         if spec.role == NO_ROLE:
@@ -69,13 +87,13 @@ class TraceRequests:
 
     @property
     def table(self) -> Columns:
-        file, version = self._file()
-        return _table(self.spec.trace, file, json.dumps(self.spec.options), self._resources, self._cache, version)
+        return _table(self._source)
 
-    def _file(self) -> tuple[Path, tuple[int, int]]:
+    @property
+    def _source(self) -> _Source:
         file = find(self.spec.trace, self.spec.path)
-        stat = file.stat()
-        return file, (stat.st_mtime_ns, stat.st_size)
+        stat, options = file.stat(), json.dumps(self.spec.options)
+        return _Source(self.spec.trace, file, options, self._resources, self._cache, (stat.st_mtime_ns, stat.st_size))
 
     @property
     def earliest(self) -> int:
@@ -84,18 +102,16 @@ class TraceRequests:
         if self.spec.resample:
             return 0
         if isinstance(start, RandomStart | ListedStart):
-            first = start.random[0] if isinstance(start, RandomStart) else start.first
-            return first if start.of == "requests" else requests_from(self.table, [first])[0]
+            rows = start.rows if isinstance(start, RandomStart) else [row for row, _ in start.listed] or [0]
+            return min(rows) if start.of == "requests" else requests_from(self.table, [min(rows)])[0]
         if isinstance(start, ApartStart):
             return start.apart[0]
         return start if isinstance(start, int) else int(np.searchsorted(self.table["arrival"], _seconds(start)))
 
     def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
         """Count the requests that run already when the windows of a seed begin, and add up their units of resources."""
-        kept = TraceRequests(
-            self.spec.model_copy(update={"running": "keep"}), self._resources, self._cache, self._total
-        )
-        found = kept.window_of(seed)
+        spec = self.spec.model_copy(update={"running": "keep"})
+        found = TraceRequests(spec, self._resources, self._cache, self._total).window_of(seed)
         sums = found.demand[: found.running].sum(axis=0) / QUANTUM
         return found.running, dict(zip(found.resources, sums.tolist(), strict=True))
 
@@ -137,12 +153,10 @@ def with_copy(scenario: Scenario, cache: Path) -> Scenario:
     spec = scenario.workload
     if not isinstance(spec, Trace):
         return scenario
-    file = find(spec.trace, spec.path)
-    if is_mapped(file):
-        copy = file
-    else:
-        read_mapped(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
-        copy = copy_of(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
+    copy = find(spec.trace, spec.path)
+    if not begins_with(copy):
+        read_mapped(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
+        copy = copy_of(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
     return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
 
 
@@ -164,27 +178,16 @@ def forget_traces() -> None:
 
 @lru_cache(maxsize=1)
 def _select(
-    name: str,
-    file: Path,
-    options: str,
-    window: Window,
-    scale: tuple[tuple[str, float], ...],
-    seed: int,
-    cache: Path | None,
-    version: tuple[int, int],
-    watched: bool,
+    source: _Source, window: Window, scale: tuple[tuple[str, float], ...], seed: int, watched: bool
 ) -> Workload:
-    resources = tuple(resource for resource, _ in scale)
-    table = _table(name, file, options, resources, cache, version)
-    return select(table, window, resources, seed, scale=dict(scale), file=file, watched=watched)
+    return select(_table(source), window, source.resources, seed, scale=dict(scale), file=source.file, watched=watched)
 
 
 @lru_cache(maxsize=2)
-def _table(
-    name: str, file: Path, options: str, resources: tuple[str, ...], cache: Path | None, version: tuple[int, int]
-) -> Columns:
-    """Read a trace; the last ones are kept while `version` stays, since runs of other agents and seeds read them."""
-    return read_mapped(name, file, options=json.loads(options), resources=resources, cache=cache)
+def _table(source: _Source) -> Columns:
+    """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
+    options = json.loads(source.options)
+    return read_mapped(source.trace, source.file, options=options, resources=source.resources, cache=source.cache)
 
 
 def _seconds(text: str) -> float:

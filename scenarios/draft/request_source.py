@@ -27,14 +27,12 @@ from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM, Floats
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.arrivals import Poisson
-from binwright.workloads.changes import WorkloadChange, changed
+from binwright.workloads.changes import changed
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import EVEN, growing, loads, peaks
-from binwright.workloads.fit import fit
+from binwright.workloads.describe import EVEN, fit, growing, loads
 from binwright.workloads.lifetimes import kaplan_meier
-from binwright.workloads.traces.cells import is_date, moment
+from binwright.workloads.traces.cells import collecting, is_date, lines_of, moment
 from binwright.workloads.traces.check import MODELS, resources_in
-from binwright.workloads.traces.faults import collecting, lines_of
 from binwright.workloads.traces.kubernetes import read_nodes
 from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.windows import last_moment
@@ -68,27 +66,34 @@ class RequestSource:
         return 0 if self.age is None else len(self.age)
 
     @property
+    def resources(self) -> list[str]:
+        return resources_in(self.frame.columns)
+
+    @property
+    def loads(self) -> dict[str, tuple[float, float]]:
+        """The peak of what runs at once of every resource, and its 99th percentile over time."""
+        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
+        return loads(arrival, lifetime, {name: self.frame[name].to_numpy() for name in self.resources})
+
+    @property
     def doubts(self) -> list[str]:
         """What speaks against taking the requests for a steady stream of which all are known."""
-        arrival, lifetime = (self.frame[name].to_numpy()[self.running :] for name in ("arrival", "lifetime"))
+        times, stays = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
+        arrival, lifetime = times[self.running :], stays[self.running :]
         found = []
-        since = complete_from(arrival, lifetime)
-        if since is not None:
+        if (since := complete_from(arrival, lifetime)) is not None:
             found.append(
                 f"Of what came before {moment(since)} nearly nothing ended before it, though later requests do: "
                 f"the file seems to have only those that survived. {self._from(since)}"
             )
-        begin = steady_from(arrival)
-        if begin is not None:
-            few = arrival[arrival >= begin]
-            gaps = [duration((part[-1] - part[0]) / max(1, len(part) - 1)) for part in (arrival, few)]
+        if (begin := steady_from(arrival)) is not None:
+            parts = arrival, arrival[arrival >= begin]
+            gaps = [duration((part[-1] - part[0]) / max(1, len(part) - 1)) for part in parts]
             found.append(
                 f"Arrivals are not steady: one every {gaps[0]} on average, and one every {gaps[1]} from "
                 f"{moment(begin)} on. {self._from(begin)}"
             )
-        amounts = self.frame.select(self.resources).to_numpy()
-        begin = float(arrival[0]) if len(arrival) else 0.0
-        grows = growing(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), amounts, begin)
+        grows = growing(times, stays, self.frame.select(self.resources).to_numpy(), float(arrival[0]))
         if grows:
             column, whole, later, late = grows
             when = moment(late) if self.watched is None else duration(late)  # the clock of a window begins at 0
@@ -117,14 +122,11 @@ class RequestSource:
         if not isinstance(begin, int | float | str | date):
             remedy = "Give a row, counted from 0, a time, as in 3 d, or a date."
             raise UserError("is no start", key="--start", value=start, remedy=remedy)
-        spec = self.scenario.workload if self.scenario else None
-        given = {**self.workload, "start": begin}
-        spec = spec.model_copy(update={"start": _spec(given).start}) if isinstance(spec, Trace) else _spec(given)
-        return replace(self, **_window(spec, tuple(self.resources), (), self.scenario.seed if self.scenario else 0))
-
-    @property
-    def resources(self) -> list[str]:
-        return resources_in(self.frame.columns)
+        spec = _spec({**self.workload, "start": begin})
+        if self.scenario and isinstance(self.scenario.workload, Trace):
+            spec = self.scenario.workload.model_copy(update={"start": spec.start, "changes": ()})
+        seed = self.scenario.seed if self.scenario else 0
+        return replace(self, **_window(spec, tuple(self.resources), seed))
 
     @property
     def servers(self) -> DraftServers | Mapping[str, Any]:
@@ -141,8 +143,7 @@ class RequestSource:
         if MODELS in self.frame.columns and self.name in WITH_SERVERS:
             return {"trace": {"name": self.name}}
         largest = {name: float(self.frame[name].max() or 0) for name in self.resources}  # type: ignore[arg-type]
-        found = peaks(self.frame, self.resources)
-        return servers_for({name: found[name] for name in self.resources}, largest)
+        return servers_for({name: peak for name, (peak, _) in self.loads.items()}, largest)
 
     def text(
         self,
@@ -159,14 +160,13 @@ class RequestSource:
         if self.proposal:
             notes = [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
             notes += [f"? {doubt}" for doubt in self.proposal.doubts]
-            if self.proposal.others:
-                notes.append(f"Not read: {', '.join(self.proposal.others)}")
+            notes += [f"Not read: {', '.join(self.proposal.others)}"] * bool(self.proposal.others)
         workload = dict(self.workload)
         if "path" in workload:
             workload["path"] = os.path.relpath(workload["path"], folder)
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
-        given = self.servers if servers is None else servers
-        return scenario_text(about, given, workload, notes=notes, overflow=overflow, agents=agents)
+        servers = self.servers if servers is None else servers
+        return scenario_text(about, servers, workload, notes=notes, overflow=overflow, agents=agents)
 
     def share_of(self, flavours: int) -> float:
         """Return the share of the requests that have one of so many demands, the most frequent ones."""
@@ -183,21 +183,17 @@ class RequestSource:
         assert isinstance(spec.arrivals, Poisson)
         rates = {"hours": spec.arrivals.hours, "weekdays": spec.arrivals.days, "growth": spec.arrivals.growth != 1}
         kept, lost = ([name for name, fitted in rates.items() if bool(fitted) == wanted] for wanted in (True, False))
-        lost += ["bursts", "tenants"]
         share = self.share_of(flavours)
         notes = [
             f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
-            f"demands, which are {share:.1%} of them"
-            f"{' (more with --flavours)' if share < MOST else ''},",
+            f"demands, which are {share:.1%} of them{' (more with --flavours)' if share < MOST else ''},",
             f"Poisson arrivals, quantiles of lifetimes. Kept: {', '.join(kept) or 'the mean rate'}. "
-            f"Lost: {', '.join(lost)}.",
+            f"Lost: {', '.join([*lost, 'bursts', 'tenants'])}.",
         ]
         notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
-        amounts = {name: self.frame[name].to_numpy() for name in self.resources}
-        there = loads(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), amounts)
-        fitted = {name: {"peak": peak, "p99": p99} for name, (peak, p99) in there.items() if peak}
+        fitted = {name: {"peak": peak, "p99": p99} for name, (peak, p99) in self.loads.items() if peak}
         workload = {**generated(spec), "fitted": fitted}
         return scenario_text(about, self.servers, workload, notes=notes, agents=agents, replications=10)
 
@@ -215,7 +211,33 @@ def asked_of(file: str, drop: bool = False) -> RequestSource:
     return _of_trace(name, path, {"trace": name, "path": file})
 
 
-def _others(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) -> str:
+def of_table(path: Path, proposal: Proposal, drop: bool = False) -> RequestSource:
+    """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
+    columns = {name: column for name, column in proposal.workload["columns"].items() if name != column}
+    workload = {"trace": "table", "path": str(path), **proposal.workload, "columns": columns}
+    workload = {key: value for key, value in workload.items() if value}
+    resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
+    options = _spec(workload).options
+    try:
+        if not drop:
+            return RequestSource(
+                "table", path, read("table", path, options=options, resources=resources), workload, proposal
+            )
+        with collecting() as faults:
+            frame = read("table", path, options=options, resources=resources)
+    except UserError as error:
+        error.remedy += _unreadable(path, options, resources) + "\n  The columns were read as\n"
+        error.remedy += "\n".join(
+            f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses
+        )
+        raise
+    if faults:
+        listed = "; ".join(map(str, faults))
+        proposal.doubts.append(f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}.")
+    return RequestSource("table", path, frame, {**workload, "faulty": "drop"}, proposal)
+
+
+def _unreadable(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) -> str:
     """Count the rows that cannot be read, and offer to leave them out; empty where it is not rows that are wrong."""
     try:
         with collecting() as faults:
@@ -230,39 +252,11 @@ def _others(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) 
     )
 
 
-def of_table(path: Path, proposal: Proposal, drop: bool = False) -> RequestSource:
-    """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
-    workload = {"trace": "table", "path": str(path), **proposal.workload}
-    columns = {name: column for name, column in workload["columns"].items() if name != column}
-    workload = {key: value for key, value in {**workload, "columns": columns}.items() if value}
-    resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
-    options = _spec(workload).options
-    try:
-        if drop:
-            workload["faulty"] = "drop"
-            with collecting() as faults:
-                frame = read("table", path, options=options, resources=resources)
-            if faults:
-                listed = "; ".join(map(str, faults))
-                doubt = f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}."
-                proposal.doubts.append(doubt)
-        else:
-            frame = read("table", path, options=options, resources=resources)
-    except UserError as error:
-        error.remedy += (
-            _others(path, options, resources)
-            + "\n  The columns were read as\n"
-            + "\n".join(f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
-        )
-        raise
-    return RequestSource("table", path, frame, workload, proposal)
-
-
 def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> RequestSource:
     frame = read(name, path)
-    spec, resources = _spec(workload), tuple(resources_in(frame.columns))
+    resources = tuple(resources_in(frame.columns))
     try:
-        units = spec.units_of(resources)
+        units = _spec(workload).units_of(resources)
     except PydanticCustomError:
         workload = {**workload, "units": {name: _MACHINE[name] for name in resources if name in _MACHINE}}
         units = _spec(workload).units_of(resources)
@@ -278,14 +272,14 @@ def _of_scenario(file: str) -> RequestSource:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    parts = _window(plain, scenario.resources, spec.changes, scenario.seed)
+    parts = _window(plain, scenario.resources, scenario.seed)
     return RequestSource(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
 
 
-def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[WorkloadChange], seed: int) -> dict[str, Any]:
-    """Read the requests of a window: the fields of `RequestSource` that hold them."""
+def _window(spec: Trace, resources: tuple[str, ...], seed: int) -> dict[str, Any]:
+    """Read the requests of a window, with its changes: the fields of `RequestSource` that hold them."""
     window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)
-    found = changed(window, changes, seed)
+    found = changed(window, spec.changes, seed)
     demands = {name: found.demand[:, place] / QUANTUM for place, name in enumerate(found.resources)}
     frame = pl.DataFrame({"id": found.id, "arrival": found.arrival, "lifetime": found.duration, **demands})
     return {"frame": frame, "age": found.age, "watched": found.watched}
@@ -324,8 +318,7 @@ def complete_from(arrival: Floats, lifetime: Floats) -> float | None:
         ended = np.isfinite(lifetime[first:])
         if not ended.any():
             break
-        seen = np.where(ended, lifetime[first:], last - arrival[first:])
-        times, share = kaplan_meier(seen, ended)
+        times, share = kaplan_meier(np.where(ended, lifetime[first:], last - arrival[first:]), ended)
         place = np.searchsorted(times, when - arrival[:first], side="right")
         expected = float(np.where(place > 0, share[place - 1], 0.0).sum())
         there = int((end[:first] <= when).sum())
@@ -339,11 +332,8 @@ def steady_from(arrival: Floats) -> float | None:
     first, last = float(arrival[0]), float(arrival[-1])
     if _ratio(arrival, first, last) < FACTOR:
         return None
-    for part in range(1, PARTS * 3 // 4):
-        begin = first + part * (last - first) / PARTS
-        if _ratio(arrival, begin, last) < FACTOR:
-            return begin
-    return first + 0.75 * (last - first)
+    moments = [first + part * (last - first) / PARTS for part in range(1, PARTS * 3 // 4)]
+    return next((begin for begin in moments if _ratio(arrival, begin, last) < FACTOR), first + 0.75 * (last - first))
 
 
 def _ratio(arrival: Floats, first: float, last: float) -> float:

@@ -96,7 +96,7 @@ def block(key: str, values: Mapping[str, Any]) -> str:
 
 
 def generated(spec: Synthetic) -> dict[str, Any]:
-    """Return `workload:` of requests that are drawn, as `binwright.workloads.fit` makes them."""
+    """Return `workload:` of requests that are drawn, as `binwright.workloads.describe.fit` makes them."""
     flavours = []
     for flavour in spec.flavours:
         assert isinstance(flavour.lifetimes, Empirical)

@@ -33,7 +33,7 @@ from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.files import write_table, write_text
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats
-from binwright.workloads.starts import ListedStart
+from binwright.workloads.windows import ListedStart
 
 Between: TypeAlias = str | tuple[float, float]
 """`"0..4"`, `"0.01..2:log"`, or (low, high)."""

@@ -37,8 +37,8 @@ from binwright.simcore.types import QUANTUM, View, Workload
 from binwright.workloads.changes import words_of
 from binwright.workloads.describe import loads
 from binwright.workloads.priorities import LABEL as PRIORITY
-from binwright.workloads.starts import ListedStart
 from binwright.workloads.traces.library import find, find_servers
+from binwright.workloads.windows import ListedStart
 
 SEEDS = 20
 """So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""

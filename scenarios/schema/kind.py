@@ -21,8 +21,8 @@ from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
-from binwright.workloads.starts import ApartStart, ListedStart, RandomStart
 from binwright.workloads.traces.cells import is_date
+from binwright.workloads.windows import ApartStart, ListedStart, RandomStart
 
 
 class Arrivals(Registered):

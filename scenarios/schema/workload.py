@@ -50,8 +50,7 @@ from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import COUNT, DATA, measure_of, quanta
 from binwright.workloads import TRACES, WORKLOADS
 from binwright.workloads.lublin import Lublin
-from binwright.workloads.resampling import Resample
-from binwright.workloads.starts import ApartStart, RandomStart
+from binwright.workloads.windows import ApartStart, RandomStart, Resample
 
 
 class Flavour(Placed):

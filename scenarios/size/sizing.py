@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,6 @@ from binwright.scenarios.schema.load import folder_for
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
-from binwright.scenarios.size.search import SizeFound, next_size
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
 
@@ -39,14 +38,48 @@ TABLE = "sizes.csv"
 LARGEST = 100_000_000
 TIMES = 100
 """So many times the servers that there are is the most that is looked at, unless it is said."""
+AHEAD, SHARE = 3, 20
+"""So many sizes above an answer are looked at, too; a twentieth of it where that is more."""
 ENDS = {"size": 0, "low": 1, "high": -1}
 """Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
 BEST, TOLD, NOT_TOLD, FAILED = "best", "significant", "not significant", "failed"
 Row: TypeAlias = dict[str, Any]
 Pairs: TypeAlias = dict[int, set[str]]
 """Sizes, and the agents that are looked at there."""
+
+
+class SizeFound(NamedTuple):
+    """The answer of a search: the smallest size from which on all are enough, or None where not even the most is."""
+
+    size: int | None
+
+
 Steps: TypeAlias = dict[str, dict[str, int | SizeFound]]
 """Of each agent and end of its answer the size to look at next, or what was found."""
+
+
+def next_size(known: Mapping[int, bool], least: int, most: int, begin: int) -> int | SizeFound:
+    """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
+
+    The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
+    enough, too; if one is not, the search goes on above that one. So it is the exhaustive answer wherever no more than
+    that many sizes in a row are enough between two that are not.
+    """
+    low = max((size for size, enough in known.items() if not enough), default=least - 1)
+    if low >= most:
+        return SizeFound(None)
+    high = min((size for size, enough in known.items() if enough and size > low), default=None)
+    if high is None:
+        return max(least, min(most, max(begin, 2 * low, low + 1) if known else begin))
+    if high - low > 1:
+        return (low + high) // 2
+    unknown = (size for size in range(high + 1, min(most, high + ahead(high)) + 1) if size not in known)
+    return next(unknown, SizeFound(high))
+
+
+def ahead(size: int) -> int:
+    """How many sizes above this one are looked at before it is the answer."""
+    return max(AHEAD, size // SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +123,15 @@ def size(
     target has empty answers, as an agent has that does not.
     """
     folder, swept = folder_for(scenario, out, "size"), {*scenario.sweep.product, *scenario.sweep.zip}
-    found: list[tuple[Row, Question]] = [
-        (point, Question.of(each, until, kind, most))
-        for point, each in (points(scenario) if swept else [({}, scenario)])
-    ]
+    at_points = points(scenario) if swept else [({}, scenario)]
+    found = [(point, Question.of(each, until, kind, most)) for point, each in at_points]
     for _, question in found:
         if question.key in swept:
             remedy = f"Take {question.key} out of the sweep."
             raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
-        check_scenario(question.at(question.several), folder)
+        near = (question.begin, question.begin + 1, question.begin - 1)
+        # two sizes, where there are two: an agent may be for the first one only
+        check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]), folder)
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
         runs = Runs(question, folder / named(point) if swept else folder, jobs, finished)
@@ -157,7 +190,7 @@ class Runs:
         self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
-        labels = dict.fromkeys(run.agent.label for run in plan(question.at((question.begin,))))
+        labels = dict.fromkeys(run.agent.label for run in plan(question.at([question.begin])))
         self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
 
     def search(self, on_progress: Callable[[Row], None]) -> Steps:
@@ -202,15 +235,11 @@ class Runs:
             self._finished(row)
 
         self._batch(pairs).run(jobs=self._jobs, finished=note)
-        return [
-            self._note(agent, size, rows[agent, size])
-            for size in sorted(pairs)
-            for agent in self.looked
-            if agent in pairs[size]
-        ]
+        order = ((agent, size) for size in sorted(pairs) for agent in self.looked if agent in pairs[size])
+        return [self._note(agent, size, rows[agent, size]) for agent, size in order]
 
     def _batch(self, pairs: Pairs) -> Batch:
-        batch = Batch(self._question.at(tuple(sorted(pairs))), self.folder, alone=True)
+        batch = Batch(self._question.at(sorted(pairs)), self.folder, alone=True)
         batch.runs = [run for run in batch.runs if run.agent.label in pairs[int(run.point[self._question.key])]]
         return batch
 
@@ -222,8 +251,7 @@ class Runs:
             self.failed.setdefault(agent, failed["error"])
             return noted | {"failed": failed["error"]}
         random, means = any(row.get("random", True) for row in rows), []
-        for target in targets:
-            name = target.metric.name
+        for name in (target.metric.name for target in targets):
             values = [row.get(name) for row in rows]
             if any(value is None or isnan(value) for value in values):
                 problem = f"{agent} has runs without {name} at {servers(size)}"
@@ -246,29 +274,22 @@ class Runs:
         if best is not None:
             verdicts = _told_apart(question, results, best, list(answers), min(sizes, key=lambda one: sizes[one]))
             verdicts |= {agent: BEST for agent, found in sizes.items() if found == best}
-        rows = []
+        rows, target = [], question.targets[0]
+        about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}
+        about |= {"relation": target.relation, "target": target.value}
+        about |= {"least": question.least, "most": question.most, "seeds": question.scenario.replications}
         for agent, looked in self.looked.items():
             each = answers.get(agent, dict.fromkeys(ENDS))
-            found = question.most if each["size"] is None else each["size"]
-            at = looked.get(found)
-            rows.append(
-                {
-                    "agent": agent,
-                    **each,
-                    **_measured(question, at),
-                    **_binding(question, results, agent, found),
-                    "more": None if each["size"] is None or best is None else found - best,
-                    "verdict": FAILED if agent in self.failed else verdicts.get(agent),
-                    "until": question.until,
-                    "key": question.key,
-                    "metric": question.target.metric.name,
-                    "relation": question.target.relation,
-                    "target": question.target.value,
-                    "least": question.least,
-                    "most": question.most,
-                    "seeds": question.scenario.replications,
-                }
-            )
+            size = question.most if each["size"] is None else each["size"]
+            row: Row = {"agent": agent, **each, **dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy"))}
+            if at := looked.get(size):
+                mean, half = at.means[0]
+                low, high = target.metric.ends(mean, half) if isfinite(half) else (None, None)
+                row |= {"mean": mean, "mean_low": low, "mean_high": high, "spent": at.spent, "energy": at.energy}
+            row |= _binding(question, results, agent, size)
+            row["more"] = None if each["size"] is None or best is None else size - best
+            row["verdict"] = FAILED if agent in self.failed else verdicts.get(agent)
+            rows.append(row | about)
         schema: dict[str, Any] = dict.fromkeys(("size", "low", "high", "more"), pl.Int64)
         schema |= dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "full", "target"), pl.Float64)
         frame = pl.DataFrame(rows, schema_overrides={**schema, "binds": pl.String, "verdict": pl.String})
@@ -312,36 +333,25 @@ def servers(size: int) -> str:
     return "1 server" if size == 1 else f"{size} servers"
 
 
-def _measured(question: "Question", at: Looked | None) -> Row:
-    """Write what an agent came to as columns of a table; None where it was not looked at."""
-    if at is None:
-        return dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy"))
-    mean, half = at.means[0]
-    low, high = question.target.metric.ends(mean, half) if isfinite(half) else (None, None)
-    return {"mean": mean, "mean_low": low, "mean_high": high, "spent": at.spent, "energy": at.energy}
-
-
 def _told_apart(
     question: "Question", results: Results, size: int, agents: Sequence[str], best: str
 ) -> dict[str, str | None]:
     """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
     there = copy(results)
     there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
-    frame = Comparison(there, best, [question.target.metric.name], all_pairs=True).frame
+    frame = Comparison(there, best, [question.targets[0].metric.name], all_pairs=True).frame
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
     return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 
 
 def _binding(question: "Question", results: Results, agent: str, size: int) -> Row:
     """Find the resource of which the largest share of what may be sold is allocated, with so many servers."""
-    cluster, done = question.scenario.cluster, results.done
-    there = done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
-    ratios = dict(zip(cluster.resources, ratios_of(cluster, 1).mean(axis=0).tolist(), strict=True))
-    shares = {
-        name: float(there[column].mean()) / ratio  # type: ignore[arg-type]  # a number
-        for name, ratio in ratios.items()
-        if (column := f"allocation_{name}") in there.columns and there[column].count()
-    }
+    cluster = question.scenario.cluster
+    there = results.done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
+    shares = {}
+    for name, ratio in zip(cluster.resources, ratios_of(cluster, 1).mean(axis=0).tolist(), strict=True):
+        if (column := f"allocation_{name}") in there.columns and there[column].count():
+            shares[name] = float(there[column].mean()) / ratio  # type: ignore[arg-type]  # a number
     binds = max(shares, key=lambda name: shares[name], default=None)
     return {"binds": binds, "full": None if binds is None else shares[binds]}
 
@@ -350,12 +360,12 @@ def _binding(question: "Question", results: Results, agent: str, size: int) -> R
 class Question:
     """A scenario, and what is looked for in it: the smallest value of `key`, from `least` to `most`.
 
-    `begin` is the first that is looked at, `until` the target as it was written.
+    `begin` is the first that is looked at, `until` the targets as they were written.
     """
 
     scenario: Scenario
     until: str
-    target: Target
+    targets: tuple[Target, ...]
     key: str
     least: int
     begin: int
@@ -369,7 +379,8 @@ class Question:
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
-        _refuse(scenario, target)
+        targets = target, *target.others
+        _refuse(scenario, [each.metric.name for each in targets])
         least = _least(scenario, key, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
@@ -378,26 +389,20 @@ class Question:
             raise UserError("is no number of servers to look for", key="most", value=most, remedy=remedy)
         asked = Size(until=until, kind=kind, most=most)
         changed = scenario.model_copy(update={"record": (), "train": None, "size": asked})
-        return cls(changed, until, target, key, least, min(there, most), most)
+        return cls(changed, until, targets, key, least, min(there, most), most)
 
     @property
-    def targets(self) -> tuple[Target, ...]:
-        """All targets, of which `target` is the first."""
-        return self.target, *self.target.others
+    def target(self) -> Target:
+        """The first of the targets."""
+        return self.targets[0]
 
-    @property
-    def several(self) -> tuple[int, ...]:
-        """Two sizes to check before anything runs, where there are two: an agent may be for the first one only."""
-        near = (self.begin, self.begin + 1, self.begin - 1)
-        return tuple(size for size in near if self.least <= size <= self.most)[:2]
-
-    def at(self, sizes: tuple[int, ...]) -> Scenario:
+    def at(self, sizes: Sequence[int]) -> Scenario:
         """Return the scenario as a sweep over these sizes."""
         return _at(self.scenario, self.key, sizes)
 
 
-def _at(scenario: Scenario, key: str, sizes: tuple[int, ...]) -> Scenario:
-    update: dict[str, Any] = {"sweep": Sweep(product={key: sizes})}
+def _at(scenario: Scenario, key: str, sizes: Sequence[int]) -> Scenario:
+    update: dict[str, Any] = {"sweep": Sweep(product={key: tuple(sizes)})}
     return scenario.model_copy(update=update)
 
 
@@ -405,24 +410,20 @@ def _least(scenario: Scenario, key: str, there: int) -> int:
     """Find the least number of servers that the scenario allows: servers and domains that are to fail must be there."""
     cluster = scenario.cluster
     failing = max((failure.server + 1 for failure in cluster.failures.scheduled), default=0)
-    others = (cluster.size or 0) - there
-    least = 1 if cluster.expansion else max(1, failing - others)
-    failing_domains = [
-        (label, one.domain) for label, each in cluster.failures.domains.items() for one in each.scheduled
-    ]
+    least = 1 if cluster.expansion else max(1, failing - ((cluster.size or 0) - there))
+    domains = [(label, one.domain) for label, each in cluster.failures.domains.items() for one in each.scheduled]
 
     def has_domains(size: int) -> bool:
-        ((_, scenario_there),) = points(_at(scenario, key, (size,)))
-        labels = build_labels(scenario_there).labels
-        return all(domain in labels.get(label, ()) for label, domain in failing_domains)
+        ((_, at_size),) = points(_at(scenario, key, [size]))
+        labels = build_labels(at_size).labels
+        return all(domain in labels.get(label, ()) for label, domain in domains)
 
     # Of domains that are not there now either, the check of the scenario says so.
-    return bisect_left(range(there), True, least, key=has_domains) if failing_domains and there > least else least
+    return bisect_left(range(there), True, least, key=has_domains) if domains and there > least else least
 
 
-def _refuse(scenario: Scenario, target: Target) -> None:
+def _refuse(scenario: Scenario, names: Sequence[str]) -> None:
     """Refuse what changes while runs go on, and what ends at the first refusal if refusals are the target."""
-    names = [each.metric.name for each in (target, *target.others)]
     if scenario.overflow == "stop" and (name := next((n for n in names if n in ("acceptance", "rejected")), None)):
         problem = f"a run ends at its first refusal, so that {name} says nothing about the servers"
         remedy = (

@@ -24,7 +24,7 @@ from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.types import QUANTUM, Placement, Request, Workload
 from binwright.workloads.demands import Uniform
-from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.virtual import NETWORKS as VIRTUAL
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, lone
@@ -292,8 +292,8 @@ def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
 def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
     from binwright.workloads.arrivals import Fixed
+    from binwright.workloads.generators import TenantRequests
     from binwright.workloads.lifetimes import Exponential
-    from binwright.workloads.virtual import TenantRequests
 
     networks = VIRTUAL.load(form)(machines={"uniform": [1, 8]}, machine={"slots": 1}, bandwidth=(0.05, 0.2))
     asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)

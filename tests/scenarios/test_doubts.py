@@ -14,7 +14,7 @@ from binwright.cli import main
 from binwright.scenarios.draft.request_source import asked_of, complete_from, steady_from
 from binwright.simcore.types import Floats
 from binwright.workloads.column_guesses import propose
-from binwright.workloads.fit import fit
+from binwright.workloads.describe import fit
 
 DAY = 86400.0
 

@@ -24,8 +24,7 @@ from binwright.simcore.types import Workload
 from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.predictors import Survival
-from binwright.workloads.starts import RandomStart
-from binwright.workloads.windows import Window, select
+from binwright.workloads.windows import RandomStart, Window, select
 from tests.support.batches import data
 from tests.support.scenarios import WAYS, Way, first_run, run_as
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from binwright.scenarios.size.search import AHEAD, SizeFound, ahead, next_size
-from binwright.scenarios.size.sizing import ENDS, Runs
+from binwright.scenarios.size.sizing import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent

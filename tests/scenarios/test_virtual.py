@@ -14,8 +14,9 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.arrivals import Fixed
+from binwright.workloads.generators import TenantRequests
 from binwright.workloads.lifetimes import Fixed as Forever
-from binwright.workloads.virtual import Hose, Machines, Pairs, TenantRequests
+from binwright.workloads.virtual import Hose, Machines, Pairs
 from tests.support.batches import changed
 from tests.support.scenarios import random_requests
 

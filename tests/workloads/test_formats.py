@@ -5,7 +5,6 @@ import gzip
 import json
 import random
 import re
-import zipfile
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -340,66 +339,19 @@ def test_opendc(tmp_path: Path) -> None:
     assert refused("opendc", path).startswith(": missing columns cpu_count, duration")
 
 
-# -- Bitbrains ---------------------------------------------------------------------------------------------------------
-
-BITBRAINS = (
-    "Timestamp [ms];\tCPU cores;\tCPU capacity provisioned [MHZ];\tCPU usage [MHZ];\tCPU usage [%];"
-    "\tMemory capacity provisioned [KB];\tMemory usage [KB]\n"
-)
-
-
-def measured(*rows: tuple[int, int, int]) -> str:
-    return BITBRAINS + "".join(f"{at};\t{cores};\t2600;\t10;\t0.4;\t{memory}.0;\t9.9\n" for at, cores, memory in rows)
-
-
-def zipped(path: Path, files: dict[str, str]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return path
-
-
-def test_bitbrains(tmp_path: Path) -> None:
-    """The largest size counts; what is measured to the end goes on; numbers are seconds, whatever the header says."""
-    files = {
-        "fastStorage/2013-8/1.csv": measured((1376314846, 2, 1048576), (1376315146, 4, 2097152)),
-        "fastStorage/2013-8/2.csv": measured((1376314900, 1, 524288), (1376318500, 1, 524288), (1376318800, 1, 524288)),
-        "fastStorage/2013-8/3.csv": measured((1376314900, 0, 0)),
-        "__MACOSX/fastStorage/._1.csv": "no",
-    }
-    path = zipped(tmp_path / "fastStorage.zip", files)
-    assert detect(path) == "bitbrains"
-    found = read("bitbrains", path)
-    assert found.select("id", "arrival", "lifetime", "cpu").rows() == [
-        ("1", 1376314846, 600, 4),
-        ("2", 1376314900, INF, 1),
-    ]
-    assert found["mem"].to_list() == pytest.approx([2 * 1024**3 / 1e9, 0.5 * 1024**3 / 1e9])
-    later = measured((1376314846000, 2, 1024), (1376315146000, 2, 1024))  # as the documentation has it
-    months = zipped(tmp_path / "rnd.zip", {"rnd/2013-7/1.csv": later, "rnd/2013-8/1.csv": later})
-    assert refused("bitbrains", months) == ": workload.folder: has several folders"
-    assert read("bitbrains", months, options={"folder": "2013-7"}).row(0)[:3] == ("1", 1376314846, INF)
-    assert refused("bitbrains", months, folder="2013-9") == ": workload.folder: has no such folder (got '2013-9')"
-    wrong = zipped(tmp_path / "a.zip", {"a/1.csv": measured((1376314846, 2, 1024)).replace(";\t2;", ";\ttwo;")})
-    assert refused("bitbrains", wrong) == ": cpu cores: a/1.csv: line 2: not a number (got 'two')"
-    wrong.write_bytes(wrong.read_bytes()[:-30])
-    assert refused("bitbrains", wrong).startswith(": not a readable zip")
-
-
 # -- what is damaged ---------------------------------------------------------------------------------------------------
 
 BITS = [b"null", b"[]", b"{}", b'"x"', b"-1", b"inf", b"nan", b"1e999", b"", b"\n", b",", b";", b":", b"\xff", b"true"]
 
 
-NEW = ["swf", "kubernetes", "azure-vm-2019", "google-2019", "alibaba-containers-2018", "bitbrains"]
+NEW = ["swf", "kubernetes", "azure-vm-2019", "google-2019", "alibaba-containers-2018"]
 
 
 @pytest.mark.parametrize("name", NEW)
 def test_damaged_traces_are_read_or_refused(name: str, tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "whole.zip", {"a/1.csv": measured((0, 2, 1024), (300, 4, 2048))}).read_bytes()
     texts = {"swf": SWF, "azure-vm-2019": AZURE, "alibaba-containers-2018": CONTAINERS}
     texts |= {"kubernetes": json.dumps(SNAPSHOT), "google-2019": "\n".join(GOOGLE)}
-    whole = archive if name == "bitbrains" else texts[name].encode()
+    whole = texts[name].encode()
     path = tmp_path / "damaged"
     for number in range(20):
         drawn = random.Random(f"{name}{number}")

@@ -15,12 +15,10 @@ from binwright.simcore.types import Floats, Workload
 from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
-from binwright.workloads.describe import loads
-from binwright.workloads.fit import fit
+from binwright.workloads.describe import fit, loads
 from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
-from binwright.workloads.starts import ApartStart, RandomStart
-from binwright.workloads.windows import TimeStart, Window, select
+from binwright.workloads.windows import ApartStart, RandomStart, TimeStart, Window, select
 from tests.support.properties import scaled
 
 INF = float("inf")

@@ -157,7 +157,7 @@ WRONG = [
     ({"keep": {}}, "vms.csv:5: vCPU (m): no value", "`empty: {cpu: 0}`"),
     ({"keep": {"Status": "Running"}}, "workload.keep: has no column Status", "Did you mean 'State'?"),
     ({"keep": {"State": "running"}}, "workload.keep.State: keeps no row of the file (got 'running')", "It has Running"),
-    ({"keep": {"State": "> 3"}}, "vms.csv:2: State: neither a number nor a date (got 'Running')", '["!= Running"'),
+    ({"keep": {"State": "> 3"}}, "vms.csv:2: State: neither a number nor a date, and so in 3 rows", '["!= Running"'),
     ({"keep": {"State": ["> 3", "x"]}}, "workload.keep.State: needs values, or comparisons", "comparisons"),
     ({"labels": {"tenant": "customer"}}, "workload.labels.tenant: has no column customer", "'Customer'"),
     ({"trace": "huawei-east-1"}, "workload.columns: is for a table of your own", "remove it"),

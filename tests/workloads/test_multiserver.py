@@ -28,7 +28,7 @@ from binwright.workloads.demands import (
     average_load,
     find_holding,
 )
-from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traced_demands import Alibaba, Azure, OpenBDemand
 from binwright.workloads.traces.library import FOLDER
 

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.workloads.resampling import Resample, resampled
-from binwright.workloads.starts import RandomStart
-from binwright.workloads.windows import Window, firsts, select
+from binwright.workloads.windows import RandomStart, Resample, Window, firsts, resampled, select
 from tests.support.properties import scaled
 
 INF = float("inf")

@@ -13,8 +13,7 @@ import pytest
 
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
-from binwright.workloads.describe import describe
-from binwright.workloads.fit import fit
+from binwright.workloads.describe import describe, fit
 from binwright.workloads.traces.check import COMMON, check
 from binwright.workloads.traces.library import detect, find, read, read_mapped
 from binwright.workloads.windows import Window, select

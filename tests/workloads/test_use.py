@@ -1,7 +1,6 @@
 """What requests use: the distributions that are asked for, the same answers in whatever order one asks."""
 
 import random
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
 from binwright.workloads.use import RecordedUse, UseByResource, shape_of
-from binwright.workloads.use_models import ConstantUse, VaryingUse, draw_use
-from binwright.workloads.use_series import RecordedCase, on_grid, series_of
+from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
+from binwright.workloads.use_series import on_grid, series_of
 
 N = 60
 
@@ -161,39 +160,21 @@ def test_fragments_of_opendc(tmp_path: Path) -> None:
     assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
 
 
-def test_bitbrains_use_is_read_as_shares(tmp_path: Path) -> None:
-    """Shares are of the most that a machine ever had; the copy that is kept of the trace is mapped."""
-    header = "Timestamp [ms];\tCPU cores;\tMHZ;\tMHZ;\t%;\tKB;\tKB\n"
-    rows = "1376314846;\t1;\t2600;\t1300;\t50;\t1000;\t250\n1376315146;\t2;\t5200;\t5200;\t100;\t2000;\t500\n"
-    path, cache = tmp_path / "rnd.zip", tmp_path / "traces"
-    with zipfile.ZipFile(path, "w") as archive:
-        for folder in ("2013-7", "2013-8"):
-            archive.writestr(f"rnd/{folder}/7.csv", header + rows)
-            archive.writestr(f"rnd/{folder}/8.csv", header + rows.replace("2600", "0").replace("5200", "0"))
-    said = {"trace": "bitbrains", "path": str(path)}
-    with pytest.raises(WorkloadError, match=r"use\.folder: has several folders"):
-        recorded(named("7"), said)
-    use = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache)
-    again = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache)
-    for each in (use, again):
-        assert each.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.125, 1, 0.25, 0.25, 0.125])
-        assert each.during(1, 0, 2).ravel() == pytest.approx([0, 0.125, 0, 0.25])
-    assert len(list(cache.iterdir())) == 4
-    series_of.cache_clear()
-    mapped = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache).resources[0]
-    assert isinstance(mapped, RecordedUse)
-    assert isinstance(mapped.values, np.memmap)
-
-
 def test_alibaba_container_use_is_read_as_shares(tmp_path: Path) -> None:
-    """Rows are in no order, cells may be empty, and -1 and 101 are no percentages."""
+    """Rows are in no order, cells may be empty, and -1 and 101 are no percentages; the kept copy is mapped."""
     path = tmp_path / "container_usage.csv"
     rows = ["c_1,m_1,620,40,70", "c_1,m_1,10,20,50", "c_1,m_1,20,30,", "c_1,m_1,320,101,60", "c_2,m_1,0,-1,10"]
     path.write_text("".join(f"{row},,1.5,,0.1,0.2,3\n" for row in rows))
-    said = {"trace": "alibaba-containers-2018", "path": str(path)}
-    use = recorded(named("c_1", "c_2"), said)
-    assert use.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.5, 0.25, 0.6, 0.4, 0.7])
-    assert use.during(1, 0, 1).ravel() == pytest.approx([1, 0.1])
+    said, cache = {"trace": "alibaba-containers-2018", "path": str(path)}, tmp_path / "traces"
+    for folder in (None, cache, cache):
+        use = recorded(named("c_1", "c_2"), said, folder)
+        assert use.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.5, 0.25, 0.6, 0.4, 0.7])
+        assert use.during(1, 0, 1).ravel() == pytest.approx([1, 0.1])
+    series_of.cache_clear()
+    mapped = recorded(named("c_1", "c_2"), said, cache).resources[0]
+    assert isinstance(mapped, RecordedUse)
+    assert isinstance(mapped.values, np.memmap)
+    assert len(list(cache.iterdir())) == 4
     path.write_text("c_1,m_1,10,20\n")
     with pytest.raises(WorkloadError, match="rows of 4 cells instead of 11"):
         recorded(named("c_1"), said)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -35,22 +36,14 @@ class AzurePacking(Trace):
     headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
 
     def read(self, path: Path) -> pl.DataFrame:
-        tables = _tables(path)
-        prices = _prices(tables["vmType"], self.machine, path)
+        vms, types = _tables(path, "vm", "vmType")
+        prices = _prices(types, self.machine, path)
         start = pl.max_horizontal(pl.col("starttime"), 0.0)
-        frame = (
-            tables["vm"]
-            .filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
-            .join(prices, on="vmTypeId", maintain_order="left")
-            .select(
-                id="vmId",
-                arrival=start * DAY,
-                lifetime=(pl.col("endtime").fill_null(float("inf")) - start) * DAY,
-                **SIZES,
-            )
-        )
-        keys = {"id": "vmId", "arrival": "starttime", "lifetime": "endtime", **SIZES}
-        return check(frame, path, keys)
+        lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
+        frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
+        frame = frame.join(prices, on="vmTypeId", maintain_order="left")
+        frame = frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
+        return check(frame, path, {"id": "vmId", "arrival": "starttime", "lifetime": "endtime", **SIZES})
 
 
 def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floats:
@@ -58,7 +51,7 @@ def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floa
 
     With `machine` it is one row for each type, as `AzurePacking` has them.
     """
-    types = _tables(path, "vmType")["vmType"]
+    (types,) = _tables(path, "vmType")
     types = types.sort("vmTypeId", "machineId") if machine is None else _prices(types, machine, path).sort("vmTypeId")
     sizes = types.select("core", "memory").fill_null(0.0)
     for name in sizes.columns:
@@ -76,72 +69,48 @@ def _prices(types: pl.DataFrame, machine: int | Literal["best"], path: Path) -> 
         known = types["machineId"].unique().sort()
         types = types.filter(pl.col("machineId") == machine)
         if types.is_empty():
-            raise WorkloadError(
-                "no VM type runs on this machine",
-                file=path,
-                key="machine",
-                value=machine,
-                remedy=f"Give best, or one of {', '.join(map(str, known))}.",
-            )
-    return (
-        types.sort(pl.max_horizontal(sizes), "machineId")
-        .unique("vmTypeId", keep="first", maintain_order=True)
-        .select("vmTypeId", *sizes)
-    )
+            problem, remedy = "no VM type runs on this machine", f"Give best, or one of {', '.join(map(str, known))}."
+            raise WorkloadError(problem, file=path, key="machine", value=machine, remedy=remedy)
+    types = types.sort(pl.max_horizontal(sizes), "machineId").unique("vmTypeId", keep="first", maintain_order=True)
+    return types.select("vmTypeId", *sizes)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    # `immutable`: never leave a journal beside a file that may lie in a read-only folder.
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
+        try:
+            yield base
+        except sqlite3.Error as error:
+            remedy = "Unpack the downloaded zip, or download it again."
+            raise WorkloadError(f"not a readable SQLite file: {error}", file=path, remedy=remedy) from error
 
 
 def table_names(path: Path) -> list[str]:
     """List the tables of a SQLite file."""
-    with closing(_open(path)) as base:
-        return _names(base, path)
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    # `immutable`: never leave a journal beside a file that may lie in a read-only folder.
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-
-
-def _names(base: sqlite3.Connection, path: Path) -> list[str]:
-    try:
+    with _opened(path) as base:
         return [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    except sqlite3.Error as error:
-        raise _corrupt(error, path) from error
 
 
-def _corrupt(error: sqlite3.Error, path: Path) -> WorkloadError:
-    return WorkloadError(
-        f"not a readable SQLite file: {error}", file=path, remedy="Unpack the downloaded zip, or download it again."
-    )
+def _tables(path: Path, *wanted: str) -> list[pl.DataFrame]:
+    """Read these tables of a file that has both."""
+    if missing := sorted(set(COLUMNS) - set(table_names(path))):
+        remedy = "It needs the tables vm and vmType."
+        raise WorkloadError(f"missing table {' and '.join(missing)}", file=path, remedy=remedy)
+    with _opened(path) as base:
+        return [_table(base, table, path) for table in wanted]
 
 
-def _tables(path: Path, *wanted: str) -> dict[str, pl.DataFrame]:
-    """Read these tables, or else all."""
-    with closing(_open(path)) as base:
-        missing = set(COLUMNS) - set(_names(base, path))
-        if missing:
-            raise WorkloadError(
-                f"missing table {' and '.join(sorted(missing))}", file=path, remedy="It needs the tables vm and vmType."
-            )
-        try:
-            return {
-                table: _table(base, table, columns, path)
-                for table, columns in COLUMNS.items()
-                if table in (wanted or COLUMNS)
-            }
-        except sqlite3.Error as error:
-            raise _corrupt(error, path) from error
-
-
-def _table(base: sqlite3.Connection, table: str, columns: tuple[str, ...], path: Path) -> pl.DataFrame:
+def _table(base: sqlite3.Connection, table: str, path: Path) -> pl.DataFrame:
     """Id as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
+    columns = COLUMNS[table]
     require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(columns), path)
     for column in columns:
         # SQLite stores what it is given in any column, so a text can hide among the numbers.
         text = base.execute(f"SELECT {column} FROM {table} WHERE typeof({column}) IN ('text', 'blob') LIMIT 1")
         for (value,) in text:
-            raise WorkloadError(
-                "not a number", file=path, key=f"{table}.{column}", value=value, remedy="Correct it, or remove the row."
-            )
+            key, remedy = f"{table}.{column}", "Correct it, or remove the row."
+            raise WorkloadError("not a number", file=path, key=key, value=value, remedy=remedy)
     order = " ORDER BY starttime, vmId" if table == "vm" else ""
     cursor = base.execute(f"SELECT {', '.join(columns)} FROM {table}{order}")
     schema = {name: pl.Int64 if name.endswith("Id") else pl.Float64 for name in columns}

@@ -49,10 +49,6 @@ class Trace:
         """Tell whether a file that begins so (64 kB) is of this format, where no columns say it."""
         return False
 
-    def only(self, resources: tuple[str, ...]) -> Trace:
-        """Restrict the trace to these resources, whose columns are read alone where a file may have any columns."""
-        return self
-
     def read(self, path: Path) -> pl.DataFrame:
         """Read the checked requests of a file, in order of arrival.
 

@@ -1,22 +1,26 @@
-"""Cells of a table of one's own as numbers, moments and spans of time: what people's records have in them."""
+"""Cells of a table as numbers, moments and spans of time, and reports of those that cannot be read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import TIME, amount
-from binwright.workloads.traces.faults import RowFault, also, collected
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""
-MARKS = ("no", "false", "f", "n"), ("yes", "true", "t", "y")
+MARKS = {**dict.fromkeys(("no", "false", "f", "n"), 0.0), **dict.fromkeys(("yes", "true", "t", "y"), 1.0)}
 """Words for what is not marked, and what is."""
 DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
+DATED = 1e9
+"""Seconds since 1970 in 2001: a clock that is so late is one of dates, since no trace is as long."""
 AMOUNT = re.compile(r"[+-]?[\d.]+\s*[A-Za-z]+")
 """An amount with its unit."""
 COMMA = re.compile(r"[+-]?[\d.]*\d,\d[\d,.]*(?:\s*[A-Za-z]+)?")
@@ -26,6 +30,68 @@ DAY_FIRST = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b.*|\d{1,2}[ -][A-Za-z]
 REWRITE = "Rewrite them with the year first, as in 2026-11-03 08:15 (UTC): in a spreadsheet as yyyy-mm-dd hh:mm."
 _ZONE = re.compile(r"\s*(?:(UTC|GMT|Z)|([+-]\d\d:?\d\d)(?:\s+[A-Z]{2,5})?)$")
 _CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
+SHOWN, NAMED = 8, 10
+"""Lines of a fault that are named, and further rows that an error names in which the same is wrong."""
+
+
+class RowFault(NamedTuple):
+    """Says what is wrong in a column, and in which lines; `value` is that of the first one."""
+
+    problem: str
+    key: str
+    value: Any
+    lines: list[int]
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self.lines[:SHOWN])) + (", ..." if len(self.lines) > SHOWN else "")
+        many = f"lines {shown} ({len(self.lines):,} rows)" if len(self.lines) > 1 else f"line {shown}"
+        return f"{self.key}: {self.problem} (got {self.value!r}), {many}"
+
+
+_faults: ContextVar[list[RowFault] | None] = ContextVar("_faults", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[RowFault]]:
+    """Within, rows that cannot be read are noted and left out, and not refused."""
+    found: list[RowFault] = []
+    token = _faults.set(found)
+    try:
+        yield found
+    finally:
+        _faults.reset(token)
+
+
+def collected() -> list[RowFault] | None:
+    """Return what was noted so far; None where such rows are refused."""
+    return _faults.get()
+
+
+def lines_of(faults: list[RowFault]) -> set[int]:
+    """Return all lines in which something is wrong."""
+    return {line for fault in faults for line in fault.lines}
+
+
+def report(
+    frame: pl.DataFrame, wrong: pl.Series, path: Path, key: str, problem: str, remedy: str, value: object
+) -> None:
+    """Refuse rows, bool [rows], in which something is wrong, or note them while `collecting`.
+
+    The error names the first of them, which has this `value`, and some others, by line, or else by id.
+    """
+    rows = wrong.arg_true().to_list()
+    if (faults := collected()) is not None:
+        faults.append(RowFault(problem, key, value, frame["line"].filter(wrong).to_list()))
+        return
+    of, what = next((each for each in (("line", "line"), ("id", "request")) if each[0] in frame.columns), ("", "row"))
+    first, *others = [str(frame[of][row] if of else row) for row in rows[: NAMED + 1]]
+    if of == "id":
+        problem += f" in request {frame['id'][rows[0]]!r}"
+    if others:
+        many = f"{len(rows) - 1:,} rows more ({what}s" if len(others) > 1 else f"1 row more ({what}"
+        problem += f", and so in {many} {', '.join(others)}{', ...' * (len(rows) - 1 > NAMED)})"
+    line = int(first) if of == "line" else None
+    raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=remedy)
 
 
 def filled(frame: pl.DataFrame, column: str) -> pl.Series:
@@ -82,14 +148,14 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
             return _each(frame, cells, path, seconds_of_date, "a date that does not begin with the year", REWRITE)
         problem = "not a number" if not first or is_number(first[0]) else "neither a number nor a date"
         return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
-    zoned = bool(_zoned(first[0]))
+    zoned = _parsed(first[0]).tzinfo is not None
 
     def read(text: str) -> float:
-        found = _parsed(text)
-        if (found.tzinfo is not None) is not zoned:
-            said, before = ("no", "one") if zoned else ("a", "none")
-            raise UserError(f"a date with {said} zone, where others have {before}", remedy="Write all in UTC, with Z.")
-        return (found if zoned else found.replace(tzinfo=UTC)).timestamp()
+        if (_parsed(text).tzinfo is not None) is not zoned:
+            kind, others = ("no", "one") if zoned else ("a", "none")
+            problem = f"a date with {kind} zone, where others have {others}"
+            raise UserError(problem, remedy="Write all in UTC, with Z.")
+        return seconds_of_date(text)
 
     return _each(frame, cells, path, read, "not a date", f"Give dates in ISO 8601: {DATES}.")
 
@@ -119,54 +185,38 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
 def marked(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
     """Read marks, Boolean: 1 and 0, true and false, yes and no; an empty cell is no mark."""
     cells = filled(frame, column)
-    known = {text: float(mark) for mark, texts in enumerate(MARKS) for text in texts}
+    if cells.dtype.is_nested():
+        return _plain(cells, path, "marks")
 
     def read(text: str) -> float:
-        return known[text.lower()] if text.lower() in known else float(text)
+        mark = MARKS[text.lower()] if text.lower() in MARKS else float(text)
+        if mark not in (0, 1):
+            raise ValueError(text)
+        return mark
 
-    problem, remedy = "neither yes nor no", "Write 1 or 0, true or false, yes or no; an empty cell is no."
-    try:
-        values = _each(frame, cells.cast(pl.String), path, read, problem, remedy).fill_null(0.0)
-    except pl.exceptions.PolarsError:
-        raise WorkloadError(f"not marks but {cells.dtype}", file=path, key=column, remedy=remedy) from None
-    if not values.is_in([0.0, 1.0]).all():
-        row = int((~values.is_in([0.0, 1.0])).arg_max() or 0)
-        line = frame["line"][row] if "line" in frame.columns else None
-        raise WorkloadError(problem, file=path, line=line, key=column, value=cells[row], remedy=remedy)
-    return values == 1.0
+    remedy = "Write 1 or 0, true or false, yes or no; an empty cell is no."
+    return _each(frame, cells.cast(pl.String), path, read, "neither yes nor no", remedy).fill_null(0.0) == 1.0
 
 
 def _each(
-    frame: pl.DataFrame,
-    cells: pl.Series,
-    path: Path,
-    read: Callable[[str], float] | None,
-    problem: str,
-    remedy: str,
+    frame: pl.DataFrame, cells: pl.Series, path: Path, read: Callable[[str], float] | None, problem: str, remedy: str
 ) -> pl.Series:
     """Turn texts into Float64, as plain numbers where `read` is None; the first that cannot be read is named."""
     values = cells.cast(pl.Float64, strict=False)
-    faults = collected()
     if read is not None:
-        known: dict[str, float] = {}
-        wrong: list[tuple[str, str]] = []  # what is so, and what to do, of each text that cannot be read
+        known, mistakes = dict[str, float](), list[tuple[str, str]]()
         for text in cells.drop_nulls().unique(maintain_order=True).to_list():
             try:
                 known[text] = read(text)
             except UserError as error:
-                wrong.append((error.problem, error.remedy))
+                mistakes.append((error.problem, error.remedy))
             except (ValueError, OverflowError):
-                wrong.append((problem, remedy))
-        problem, remedy = wrong[0] if wrong else (problem, remedy)
+                mistakes.append((problem, remedy))
+        problem, remedy = [*mistakes, (problem, remedy)][0]
         values = cells.replace_strict(known, default=None, return_dtype=pl.Float64)
     if values.null_count() > cells.null_count():
-        bad = values.is_null() & cells.is_not_null()
-        row = int(bad.arg_max() or 0)
-        line = frame["line"][row] if "line" in frame.columns else None
-        if faults is None:
-            problem += also(frame, bad)
-            raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
-        faults.append(RowFault(problem, cells.name, cells[row], frame["line"].filter(bad).to_list()))
+        wrong = values.is_null() & cells.is_not_null()
+        report(frame, wrong, path, cells.name, problem, remedy, cells.filter(wrong)[0])
     return values.alias(cells.name)
 
 
@@ -179,24 +229,29 @@ def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
 
 def is_number(text: str) -> bool:
     """Whether a text is a plain number."""
+    return plain_number(text) is not None
+
+
+def plain_number(text: str) -> float | None:
+    """Read a plain number; None where a text is none."""
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def is_date(text: str) -> bool:
     """Whether a text is a date in ISO 8601, with or without a time of day and a zone."""
-    return not is_number(text) and _zoned(text) is not None
-
-
-def _zoned(text: str) -> bool | None:
-    """Whether a date says its zone; `None` for what is no date."""
     try:
-        return _parsed(text).tzinfo is not None
+        return not is_number(text) and bool(_parsed(text))
     except ValueError:
-        return None
+        return False
+
+
+def seconds_of_date(text: str) -> float:
+    """Read a date as seconds since 1970; one without a zone is in UTC. Raises `ValueError`."""
+    found = _parsed(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _parsed(text: str) -> datetime:
@@ -206,18 +261,8 @@ def _parsed(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-DATED = 1e9
-"""Seconds since 1970 in 2001: a clock that is so late is one of dates, since no trace is as long."""
-
-
 def moment(seconds: float) -> str:
     """Write a time on a trace's clock for people: a date, or seconds where the clock has no dates."""
     if seconds < DATED:
         return f"{seconds:g} s"
     return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
-
-
-def seconds_of_date(text: str) -> float:
-    """Read a date as seconds since 1970; one without a zone is in UTC. Raises `ValueError`."""
-    found = _parsed(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -10,8 +10,7 @@ from typing import Any
 from binwright.simcore.errors import UserError, WorkloadError, as_one
 from binwright.simcore.extras import pl
 from binwright.simcore.roles import read_where
-from binwright.workloads.traces.cells import moment
-from binwright.workloads.traces.faults import RowFault, also, collected, lines_of
+from binwright.workloads.traces.cells import collected, lines_of, moment, report
 
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
@@ -44,14 +43,10 @@ def resources_in(columns: Iterable[str]) -> list[str]:
 
 def require(found: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
     """Refuse columns that lack wanted ones; `line` is that of the header, where there is one."""
-    missing = sorted(wanted - set(found))
-    if missing:
-        raise WorkloadError(
-            f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}",
-            file=path,
-            line=line,
-            remedy=f"The file has {', '.join(found) or 'none'}; it needs {', '.join(sorted(wanted))}.",
-        )
+    if missing := sorted(wanted - set(found)):
+        problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        remedy = f"The file has {', '.join(found) or 'none'}; it needs {', '.join(sorted(wanted))}."
+        raise WorkloadError(problem, file=path, line=line, remedy=remedy)
 
 
 def check(
@@ -66,118 +61,79 @@ def check(
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
     file calls a column, where its name differs, and `factors` how many units a 1 in a column is, where it is not one.
-    Of a table of one's `own`, messages also say what a scenario may say of its rows.
+    Of a table of one's `own`, messages also say what a scenario may say of its rows. While faults are collected, rows
+    that break a rule are left out.
     """
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
-    mistakes = []
-    faults = collected()
-    if faults:
+    if faults := collected():
         frame = frame.filter(~frame["line"].is_in(list(lines_of(faults))))
-    for name, broken, problem, remedy in _rules(columns, keys, factors, own=own):
+    mistakes = []
+    for name, broken, problem, remedy in _rules(frame, keys, factors, own=own):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
-        row = mask.arg_max() if mask.any() else None
-        if row is not None and faults is not None:
-            lines = frame["line"].filter(mask).to_list()
-            faults.append(RowFault(problem, keys.get(name, name), _shown(frame, name, row, keys, own=own), lines))
-            frame = frame.filter(~mask)
-        elif row is not None:
-            if "line" not in frame.columns:
-                problem += f" in request {frame['id'][row]!r}"
-            mistakes.append(
-                WorkloadError(
-                    f"{problem}{also(frame, mask)}",
-                    file=path,
-                    line=frame["line"][row] if "line" in frame.columns else None,
-                    key=keys.get(name, name),
-                    value=_shown(frame, name, row, keys, own=own),
-                    remedy=remedy,
-                )
-            )
+        if mask.any():
+            value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, keys, own=own)
+            try:
+                report(frame, mask, path, keys.get(name, name), problem, remedy, value)
+                frame = frame.filter(~mask)
+            except WorkloadError as error:
+                mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
     if frame.is_empty():
         raise WorkloadError("no row can be read", file=path, remedy="Check what the columns are taken for.")
-    if "where" in columns:
-        _check_where(frame, path, keys)
     return frame.select(columns)
 
 
-def _check_where(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> None:
-    """Refuse the first row whose labels cannot be read."""
-    for text in frame["where"].unique(maintain_order=True).to_list():
-        try:
-            read_where(text)
-        except UserError as error:
-            row = int((frame["where"] == text).arg_max() or 0)
-            line = frame["line"][row] if "line" in frame.columns else None
-            key = keys.get("where", "where")
-            raise WorkloadError(error.problem, file=path, line=line, key=key, value=text, remedy=error.remedy) from None
-
-
-def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
-    """Write a value as the file would have it: 2, not 2.0."""
-    value = frame[name][row]
+def _shown(row: Mapping[str, Any], name: str, keys: Mapping[str, str], *, own: bool) -> Any:
+    """Write a value as the file has it, 2 and not 2.0; a lifetime by its end if it has one."""
+    value, arrival = row[name], row["arrival"]
+    if name == "lifetime" and value is not None and (own or "end" in keys):
+        return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
-def _shown(frame: pl.DataFrame, name: str, row: int, keys: Mapping[str, str], *, own: bool) -> Any:
-    """Write a value that breaks a rule; a lifetime as the file says it, by its end if it has one."""
-    value = frame[name][row]
-    if name != "lifetime" or not (own or "end" in keys) or value is None:
-        return cell(frame, name, row)
-    arrival = frame["arrival"][row]
-    return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
-
-
 def _rules(
-    columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float], *, own: bool
+    frame: pl.DataFrame, keys: Mapping[str, str], factors: Mapping[str, float], *, own: bool
 ) -> Iterator[tuple[str, pl.Expr, str, str]]:
     """Column, where it is broken, what is wrong, what to do."""
-    resources = resources_in(columns)
-    for name in columns:
-        kept = f"`keep: {{{keys.get(name, name)}: '!='}}` leaves it out"
-        span = name == "lifetime" and "end" not in keys
+    resources, ends = resources_in(name for name in frame.columns if name != "line"), "end" in keys
+
+    def keep(name: str, condition: str) -> str:
+        return f"`keep: {{{keys.get(name, name)}: '{condition}'}}` in the scenario leaves it out." if own else ""
+
+    for name in frame.columns:
+        span = name == "lifetime" and not ends
         remedy = "Give seconds, or inf to keep running." if span else "Fill the cell or remove the row."
-        if not own:
-            pass
-        elif name == "lifetime":
-            empty = "lifetime" if span else "end"
-            remedy += f" `empty: {{{empty}: never}}` in the scenario says that it runs on; {kept}."
-        elif name in resources:
-            remedy += f" {kept} in the scenario; `empty: {{{name}: 0}}` says that it asks for none."
-        else:
-            remedy += f" {kept} in the scenario."
-        yield name, pl.col(name).is_null(), "no value", remedy
+        if own and name == "lifetime":
+            remedy += f" `empty: {{{'lifetime' if span else 'end'}: never}}` in the scenario says that it runs on;"
+        elif own and name in resources:
+            remedy += f" `empty: {{{name}: 0}}` in the scenario says that it asks for none;"
+        yield name, pl.col(name).is_null(), "no value", f"{remedy} {keep(name, '!=')}".strip()
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
         remedy = "Demands are amounts of zero or more; correct or remove the row."
-        if own:
-            remedy += f" `keep: {{{keys.get(name, name)}: '>= 0'}}` in the scenario leaves it out."
-        yield name, demand < 0, "negative demand", remedy
-        yield (
-            name,
-            demand * factors.get(name, 1.0) > LARGEST,
-            f"a demand above {LARGEST:.0e} units",
-            "Check the column's unit.",
-        )
+        yield name, demand < 0, "negative demand", f"{remedy} {keep(name, '>= 0')}".strip()
+        much = demand * factors.get(name, 1.0) > LARGEST
+        yield name, much, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
     remedy = "Give some resource a demand above zero, or remove the row."
-    if own:
-        remedy += f" `keep: {{{keys.get(resources[0], resources[0])}: '> 0'}}` in the scenario leaves it out."
-    yield resources[0], nothing, "a request for nothing", remedy
+    yield resources[0], nothing, "a request for nothing", f"{remedy} {keep(resources[0], '> 0')}".strip()
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
-    problem = "ends before it arrives" if "end" in keys else "negative lifetime"
     remedy = "A request must end after it arrives: correct or remove it."
-    if own:
-        remedy += " `faulty: drop` in the scenario's workload leaves out all rows that cannot be read."
-    yield "lifetime", lifetime < 0, problem, remedy
+    remedy += " `faulty: drop` in the scenario's workload leaves out all rows that cannot be read." * own
+    yield "lifetime", lifetime < 0, "ends before it arrives" if ends else "negative lifetime", remedy
     yield "arrival", ~arrival.is_finite(), "an arrival that is not a time", "Give seconds."
     yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."
     yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."
     yield "id", ~pl.col("id").is_first_distinct(), "duplicate id", "Every request needs its own id."
+    for text in frame["where"].unique(maintain_order=True).to_list() if "where" in frame.columns else ():
+        try:
+            read_where(text)
+        except UserError as error:
+            yield "where", pl.col("where") == text, error.problem, error.remedy

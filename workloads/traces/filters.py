@@ -9,7 +9,7 @@ from typing import Any
 
 from binwright.simcore.errors import UserError, WorkloadError, suggest
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.cells import NOTHING, is_date, seconds_of_date
+from binwright.workloads.traces.cells import NOTHING, is_date, plain_number, report, seconds_of_date
 
 COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
@@ -23,10 +23,8 @@ REMEDY = 'Write a value, a list of values, or comparisons: "> 0", "!= failed", "
 
 def split(condition: str) -> tuple[str, str]:
     """Split a comparison into its sign and the rest; a plain value has no sign."""
-    for sign in COMPARES:
-        if condition.startswith(sign):
-            return sign, condition[len(sign) :].strip()
-    return "", condition.strip()
+    sign = next((sign for sign in COMPARES if condition.startswith(sign)), "")
+    return sign, condition[len(sign) :].strip()
 
 
 def check_conditions(conditions: Sequence[str]) -> None:
@@ -36,25 +34,22 @@ def check_conditions(conditions: Sequence[str]) -> None:
         raise UserError("needs values, or comparisons, and not both", value=list(conditions), remedy=REMEDY)
     for sign, value in map(split, conditions):
         if sign and sign != "!=" and _number(value) is None:
-            raise UserError(
-                "compares with a value that is neither a number nor a date", value=f"{sign} {value}", remedy=REMEDY
-            )
+            problem = "compares with a value that is neither a number nor a date"
+            raise UserError(problem, value=f"{sign} {value}", remedy=REMEDY)
 
 
 def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> pl.DataFrame:
     """Keep the rows whose cells meet all conditions: one of the values of a column, or each of its comparisons."""
     for column, conditions in keep.items():
         if column not in frame.columns:
-            known = [name for name in frame.columns if name != "line"]
-            raise WorkloadError(
-                f"has no column {column}", file=path, key="workload.keep", remedy=suggest(column, known)
-            )
+            remedy = suggest(column, [name for name in frame.columns if name != "line"])
+            raise WorkloadError(f"has no column {column}", file=path, key="workload.keep", remedy=remedy)
         mask = _meets(frame, column, [split(each) for each in conditions], path)
         if not mask.any():
-            remedy = f"It has {_some(frame[column])}."
-            said = f"workload.keep.{column}"
-            value = ", ".join(conditions)
-            raise WorkloadError("keeps no row of the file", file=path, key=said, value=value, remedy=remedy)
+            counts = frame[column].value_counts(sort=True)[column]
+            remedy = f"It has {', '.join(map(str, counts.head(8)))}{', ...' * (len(counts) > 8)}."
+            key, value = f"workload.keep.{column}", ", ".join(conditions)
+            raise WorkloadError("keeps no row of the file", file=path, key=key, value=value, remedy=remedy)
         frame = frame.filter(mask)
     return frame
 
@@ -63,25 +58,24 @@ def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], 
     """Tell which cells meet the conditions, bool [rows]; words that are to be compared by size are refused."""
     cells = frame[column]
     text = cells.cast(pl.String).fill_null("").str.strip_chars()
-    found = pl.Series([not conditions or bool(conditions[0][0])]).new_from_index(0, len(cells))
+    lower = text.str.to_lowercase()
+    found = pl.Series([bool(conditions[0][0])]).new_from_index(0, len(cells))
     # Those that say what a cell is not come first: they may leave out words.
     for sign, value in sorted(conditions, key=lambda each: each[0] not in ("", "!=")):
         if sign in ("", "!="):
-            same = (text.str.to_lowercase() if value in ("true", "false") else text) == value
+            same = (lower if value in ("true", "false") else text) == value
             if not value:  # an empty cell is what is read as one
-                same = text.str.to_lowercase().is_in(NOTHING)
-            if (number := _plain(value)) is not None:
+                same = lower.is_in(NOTHING)
+            if (number := plain_number(value)) is not None:
                 same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
             found = found & ~same if sign else found | same
         else:
             sizes = _numbers(cells, text)
-            odd = found & sizes.is_null() & ~text.str.to_lowercase().is_in(NOTHING)
+            odd = found & sizes.is_null() & ~lower.is_in(NOTHING)
             if odd.any():
-                row = int(odd.arg_max() or 0)
-                line = frame["line"][row] if "line" in frame.columns else None
-                remedy = f'Correct it, or leave such rows out: `{column}: ["!= {text[row]}", "{sign} {value}"]`.'
-                problem = "neither a number nor a date"
-                raise WorkloadError(problem, file=path, line=line, key=column, value=text[row], remedy=remedy)
+                word = text.filter(odd)[0]
+                remedy = f'Correct it, or leave such rows out: `{column}: ["!= {word}", "{sign} {value}"]`.'
+                report(frame, odd, path, column, "neither a number nor a date", remedy, word)
             found = found & COMPARES[sign](sizes, _number(value)).fill_null(False)
     return found
 
@@ -97,19 +91,4 @@ def _numbers(cells: pl.Series, text: pl.Series) -> pl.Series:
 
 
 def _number(value: str) -> float | None:
-    plain = _plain(value)
-    return seconds_of_date(value) if plain is None and is_date(value) else plain
-
-
-def _plain(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
-def _some(cells: pl.Series) -> str:
-    """Name the most frequent values of a column."""
-    counts = cells.value_counts(sort=True)
-    most = [str(value) for value in counts[cells.name].head(8).to_list()]
-    return f"{', '.join(most)}{', ...' if len(counts) > 8 else ''}"
+    return seconds_of_date(value) if is_date(value) else plain_number(value)

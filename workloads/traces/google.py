@@ -10,6 +10,7 @@ from typing import ClassVar
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import report
 from binwright.workloads.traces.check import LABELS, check
 from binwright.workloads.traces.text import contents
 
@@ -22,6 +23,7 @@ AFTER = 2**63 - 1
 """The time of what happened after the trace's end."""
 NEEDED = ("time", "type", "collection_id", "instance_index", "resource_request")
 NUMBERS = ("time", "collection_id", "instance_index", "priority", "collection_type", "alloc_collection_id")
+GIVE = "Give the events as they are downloaded."
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,6 @@ class Google(Trace):
 
     def read(self, path: Path) -> pl.DataFrame:
         events = _events(path)
-        size = pl.col("resource_request").struct
-        events = events.select(
-            "line", "time", "type", "collection_id", "instance_index", "priority", "alloc_collection_id", "user",
-            cpu=size.field("cpus").cast(pl.Float64).fill_null(0.0),
-            mem=size.field("memory").cast(pl.Float64).fill_null(0.0),
-        )  # fmt: skip
         events = events.filter((pl.col("time") != AFTER) & (pl.col("alloc_collection_id").fill_null(0) == 0))
         who = ["collection_id", "instance_index"]
         turns = events.filter(pl.col("type").is_between(SCHEDULE, LAST_END)).sort("time", "line")
@@ -58,25 +54,22 @@ class Google(Trace):
             end=pl.col("time").shift(-1).over(who),
             turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1,
         )
-        placed = turns.filter(pl.col("type") == SCHEDULE)
-        placed = placed.filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
+        placed = turns.filter((pl.col("type") == SCHEDULE) & ((pl.col("cpu") > 0) | (pl.col("mem") > 0)))
         frame = placed.select(
             "line",
+            "cpu",
+            "mem",
             id=pl.format("{}-{}-{}", "collection_id", "instance_index", "turn"),
             arrival=pl.col("time") / 1e6,
             lifetime=((pl.col("end") - pl.col("time")) / 1e6).fill_null(float("inf")),
-            cpu="cpu",
-            mem="mem",
             group=pl.col("collection_id").cast(pl.String),
             **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
-        )
+        ).select("line", "id", "arrival", "lifetime", "cpu", "mem", "group", f"{LABELS}priority")
         owners = events.filter(pl.col("instance_index").is_null() & pl.col("user").is_not_null())
         if len(owners):
             named = owners.unique("collection_id", keep="first", maintain_order=True)
-            named = named.select(
-                pl.col("collection_id").cast(pl.String).alias("group"), pl.col("user").alias(f"{LABELS}tenant")
-            )
-            frame = frame.join(named, "group", "left", maintain_order="left").fill_null("")
+            columns = {"group": pl.col("collection_id").cast(pl.String), f"{LABELS}tenant": pl.col("user")}
+            frame = frame.join(named.select(**columns), "group", "left", maintain_order="left").fill_null("")
         return check(frame, path, {"arrival": "time", "lifetime": "time", "cpu": "resource_request.cpus"})
 
 
@@ -86,38 +79,28 @@ def _events(path: Path) -> pl.DataFrame:
         frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         problem = f"not lines of JSON: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=path, remedy="Give the events as they are downloaded.") from error
+        raise WorkloadError(problem, file=path, remedy=GIVE) from error
     missing = [name for name in NEEDED if name not in frame.columns]
-    if missing or not isinstance(frame.schema["resource_request"], pl.Struct):
-        remedy = f"Its fields: {', '.join(frame.columns) or 'none'}. Give the events as they are downloaded."
+    asked = frame.schema.get("resource_request")
+    if missing or not isinstance(asked, pl.Struct):
+        remedy = f"Its fields: {', '.join(frame.columns) or 'none'}. {GIVE}"
         raise WorkloadError(f"no event has {', '.join(missing) or 'a resource_request'}", file=path, remedy=remedy)
-    there = {field.name for field in frame.schema["resource_request"].fields}
-    if not there >= {"cpus", "memory"}:
+    if not {field.name for field in asked.fields} >= {"cpus", "memory"}:
         raise WorkloadError("no event asks for cpus and memory", file=path, remedy="Give instance_events.")
-    frame = frame.with_row_index("line", offset=1)
-    frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in NUMBERS if name not in frame.columns)
-    if "user" not in frame.columns:
-        frame = frame.with_columns(user=pl.lit(None, pl.String))
+    absent = {name: pl.lit(None, pl.String) for name in (*NUMBERS, "user") if name not in frame.columns}
+    frame = frame.with_row_index("line", offset=1).with_columns(**absent)
+    for name, column in (("cpu", "cpus"), ("mem", "memory")):
+        cells = frame["resource_request"].struct.field(column)
+        values = cells.cast(pl.Float64, strict=False)
+        if (wrong := cells.is_not_null() & values.is_null()).any():
+            report(frame, wrong, path, f"resource_request.{column}", "not a number", GIVE, cells.filter(wrong)[0])
+        frame = frame.with_columns(values.fill_null(0.0).alias(name))
     words = {word: number for number, word in enumerate(TYPES)}
     kind = pl.col("type").cast(pl.String).replace(words).cast(pl.Int64, strict=False)
-    frame = frame.with_columns(
-        *(pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS),
-        kind.alias("type"),
-        pl.col("user").cast(pl.String),
-    )
-    for name in ("cpus", "memory"):
-        asked = frame["resource_request"].struct.field(name)
-        wrong = asked.is_not_null() & asked.cast(pl.Float64, strict=False).is_null()
-        if wrong.any():
-            row = int(wrong.arg_max() or 0)
-            key, remedy = f"resource_request.{name}", "Give the events as they are downloaded."
-            raise WorkloadError(
-                "not a number", file=path, line=frame["line"][row], key=key, value=asked[row], remedy=remedy
-            )
+    numbers = (pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS)
+    frame = frame.with_columns(*numbers, kind.alias("type"), pl.col("user").cast(pl.String))
     for name in ("time", "type", "collection_id"):
-        if frame[name].null_count():
-            line = frame["line"][int(frame[name].is_null().arg_max() or 0)]
-            types = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}."
-            remedy = types if name == "type" else "Give the events as they are downloaded."
-            raise WorkloadError("not a whole number", file=path, line=line, key=name, remedy=remedy)
+        if (wrong := frame[name].is_null()).any():
+            remedy = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}." if name == "type" else GIVE
+            report(frame, wrong, path, name, "not a whole number", remedy, None)
     return frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,9 +17,8 @@ from binwright.workloads.traces.text import contents
 T = TypeVar("T")
 HOST = "host"
 """The label of every server that is the name of its node: pods that are there ask for it."""
-NAMES = {"cpu": "cpu", "memory": "mem", "nvidia.com/gpu": "gpu", "pods": "pods"}
-"""What Kubernetes calls a resource, and what it is called here."""
-FACTORS = {"cpu": 1.0, "memory": 1e-9, "nvidia.com/gpu": 1.0, "pods": 1.0}
+NAMES = {"cpu": ("cpu", 1.0), "memory": ("mem", 1e-9), "nvidia.com/gpu": ("gpu", 1.0), "pods": ("pods", 1.0)}
+"""What Kubernetes calls a resource; what it is called here, and our units of a 1 there."""
 KEEPS_OFF = ("NoSchedule", "NoExecute")
 CORDON = "node.kubernetes.io/unschedulable"
 ENDED = ("Succeeded", "Failed")
@@ -34,7 +33,7 @@ class Node(NamedTuple):
     name: str
     amounts: dict[str, float]
     labels: dict[str, str]
-    taints: tuple[str, ...]
+    taints: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,25 @@ class Kubernetes(Trace):
 
     def read(self, path: Path) -> pl.DataFrame:
         items = _items(path)
-        nodes = {node.name: node for node in _nodes(items, path)}
-        rows = sorted(_pods(items, nodes, path), key=lambda row: row["arrival"])
-        names = ["cpu", "mem", "pods"] + (["gpu"] if any(row["gpu"] for row in rows) or _has_gpus(nodes) else [])
+        nodes = {node.name: node for node in _each(items, "Node", _node, path)}
+        rows = [row for row in _each(items, "Pod", lambda item: _pod(item, nodes), path) if row]
+        has_gpus = any(row["gpu"] for row in rows) or any(node.amounts.get("gpu") for node in nodes.values())
+        names = ["cpu", "mem", "pods"] + ["gpu"] * has_gpus
         texts = ["group", "where", "tolerates", f"{LABELS}tenant", f"{LABELS}priority"]
         columns = {"id": pl.String, **dict.fromkeys(("arrival", "lifetime", *names), pl.Float64)}
         frame = pl.DataFrame(rows, schema={**columns, **dict.fromkeys(texts, pl.String)}, orient="row")
-        return check(frame, path, {})
+        return check(frame.sort("arrival", maintain_order=True), path, {})
 
 
 def read_nodes(path: Path) -> list[Node]:
     """Read the servers of a snapshot; each has its name as the label `host`, and all the labels that pods ask for."""
     items = _items(path)
-    nodes = _nodes(items, path)
-    asked = {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
+    asked = sorted(
+        {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
+    )
     return [
-        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in sorted(asked)})
-        for node in nodes
+        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in asked})
+        for node in _each(items, "Node", _node, path)
     ]
 
 
@@ -86,8 +87,8 @@ def _items(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise WorkloadError(f"not JSON: {getattr(error, 'msg', error)}", file=path, line=line, remedy=GET) from None
+        problem, line = f"not JSON: {getattr(error, 'msg', error)}", getattr(error, "lineno", None)
+        raise WorkloadError(problem, file=path, line=line, remedy=GET) from None
     items = found.get("items") if isinstance(found, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise WorkloadError("has no items", file=path, remedy=GET)
@@ -101,87 +102,80 @@ def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping
         try:
             if item.get("kind") == kind:
                 found.append(make(item))
+        except WorkloadError as error:
+            error.file = path
+            raise
         except (AttributeError, KeyError, TypeError) as error:
             problem = f"items.{number} is no {kind} as Kubernetes has it: {error}"
             raise WorkloadError(problem, file=path, remedy=GET) from None
     return found
 
 
-def _nodes(items: Iterable[Mapping[str, Any]], path: Path) -> list[Node]:
-    def node(item: Mapping[str, Any]) -> Node:
-        about, spec, status = item["metadata"], item.get("spec", {}), item["status"]
-        given = status.get("allocatable") or status.get("capacity") or {}
-        taints = [_taint(each) for each in spec.get("taints", ()) if each.get("effect") in KEEPS_OFF]
-        if spec.get("unschedulable") and CORDON not in taints:
-            taints.append(CORDON)
-        name = str(about["name"])
-        labels = {label: str(value) for label, value in about.get("labels", {}).items()}
-        return Node(name, _amounts(given, f"node {name}", path), labels, tuple(taints))
-
-    return _each(items, "Node", node, path)
-
-
-def _pods(items: Iterable[Mapping[str, Any]], nodes: Mapping[str, Node], path: Path) -> list[dict[str, Any]]:
-    taints = [each for node in nodes.values() for each in node.taints]
-
-    def pod(item: Mapping[str, Any]) -> dict[str, Any] | None:
-        about, spec = item["metadata"], item["spec"]
-        if item.get("status", {}).get("phase") in ENDED or about.get("deletionTimestamp"):
-            return None
-        tenant = str(about.get("namespace", "default"))
-        name = f"{tenant}/{about['name']}"
-        host = str(spec.get("nodeName", ""))
-        if host and host not in nodes:
-            remedy = "Get pods and nodes together: kubectl get pods,nodes -A -o json."
-            raise WorkloadError(f"pod {name} is on a node that is not there", file=path, value=host, remedy=remedy)
-        where = {HOST: host} if host else _selected(spec)
-        tolerated = nodes[host].taints if host else [each for each in taints if _tolerates(spec, each)]
-        owners = about.get("ownerReferences", ())
-        return {
-            "id": name,
-            "arrival": 0.0 if host else 1.0,
-            "lifetime": float("inf"),
-            **dict.fromkeys(("cpu", "mem", "gpu"), 0.0),
-            **_asked(spec, name, path),
-            "pods": 1.0,
-            "group": f"{tenant}/{owners[0].get('name', '')}" if owners else "",
-            "where": ";".join(f"{label}={value}" for label, value in where.items()),
-            "tolerates": "|".join(sorted(set(tolerated))),
-            f"{LABELS}tenant": tenant,
-            f"{LABELS}priority": str(spec.get("priorityClassName") or spec.get("priority") or ""),
-        }
-
-    return [row for row in _each(items, "Pod", pod, path) if row is not None]
+def _node(item: Mapping[str, Any]) -> Node:
+    about, spec, status = item["metadata"], item.get("spec", {}), item["status"]
+    has = status.get("allocatable") or status.get("capacity") or {}
+    taints = [
+        f"{each['key']}={each['value']}" if each.get("value") else str(each["key"])
+        for each in spec.get("taints", ())
+        if each.get("effect") in KEEPS_OFF
+    ]
+    if spec.get("unschedulable") and CORDON not in taints:
+        taints.append(CORDON)
+    name, labels = str(about["name"]), {label: str(value) for label, value in about.get("labels", {}).items()}
+    return Node(name, _amounts(has, f"node {name}"), labels, taints)
 
 
-def _asked(spec: Mapping[str, Any], name: str, path: Path) -> dict[str, float]:
+def _pod(item: Mapping[str, Any], nodes: Mapping[str, Node]) -> dict[str, Any] | None:
+    about, spec = item["metadata"], item["spec"]
+    if item.get("status", {}).get("phase") in ENDED or about.get("deletionTimestamp"):
+        return None
+    tenant, host = str(about.get("namespace", "default")), str(spec.get("nodeName", ""))
+    name = f"{tenant}/{about['name']}"
+    if host and host not in nodes:
+        remedy = "Get pods and nodes together: kubectl get pods,nodes -A -o json."
+        raise WorkloadError(f"pod {name} is on a node that is not there", value=host, remedy=remedy)
+    where = {HOST: host} if host else _selected(spec)
+    everywhere = {each for node in nodes.values() for each in node.taints}
+    tolerated = nodes[host].taints if host else [each for each in everywhere if _tolerates(spec, each)]
+    owners = about.get("ownerReferences", ())
+    return {
+        "id": name,
+        "arrival": 0.0 if host else 1.0,
+        "lifetime": float("inf"),
+        **dict.fromkeys(("cpu", "mem", "gpu"), 0.0),
+        **_requested(spec, name),
+        "pods": 1.0,
+        "group": f"{tenant}/{owners[0].get('name', '')}" if owners else "",
+        "where": ";".join(f"{label}={value}" for label, value in where.items()),
+        "tolerates": "|".join(sorted(set(tolerated))),
+        f"{LABELS}tenant": tenant,
+        f"{LABELS}priority": str(spec.get("priorityClassName") or spec.get("priority") or ""),
+    }
+
+
+def _requested(spec: Mapping[str, Any], name: str) -> dict[str, float]:
     """Add up what the containers of a pod request."""
-
-    def of(container: Mapping[str, Any]) -> dict[str, float]:
-        asked = container.get("resources", {})
-        return _amounts({**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}", path)
-
-    together: dict[str, float] = _amounts(spec.get("overhead", {}), f"pod {name}", path)
-    for each in spec.get("containers", ()):
-        for resource, amount in of(each).items():
-            together[resource] = together.get(resource, 0.0) + amount
-    for each in spec.get("initContainers", ()):
-        for resource, amount in of(each).items():
-            together[resource] = max(together.get(resource, 0.0), amount)
-    return together
+    total = _amounts(spec.get("overhead", {}), f"pod {name}")
+    for key in ("containers", "initContainers"):
+        for container in spec.get(key, ()):
+            asked = container.get("resources", {})
+            for resource, amount in _amounts(
+                {**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}"
+            ).items():
+                before = total.get(resource, 0.0)
+                total[resource] = before + amount if key == "containers" else max(before, amount)
+    return total
 
 
-def _amounts(given: Mapping[str, Any], whose: str, path: Path) -> dict[str, float]:
+def _amounts(given: Mapping[str, Any], whose: str) -> dict[str, float]:
     found = {}
-    for name, text in given.items():
-        if name in NAMES:
-            try:
-                found[NAMES[name]] = quantity(text) * FACTORS[name]
-            except (ValueError, OverflowError):
-                remedy = "Give a quantity of Kubernetes: 500m, 2, 1.5Gi."
-                raise WorkloadError(
-                    f"{whose}: not a quantity", file=path, key=name, value=text, remedy=remedy
-                ) from None
+    for kind, (name, units) in NAMES.items():
+        try:
+            if kind in given:
+                found[name] = quantity(given[kind]) * units
+        except (ValueError, OverflowError):
+            remedy = "Give a quantity of Kubernetes: 500m, 2, 1.5Gi."
+            raise WorkloadError(f"{whose}: not a quantity", key=kind, value=given[kind], remedy=remedy) from None
     return found
 
 
@@ -190,15 +184,10 @@ def _selected(spec: Mapping[str, Any]) -> dict[str, str]:
     found = {label: str(value) for label, value in (spec.get("nodeSelector") or {}).items()}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms", ())
-    if len(terms) == 1:
-        for each in terms[0].get("matchExpressions", ()):
-            if each.get("operator") == "In":
-                found[each["key"]] = "|".join(map(str, each.get("values", ())))
+    for each in terms[0].get("matchExpressions", ()) if len(terms) == 1 else ():
+        if each.get("operator") == "In":
+            found[each["key"]] = "|".join(map(str, each.get("values", ())))
     return found
-
-
-def _taint(taint: Mapping[str, Any]) -> str:
-    return f"{taint['key']}={taint['value']}" if taint.get("value") else str(taint["key"])
 
 
 def _tolerates(spec: Mapping[str, Any], taint: str) -> bool:
@@ -209,7 +198,3 @@ def _tolerates(spec: Mapping[str, Any], taint: str) -> bool:
         and (each.get("operator") == "Exists" or each.get("value", "") == value)
         for each in spec.get("tolerations", ())
     )
-
-
-def _has_gpus(nodes: Mapping[str, Node]) -> bool:
-    return any(node.amounts.get("gpu") for node in nodes.values())

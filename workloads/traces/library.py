@@ -20,7 +20,7 @@ from binwright.workloads import TRACES
 from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.base import ServerFile, Trace
 from binwright.workloads.traces.filters import kept
-from binwright.workloads.traces.mapped import Columns, is_mapped, load, save, structured
+from binwright.workloads.traces.mapped import Columns, begins_with, load, save, structured
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import GZIP, header
 
@@ -29,54 +29,39 @@ FOLDER = "BINWRIGHT_TRACES"
 SQLITE = b"SQLite format 3\0"
 
 
-NOWHERE = f"${FOLDER} names none, and there is no home"
-
-
-def folders() -> list[Path]:
-    """Where traces named without a path are looked up, first one first."""
-    named = os.environ.get(FOLDER)
-    found = [Path(named)] if named else []
-    with suppress(RuntimeError):  # a user without a home
-        found.append(user_cache() / "traces")
-    return found
-
-
 def find(name: str, path: str | Path | None = None) -> Path:
-    """Find the file of the trace `name`: `path`, or the first of its default names in `folders()`."""
+    """Find the file of the trace `name`: `path`, or the first of its default names in the folders of traces."""
     trace: Trace = TRACES.load(name)
-    files, whence = (*trace.files, f"{name}.parquet"), whence_of(name, trace)
-    return locate("this trace", files, path, key="workload.trace", value=name, remedy=whence)
+    files, remedy = (*trace.files, f"{name}.parquet"), whence_of(name, trace)
+    return locate("this trace", files, path, key="workload.trace", value=name, remedy=remedy)
 
 
 def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, ServerFile]:
     """Find the file of servers that the trace `name` comes with, as `find` does, and what is in it."""
     known: ServerFile | None = TRACES.load(name).servers
     assert known is not None, "the schema refuses others"
-    remedy = f"Get it from {known.source}."
-    return locate(
-        "its servers", known.files, path, key="cluster.trace", value=name, remedy=remedy, at="cluster.trace"
-    ), known
+    key, remedy = "cluster.trace", f"Get it from {known.source}."
+    return locate("its servers", known.files, path, key=key, value=name, remedy=remedy, at=key), known
 
 
 def locate(
     what: str, files: Sequence[str], path: str | Path | None, *, key: str, value: str, remedy: str, at: str = ""
 ) -> Path:
-    """Find a file: `path`, which stands `at` a key, or the first of these names in `folders()`."""
-    found = [Path(path)] if path is not None else [folder / file for folder in folders() for file in files]
-    for file in found:
+    """Find a file: `path`, which stands `at` a key, or the first of these names where traces without a path are."""
+    folders = [Path(os.environ[FOLDER])] if os.environ.get(FOLDER) else []
+    with suppress(RuntimeError):  # a user without a home
+        folders.append(user_cache() / "traces")
+    choices = [folder / file for folder in folders for file in files] if path is None else [Path(path)]
+    for file in choices:
         if file.is_file():
             return file
     if path is not None:
-        at = at or f"{key.partition('.')[0]}.path"
-        remedy = f"{meant(path)} {remedy}".strip()
+        at, remedy = at or f"{key.partition('.')[0]}.path", f"{meant(path)} {remedy}".strip()
         raise FileNeeded("there is no such file", file=path, key=at, remedy=remedy)
-    looked = " and ".join(str(folder) for folder in folders()) or f"any folder: {NOWHERE}"
-    raise FileNeeded(
-        f"the file of {what} was not found: no {' or '.join(files)} in {looked}",
-        key=key,
-        value=value,
-        remedy=f"{remedy}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",
-    )
+    looked = " and ".join(map(str, folders)) or f"any folder: ${FOLDER} names none, and there is no home"
+    problem = f"the file of {what} was not found: no {' or '.join(files)} in {looked}"
+    remedy += f"\n  Then put it there, name its folder in ${FOLDER}, or give `path:`."
+    raise FileNeeded(problem, key=key, value=value, remedy=remedy)
 
 
 def whence_of(name: str, trace: Any) -> str:
@@ -89,11 +74,10 @@ def recognised(path: Path) -> str | None:
     try:
         start = _start(path)
         known = next((name for name in TRACES if TRACES.load(name).recognises(start)), None)
-        columns = set(_header(path)) if known is None else set()
+        columns = set(_header(path, start)) if known is None else set()
     except OSError as error:
-        raise WorkloadError(
-            f"cannot read it: {error.strerror or error}", file=path, remedy="Check the path."
-        ) from error
+        problem = f"cannot read it: {error.strerror or error}"
+        raise WorkloadError(problem, file=path, remedy="Check the path.") from error
     matches = [(len(form), name) for name in TRACES for form in TRACES.load(name).headers if form <= columns]
     return known or max(matches, default=(0, None))[1]
 
@@ -104,13 +88,10 @@ def detect(path: str | Path) -> str:
     name = recognised(path)
     if name is None:
         forms = (f"{kind}: {', '.join(sorted(form))}" for kind in TRACES for form in TRACES.load(kind).headers)
-        raise WorkloadError(
-            "no known trace has these columns",
-            file=path,
-            value=", ".join(_header(path))[:200],
-            remedy=f"`binwright traces describe {path}` says what they probably are. Known columns are\n    "
-            + "\n    ".join(forms),
-        )
+        remedy = f"`binwright traces describe {path}` says what they probably are. Known columns are\n    "
+        value = ", ".join(_header(path, _start(path)))[:200]
+        problem, remedy = "no known trace has these columns", remedy + "\n    ".join(forms)
+        raise WorkloadError(problem, file=path, value=value, remedy=remedy)
     return name
 
 
@@ -127,9 +108,8 @@ def _start(path: Path) -> bytes:
     return start
 
 
-def _header(path: Path) -> list[str]:
-    """Columns of a CSV or Parquet file, tables of a database."""
-    start = _start(path)
+def _header(path: Path, start: bytes) -> list[str]:
+    """Columns of a CSV or Parquet file that begins so, tables of a database."""
     if start.startswith(SQLITE):
         return table_names(path)
     if start.startswith(PARQUET):
@@ -150,11 +130,11 @@ def read(
     Of a file that may have any columns, only those of `resources` are read if they are given.
     """
     file = find(name, path)
-    trace, keep = _build(name, options or {}, resources)
+    trace, keep = _build(name, options)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
-        trace = Table() if resources is None else Table().only(resources)
-    return kept(trace.read(file), keep, file)
+        trace = Table()
+    return kept(trace.read(file, resources) if isinstance(trace, Table) else trace.read(file), keep, file)
 
 
 def read_mapped(
@@ -167,7 +147,7 @@ def read_mapped(
 ) -> Columns:
     """Read a trace as `read` does, into one array; with `cache`, a folder, mapped from the copy that is kept there."""
     file = find(name, path)
-    if is_mapped(file):
+    if begins_with(file):
         return load(file)
     copy = copy_of(name, file, options=options, resources=resources, cache=cache) if cache else None
     with suppress(OSError, ValueError):
@@ -182,32 +162,24 @@ def read_mapped(
 
 
 def copy_of(
-    name: str,
-    file: Path,
-    *,
-    options: Mapping[str, Any] | None = None,
-    resources: tuple[str, ...] | None = None,
-    cache: Path,
+    name: str, file: Path, *, options: Mapping[str, Any] | None, resources: tuple[str, ...] | None, cache: Path
 ) -> Path:
     """Where the copy of a trace is kept: named by the file's content, what is read of it and the reader's version."""
-    trace, keep = _build(name, options or {}, resources)
+    trace, keep = _build(name, options)
     with file.open("rb") as data:
         content = hashlib.file_digest(data, hashlib.blake2b)
-    content.update(f"{trace!r} {keep} {trace.version}".encode())
+    content.update(f"{trace!r} {resources} {keep} {trace.version}".encode())
     return cache / f"{name}-{content.hexdigest()[:32]}.npy"
 
 
-def _build(
-    name: str, options: Mapping[str, Any], resources: tuple[str, ...] | None
-) -> tuple[Trace, Mapping[str, list[str]]]:
+def _build(name: str, options: Mapping[str, Any] | None) -> tuple[Trace, Mapping[str, list[str]]]:
     """Make the reader of a trace; also returns the conditions that its requests must meet, if the reader takes none."""
-    kind = TRACES.load(name)
+    kind, given, keep = TRACES.load(name), dict(options or {}), {}
     known = [field.name for field in fields(kind)]
-    keep = {} if "keep" in known else options.get("keep", {})
-    given = {key: value for key, value in options.items() if key in known or key != "keep"}
+    if "keep" not in known:
+        keep = given.pop("keep", {})
     for key in given:
         if key not in known:
             remedy = suggest(key, known)
             raise WorkloadError(f"unknown option of the trace {name}", key=f"workload.{key}", remedy=remedy)
-    trace: Trace = kind(**given)
-    return trace if resources is None else trace.only(resources), keep
+    return kind(**given), keep

@@ -12,27 +12,22 @@ import numpy.typing as npt
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
-from binwright.workloads.traces.check import is_text
 
 Columns: TypeAlias = npt.NDArray[Any]
-"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as texts are."""
+"""Structured [rows]: a field per common column of `Trace.read`; texts, `id` among them, are bytes in UTF-8."""
 
 MAGIC = b"\x93NUMPY"
 
 
 def structured(frame: pl.DataFrame) -> Columns:
     """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
-    ids = frame["id"]
-    columns = {name: frame[name].to_numpy() for name in frame.columns if name != "id" and not is_text(name)}
-    names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
-    kinds: list[tuple[str, Any]] = [("id", names.dtype), *((name, np.float64) for name in columns)]
-    for name in frame.columns:
-        if is_text(name):
-            texts = np.array([text.encode() for text in frame[name].to_list()])
-            kinds.append((name, texts.dtype))
-            columns[name] = texts
-    table = np.empty(len(frame), kinds)
-    table["id"] = names
+    columns = {
+        name: np.array([text.encode() for text in frame[name].to_list()])
+        if frame[name].dtype == pl.String
+        else frame[name].to_numpy().astype(np.int64 if name == "id" else np.float64)
+        for name in ("id", *(name for name in frame.columns if name != "id"))
+    }
+    table = np.empty(len(frame), [(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         table[name] = column
     return table
@@ -58,13 +53,8 @@ def load(path: Path) -> Columns:
     return table
 
 
-def is_mapped(path: Path) -> bool:
-    """Whether the file is one that `save` wrote."""
-    return begins_with(path, MAGIC)
-
-
-def begins_with(path: Path, magic: bytes) -> bool:
-    """Whether these are the file's first bytes."""
+def begins_with(path: Path, magic: bytes = MAGIC) -> bool:
+    """Whether these are the file's first bytes; by default those of what `save` wrote."""
     try:
         with path.open("rb") as file:
             return file.read(len(magic)) == magic

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import yaml
 
@@ -35,19 +34,15 @@ from binwright.workloads.traces.table import Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import read_text
 
 
-class Form(NamedTuple):
-    """One form of a format's files: what makes rows of the file's, if anything does, and the table that these are."""
-
-    rows: str
-    table: Table
-
-
 class Preset(Trace):
-    """A format that a file of `presets/` describes; the fields of its subclasses are the options of `rows`."""
+    """A format that a file of `presets/` describes; the fields of its subclasses are the options of `rows`.
+
+    `forms` has for each of `headers` the name of what makes the rows, if anything does, and the table that these are.
+    """
 
     header: ClassVar[tuple[str, ...]] = ()
     first_line: ClassVar[str] = ""
-    forms: ClassVar[tuple[Form, ...]] = ()
+    forms: ClassVar[tuple[tuple[str, Table], ...]] = ()
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
@@ -61,11 +56,12 @@ class Preset(Trace):
                 require(frame.columns, self.headers[0], path)
         else:
             frame = read_text(path, *self.headers, columns=self.header)
-        form = next(form for needs, form in zip(self.headers, self.forms, strict=True) if needs <= {*frame.columns})
-        if form.rows:
+        forms = zip(self.headers, self.forms, strict=True)
+        make_rows, table = next(form for needs, form in forms if needs <= {*frame.columns})
+        if make_rows:
             options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
-            frame = getattr(rows, form.rows)(frame, path, **options)
-        return form.table.requests(frame, path, own=False)
+            frame = getattr(rows, make_rows)(frame, path, **options)
+        return table.requests(frame, path, own=False)
 
 
 def __getattr__(name: str) -> type[Trace]:
@@ -91,21 +87,15 @@ def _format(name: str) -> type[Trace]:
         module, _, attribute = data["reader"].partition(":")
         return type(name, (getattr(import_module(f"{__package__}.{module}"), attribute),), about)
     about["version"] = zlib.crc32(text.encode() + Path(rows.__file__).read_bytes())
-    forms = [data | form for form in data.pop("forms", [{}])]
-    about["headers"] = tuple(_needed(form, about.get("header", ())) for form in forms)
-    about["forms"] = tuple(_form(**form) for form in forms)
-    options = [
-        (option.name, get_type_hints(function)[option.name], field(default=option.default))
-        for function in {getattr(rows, form.rows) for form in about["forms"] if form.rows}
-        for option in list(signature(function).parameters.values())[2:]
-    ]
-    return make_dataclass(name, options, bases=(Preset,), frozen=True, namespace=about)
-
-
-def _needed(form: Mapping[str, Any], header: Sequence[str]) -> frozenset[str]:
-    """Return the columns that a file of this form must have."""
-    return frozenset(form.get("needs") or header or [*form["columns"].values(), *form.get("labels", {}).values()])
-
-
-def _form(rows: str = "", needs: Sequence[str] = (), **table: Any) -> Form:
-    return Form(rows, Table(**table))
+    headers, forms, options = [], [], dict[str, Any]()
+    for form in (data | each for each in data.pop("forms", [{}])):
+        needs, make_rows = form.pop("needs", ()) or about.get("header"), form.pop("rows", "")
+        headers.append(frozenset(needs or [*form["columns"].values(), *form.get("labels", {}).values()]))
+        forms.append((make_rows, Table(**form)))
+        if make_rows:
+            function = getattr(rows, make_rows)
+            for option in list(signature(function).parameters.values())[2:]:
+                options[option.name] = get_type_hints(function)[option.name], field(default=option.default)
+    about |= {"headers": tuple(headers), "forms": tuple(forms)}
+    given = [(option, *kind) for option, kind in options.items()]
+    return make_dataclass(name, given, bases=(Preset,), frozen=True, namespace=about)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.bitbrains import USAGE, machines_in
 from binwright.workloads.traces.cells import amounts, spans
 from binwright.workloads.traces.check import require
 from binwright.workloads.traces.table import read_parquet
@@ -21,18 +20,17 @@ CONTAINERS = (
     *("cpi", "mem_gps", "mpki", "net_in", "net_out", "disk_io_percent"),
 )
 TASKS = ("tasks.parquet", "meta.parquet")
-FRAGMENTS = frozenset({"id", "duration", "cpu_usage"})
 
 
 class Recording(NamedTuple):
     """Describes what a trace recorded: of which resources, what reads it, and files that may lie beside, read too."""
 
     resources: tuple[str, ...]
-    read: Callable[[Path, str, str], pl.LazyFrame]
+    read: Callable[[Path, str], pl.LazyFrame]
     beside: tuple[str, ...] = ()
 
 
-def alibaba_containers(path: Path, resource: str, folder: str) -> pl.LazyFrame:
+def alibaba_containers(path: Path, resource: str) -> pl.LazyFrame:
     """Read `container_usage.csv`, which may be larger than memory; -1 and 101 are invalid and left out."""
     with path.open("rb") as file:
         first = file.readline().decode(errors="replace").strip().split(",")
@@ -46,23 +44,13 @@ def alibaba_containers(path: Path, resource: str, folder: str) -> pl.LazyFrame:
     return rows.filter(percent.is_between(0, 100)).select(id="container_id", time="time_stamp", share=percent / 100)
 
 
-def bitbrains(path: Path, resource: str, folder: str) -> pl.LazyFrame:
-    """Read what every machine used, of the most that it ever had."""
-    frames = []
-    for name, times, has, uses in machines_in(path, folder, USAGE[resource]):
-        most = float(has.max())  # type: ignore[arg-type]  # numbers
-        share = uses / most if most > 0 else 0 * uses
-        frames.append(pl.select(pl.lit(name).alias("id"), times.alias("time"), share.alias("share")))
-    return pl.concat(frames).lazy()
-
-
-def opendc(path: Path, resource: str, folder: str) -> pl.LazyFrame:
+def opendc(path: Path, resource: str) -> pl.LazyFrame:
     """Read `fragments.parquet`, in older versions `trace.parquet`: MHz for a time, of `cpu_capacity` of the tasks.
 
     The fragments of a task follow one another, in the order of the file.
     """
     found = read_parquet(path)
-    require(found.columns, FRAGMENTS, path)
+    require(found.columns, frozenset({"id", "duration", "cpu_usage"}), path)
     tasks = next((path.parent / name for name in TASKS if (path.parent / name).is_file()), None)
     if tasks is None:
         remedy = "It says what 100 % of cpu_usage are: put it into the same folder."
@@ -84,7 +72,6 @@ def opendc(path: Path, resource: str, folder: str) -> pl.LazyFrame:
 
 RECORDED: Mapping[str, Recording] = {
     "alibaba-containers-2018": Recording(("cpu", "mem"), alibaba_containers),
-    "bitbrains": Recording(("cpu", "mem"), bitbrains),
     "opendc": Recording(("cpu",), opendc, TASKS),
 }
 """The traces that come with a file of what was used."""

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.cells import number
+from binwright.workloads.traces.cells import number, report
 
 
 def huawei_events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Pair each creation (type 0) with the time of its deletion (type 1), empty for a VM that is never deleted."""
-    kind = number(text, "type", path)
-    created, deleted = text.filter(kind == 0), text.filter(kind == 1)
-    for problem, key, broken in (
-        ("neither 0 nor 1", "type", text.filter(kind.is_null() | ~kind.is_in([0.0, 1.0]))),
+    kind, vm = number(text, "type", path), text["vmid"]
+    never = "a VM is deleted that was never created"
+    for problem, key, wrong in (
+        ("neither 0 nor 1", "type", ~kind.is_in([0.0, 1.0]).fill_null(False)),
+        (never, "vmid", (kind == 1) & ~vm.is_in(vm.filter(kind == 0).implode())),
         (
-            "a VM is deleted that was never created",
+            "a VM is deleted twice",
             "vmid",
-            deleted.join(created, "vmid", "anti", maintain_order="left"),
+            (kind == 1) & ~text.select(pl.struct(vm, kind).is_first_distinct()).to_series(),
         ),
-        ("a VM is deleted twice", "vmid", deleted.filter(~pl.col("vmid").is_first_distinct())),
     ):
-        if len(broken):
+        if wrong.any():
             remedy = "In this form, type 0 creates a VM and type 1 deletes one created before."
-            line, value = broken["line"][0], broken[key][0]
-            raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=remedy)
-    return created.join(deleted.select("vmid", deleted="time"), "vmid", "left", maintain_order="left")
+            report(text, wrong, path, key, problem, remedy, text[key].filter(wrong)[0])
+    deleted = text.filter(kind == 1).select("vmid", deleted="time")
+    return text.filter(kind == 0).join(deleted, "vmid", "left", maintain_order="left")
 
 
 def azure_buckets(
@@ -38,10 +37,9 @@ def azure_buckets(
 ) -> pl.DataFrame:
     """Give sizes above the largest bucket (`>24`) a number; take out ends at the last moment of the trace."""
     ends = number(text, "vmdeleted", path)
-    above = {"vmcorecountbucket": cores_above, "vmmemorybucket": memory_above}
     sizes = {
         name: pl.when(pl.col(name).str.starts_with(">")).then(pl.lit(str(size))).otherwise(name)
-        for name, size in above.items()
+        for name, size in (("vmcorecountbucket", cores_above), ("vmmemorybucket", memory_above))
     }
     return text.with_columns(**sizes, vmdeleted=pl.when(ends < (ends.max() or 0)).then("vmdeleted"))
 

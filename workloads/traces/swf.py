@@ -39,18 +39,22 @@ class StandardWorkload(Trace):
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
-        for line in start.decode(errors="replace").splitlines():
-            if line.strip() and not line.startswith(";"):
-                return len(line.split()) == len(FIELDS) and all(map(is_number, line.split()))
-        return False
+        lines = start.decode(errors="replace").splitlines()
+        first = next((line.split() for line in lines if line.strip() and not line.startswith(";")), [])
+        return len(first) == len(FIELDS) and all(map(is_number, first))
 
     def read(self, path: Path) -> pl.DataFrame:
-        rows = list(_rows(contents(path).decode(), path))
         schema = {"line": pl.UInt32, **dict.fromkeys(FIELDS, pl.Float64)}
-        table = pl.DataFrame(rows, schema=schema, orient="row")
+        table = pl.DataFrame(list(_rows(path)), schema=schema, orient="row")
         requested = pl.col("requested processors")
         processors = pl.when(requested > 0).then(requested).otherwise(pl.col("allocated processors"))
         ran = (pl.col("run time") > 0) | ((pl.col("run time") == 0) & (pl.col("status") != 5))
+        labels = {
+            f"{LABELS}{label}": pl.when(pl.col(field) >= 0)
+            .then(pl.col(field).cast(pl.Int64).cast(pl.String))
+            .otherwise(pl.lit(""))
+            for label, field in (("tenant", "user"), ("queue", "queue"))
+        }
         frame = table.filter(ran & (processors > 0) & ~pl.col("status").is_in(PARTS)).select(
             "line",
             id=pl.col("job number").cast(pl.Int64),
@@ -59,14 +63,14 @@ class StandardWorkload(Trace):
             cpu=processors,
             mem=pl.max_horizontal("requested memory", 0) * processors * GB_PER_KB,
             **{REQUESTED: pl.when(pl.col("requested time") > 0).then("requested time").otherwise(float("nan"))},
-            **{f"{LABELS}{label}": _number(field) for label, field in (("tenant", "user"), ("queue", "queue"))},
+            **labels,
         )
         keys = {"id": "job number", "arrival": "submit time", "lifetime": "run time", "mem": "requested memory"}
         return check(frame.sort("arrival", maintain_order=True), path, {**keys, "cpu": "requested processors"})
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
-    for number, line in enumerate(text.splitlines(), 1):
+def _rows(path: Path) -> Iterator[tuple[float, ...]]:
+    for number, line in enumerate(contents(path).decode().splitlines(), 1):
         if not line.strip() or line.startswith(";"):
             continue
         cells = line.split()
@@ -79,9 +83,3 @@ def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
                 remedy = f"Give a number up to {LARGEST:.0f}; -1 is for what is not known."
                 raise WorkloadError("not a number", file=path, line=number, key=name, value=cell, remedy=remedy)
         yield number, *map(float, cells)
-
-
-def _number(field: str) -> pl.Expr:
-    """Write a number of somebody or something as text, empty where it is not known."""
-    known = pl.col(field).cast(pl.Int64).cast(pl.String)
-    return pl.when(pl.col(field) >= 0).then(known).otherwise(pl.lit(""))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import ClassVar
@@ -12,15 +13,13 @@ from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.units import COUNT, measure_of
 from binwright.workloads.traces.base import Trace
-from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
-from binwright.workloads.traces.check import COMMON, LABELS, check, is_text
-from binwright.workloads.traces.faults import collected, collecting
+from binwright.workloads.traces.cells import amounts, collected, collecting, filled, marked, moments, spans
+from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.mapped import begins_with
 from binwright.workloads.traces.text import read_text
 
 PARQUET = b"PAR1"
-HEADER = frozenset(COMMON)
 CENSORED = "censored"
 """What marks requests whose lifetime is only how long they were seen."""
 
@@ -47,59 +46,55 @@ class Table(Trace):
     reference: ClassVar[str] = "the page 'Traces and generated workloads'"
     source: ClassVar[str] = "your own records"
     licence: ClassVar[str] = "yours"
-    headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
+    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COMMON),)
     parquet: ClassVar[bool] = True
     version: ClassVar[int] = 7
 
-    def only(self, resources: tuple[str, ...]) -> Trace:
-        return _Columns(**{each.name: getattr(self, each.name) for each in fields(self)}, resources=resources)
-
-    def read(self, path: Path) -> pl.DataFrame:
+    def read(self, path: Path, resources: tuple[str, ...] | None = None) -> pl.DataFrame:
         """Read the rows that are kept, in order of arrival; those that arrive together stay in the file's order.
 
-        Without a column of ids, requests are named by their row in the file, from 0.
+        Without a column of ids, requests are named by their row in the file, from 0. `resources` are read alone,
+        whatever else stands in the file.
         """
-        if self.faulty == "refuse" or collected() is not None:
-            return self._read(path)
-        with collecting():
-            return self._read(path)
+        with nullcontext() if self.faulty == "refuse" or collected() is not None else collecting():
+            frame = read_parquet(path) if is_parquet(path) else read_text(path)
+            if collected() is not None and "line" not in frame.columns:
+                frame = frame.with_row_index("line", offset=1)
+            return self.requests(frame, path, resources)
 
-    def _read(self, path: Path) -> pl.DataFrame:
-        frame = read_parquet(path) if is_parquet(path) else read_text(path)
-        if collected() is not None and "line" not in frame.columns:
-            frame = frame.with_row_index("line", offset=1)
-        return self.requests(frame, path)
-
-    def requests(self, frame: pl.DataFrame, path: Path, *, own: bool = True) -> pl.DataFrame:
+    def requests(
+        self, frame: pl.DataFrame, path: Path, resources: tuple[str, ...] | None = None, *, own: bool = True
+    ) -> pl.DataFrame:
         """Make requests of the rows of a file; messages say what a scenario may say of them if it is one's `own`."""
-        resources = self.resources_of(frame, path)
-        of = self._sources(frame, resources, path)
+        names = self._resources(frame) if resources is None else list(resources)
+        of = self._sources(frame, names, path)
         if "id" not in of:
             frame, of["id"] = frame.with_row_index("id").cast({"id": pl.Int64}), "id"
         frame = kept(frame, self.keep, path)
         arrival = moments(frame, of["arrival"], path, self.factors.get("arrival", 1.0))
-        demands = (self._demand(frame, name, of[name], path) for name in resources)
-        columns = [_ids(frame[of["id"]]), arrival, self._lifetime(frame, arrival, of, path), *demands]
+        columns = {
+            "id": _ids(frame[of["id"]]),
+            "arrival": arrival,
+            "lifetime": self._lifetime(frame, arrival, of, path),
+        }
+        for name in names:
+            unit = self.factors.get(name, 1.0)
+            cells = amounts(frame, of[name], path, name, unit)
+            columns[name] = cells.fill_null(self.empty[name] / unit) if name in self.empty else cells
+        columns |= self._texts(frame, of, own=own)
         lines = [frame["line"]] if "line" in frame.columns else []
-        names = ("id", "arrival", "lifetime", *resources)
-        named = [column.alias(name) for name, column in zip(names, columns, strict=True)]
-        texts = self._texts(frame, of, own=own)
-        found = pl.DataFrame([*lines, *named, *texts]).sort("arrival", maintain_order=True)
+        found = pl.DataFrame([*lines, *(column.alias(name) for name, column in columns.items())])
         keys = {**of, "lifetime": of.get("end") or of.get("lifetime", "lifetime")}
-        found = check(found, path, keys, self.factors, own=own)
-        return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in resources)
+        found = check(found.sort("arrival", maintain_order=True), path, keys, self.factors, own=own)
+        return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in names)
 
-    def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
+    def _resources(self, frame: pl.DataFrame) -> list[str]:
         """List what is read as resources: what `columns` names, or else all columns but those of words."""
         if named := [name for name in self.columns if name not in (*COMMON, "end", CENSORED) and not is_text(name)]:
             return named
         others = {"line", *COMMON, "end", *self.labels.values(), *self.keep}
         others |= {column for column in self.columns.values() if isinstance(column, str)}
-        return [
-            name
-            for name in frame.columns
-            if not (name in others or is_text(name) or _is_words(frame[name], measure_of(name) is not COUNT))
-        ]
+        return [name for name in frame.columns if not (name in others or is_text(name) or _is_words(frame[name]))]
 
     def _sources(self, frame: pl.DataFrame, resources: list[str], path: Path) -> dict[str, str]:
         """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `where.zone`, `labels.x`.
@@ -118,18 +113,20 @@ class Table(Trace):
         for name in there:
             if (is_text(name) and name not in self._where) or name == "id":
                 of.setdefault(name, name)
-        missing = [name for name, column in of.items() if column not in there]
         line = 1 if "line" in frame.columns else None
+        missing = [name for name, column in of.items() if column not in there]
         for name in missing:
             if name in self.columns or name.startswith((LABELS, "where.")):
                 key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
-                problem, remedy = f"has no column {of[name]}", suggest(of[name], there)
-                raise WorkloadError(problem, file=path, line=line, key=key, remedy=remedy)
-        if missing:
-            remedy = f"The file has {', '.join(there) or 'none'}; it needs {', '.join(sorted(of))}."
-            more = f"`columns: {{{missing[0]}: ...}}` says what it calls them; `binwright traces describe` proposes it."
-            problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
-            raise WorkloadError(problem, file=path, line=line, remedy=f"{remedy} {more}")
+                remedy = suggest(of[name], there)
+                raise WorkloadError(f"has no column {of[name]}", file=path, line=line, key=key, remedy=remedy)
+        try:
+            require(there, frozenset(of.values()), path, line)
+        except WorkloadError as error:
+            error.remedy += (
+                f" `columns: {{{missing[0]}: ...}}` says what it calls them; `binwright traces describe` proposes it."
+            )
+            raise
         return of
 
     @property
@@ -148,44 +145,26 @@ class Table(Trace):
             found = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
         stays = self.empty.get("end", self.empty.get("lifetime"))
         found = found if stays is None else found.fill_null(float(stays))
-        if CENSORED in of:
-            found = found.set(marked(frame, of[CENSORED], path), inf)
-        return found
+        return found.set(marked(frame, of[CENSORED], path), inf) if CENSORED in of else found
 
-    def _demand(self, frame: pl.DataFrame, name: str, column: str, path: Path) -> pl.Series:
-        """Read how much each request asks for of a resource."""
-        unit = self.factors.get(name, 1.0)
-        cells = amounts(frame, column, path, name, unit)
-        return cells.fill_null(self.empty[name] / unit) if name in self.empty else cells
-
-    def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> list[pl.Series]:
+    def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> dict[str, pl.Series]:
         """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`.
 
         Those of a known format stay as they are; in a table of one's own, words such as `unknown` are empty cells.
         """
-        found = []
+        found = {}
         for name, column in of.items():
             if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
                 cells = filled(frame, column) if column != name and own else frame[column]
-                found.append(cells.cast(pl.String).fill_null("").alias(name))
-        parts = [
-            pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells)
-            for label, cells in ((label, filled(frame, name).cast(pl.String)) for label, name in self._where.items())
-        ]
+                found[name] = cells.cast(pl.String).fill_null("")
+        parts = []
+        for label, column in self._where.items():
+            cells = filled(frame, column).cast(pl.String)
+            parts.append(pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells))
         if parts:
             text = pl.concat_str(parts, separator=";", ignore_nulls=True).fill_null("")
-            found.append(frame.select(text.alias("where"))["where"])
+            found["where"] = frame.select(text.alias("where"))["where"]
         return found
-
-
-@dataclass(frozen=True)
-class _Columns(Table):
-    """A table of which only these resources are read, whatever else stands in it."""
-
-    resources: tuple[str, ...] = ()
-
-    def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
-        return list(self.resources)
 
 
 def _ids(column: pl.Series) -> pl.Series:
@@ -195,16 +174,14 @@ def _ids(column: pl.Series) -> pl.Series:
     return column if numbers.null_count() > column.null_count() else numbers
 
 
-def _is_words(column: pl.Series, units: bool) -> bool:
-    """Whether nothing in a column is a number; with `units`, nothing in it begins with one."""
-    if not column.dtype.is_numeric():
-        if column.dtype != pl.String:
-            return True
-        column = column.str.strip_chars()
-        if units and column.str.contains(r"^[+-]?[\d.]").any():
-            return False
-        return bool(column.cast(pl.Float64, strict=False).is_null().all())
-    return False
+def _is_words(column: pl.Series) -> bool:
+    """Whether nothing in a column is a number; of a resource that has units, nothing in it begins with one."""
+    if column.dtype != pl.String:
+        return not column.dtype.is_numeric()
+    text = column.str.strip_chars()
+    if measure_of(column.name) is not COUNT and text.str.contains(r"^[+-]?[\d.]").any():
+        return False
+    return bool(text.cast(pl.Float64, strict=False).is_null().all())
 
 
 def is_parquet(path: Path) -> bool:
@@ -212,12 +189,10 @@ def is_parquet(path: Path) -> bool:
     return begins_with(path, PARQUET)
 
 
-def read_parquet(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """Read a Parquet file, or these columns of it."""
+def read_parquet(path: Path) -> pl.DataFrame:
+    """Read a Parquet file."""
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        problem = str(error).splitlines()[0]
-        raise WorkloadError(
-            f"not a readable Parquet trace: {problem}", file=path, remedy="Convert the trace again."
-        ) from error
+        problem = f"not a readable Parquet trace: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=path, remedy="Convert the trace again.") from error

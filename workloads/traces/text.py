@@ -6,13 +6,13 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
+from binwright.workloads.traces.cells import RowFault, collected
 from binwright.workloads.traces.check import require
-from binwright.workloads.traces.faults import RowFault, collected
 
 GZIP = b"\x1f\x8b"
 SWELLING = 300
@@ -24,29 +24,25 @@ def contents(path: Path) -> bytes:
     """Read the file's text as UTF-8 bytes, decompressed where it is gzipped."""
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
-    if data.startswith(GZIP):
-        most = SWELLING * len(data)
-        try:
+        if data.startswith(GZIP):
+            most = SWELLING * len(data)
             with gzip.open(io.BytesIO(data)) as file:
                 data = file.read(most + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise WorkloadError(
-                f"corrupt gzip: {error}", file=path, remedy="Download it again; it was cut short or damaged."
-            ) from error
-        if len(data) > most:
-            problem = f"what it unpacks to is more than {SWELLING} times as large"
-            raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
-    try:
+            if len(data) > most:
+                problem = f"what it unpacks to is more than {SWELLING} times as large"
+                raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
         data.decode()
     except UnicodeDecodeError as error:
-        raise WorkloadError(
-            "not a CSV file: not UTF-8 text",
-            file=path,
-            line=data.count(b"\n", 0, error.start) + 1,
-            remedy="Give a CSV in UTF-8, or that gzipped; unpack archives first.",
-        ) from error
+        line, remedy = (
+            data.count(b"\n", 0, error.start) + 1,
+            "Give a CSV in UTF-8, or that gzipped; unpack archives first.",
+        )
+        raise WorkloadError("not a CSV file: not UTF-8 text", file=path, line=line, remedy=remedy) from error
+    except (OSError, EOFError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
+        remedy = "Download it again; it was cut short or damaged."
+        raise WorkloadError(f"corrupt gzip: {error}", file=path, remedy=remedy) from error
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # as computers of Apple once ended lines
     return data.rstrip(b"\r\n")
@@ -61,26 +57,28 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     """
     data, first = contents(path), 2
     names, separator = header(data, path)
-    if columns and {*columns}.isdisjoint(names):
-        names, separator, first = list(columns), ",", 1
-        data = ",".join(columns).encode() + b"\n" + data
-    _refuse_twins(names, path)
+    if columns:
+        wanted = (frozenset(columns),)
+        if {*columns}.isdisjoint(names):
+            names, separator, first = list(columns), ",", 1
+            data = ",".join(columns).encode() + b"\n" + data
+    if twin := next((name for name in names if name and names.count(name) > 1), None):
+        remedy = "The first line gives every column a name of its own."
+        raise WorkloadError(f"two columns are called {twin}", file=path, line=1, remedy=remedy)
+    ragged, faults = dict[int, int](), collected()
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
-        # Short rows are filled up with cells that are empty.
-        ragged = _ragged(data, separator, first) if frame[:, -1].null_count() else {}
+        if frame[:, -1].null_count():  # short rows are filled up with cells that are empty
+            ragged = _ragged(data, separator, first)
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        ragged = _ragged(data, separator, first)
-        if not ragged or collected() is None:
+        ragged = _ragged(data, separator, first) or {0: 0}
+        if faults is None or 0 in ragged:
             raise _differing(ragged, path, columns) from error
         frame = pl.read_csv(data, infer_schema=False, separator=separator, truncate_ragged_lines=True)
-    faults = collected()
     if ragged and faults is None:
         raise _differing(ragged, path, columns)
-    if columns:
-        wanted = (frozenset(columns),)
     if wanted and not any(needed <= set(names) for needed in wanted):
         require(names, wanted[0], path, line=1)
     if "line" in names:
@@ -97,23 +95,14 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     return frame
 
 
-def _refuse_twins(names: list[str], path: Path) -> None:
-    """Refuse a header that gives two columns one name."""
-    for name in names:
-        if name and names.count(name) > 1:
-            remedy = "The first line gives every column a name of its own."
-            raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
-
-
 def header(data: bytes, path: Path) -> tuple[list[str], str]:
     """List the names of the columns, without the blanks around them, and find what separates cells."""
     first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
-    separator = "," if "," in first else next((mark for mark in ";\t|" if mark in first), ",")
+    separator = next((mark for mark in ",;\t|" if mark in first), ",")
     try:
-        names = [name.strip() for name in next(csv.reader([first], delimiter=separator), [])]
+        return [name.strip() for name in next(csv.reader([first], delimiter=separator), [])], separator
     except csv.Error as error:
         raise WorkloadError(f"not a CSV file: {error}", file=path, line=1, remedy=SOUND) from error
-    return names, separator
 
 
 def _ragged(data: bytes, separator: str, first: int) -> dict[int, int]:
@@ -131,10 +120,10 @@ def _ragged(data: bytes, separator: str, first: int) -> dict[int, int]:
     return found
 
 
-def _differing(ragged: Mapping[int, int], path: Path, columns: Sequence[str]) -> WorkloadError:
-    """Say that rows have more or fewer cells than the first, and which is the first of them."""
-    line, cells = next(iter(ragged.items()), (None, None))
+def _differing(ragged: dict[int, int], path: Path, columns: Sequence[str]) -> WorkloadError:
+    """Say that rows have more or fewer cells than the first, and which is the first of them; line 0 is unknown."""
+    line, cells = next(iter(ragged.items()))
     more = f", and so in {len(ragged) - 1:,} rows more" if len(ragged) > 1 else ""
-    problem = f"not a CSV file: rows differ in their number of cells{more}"
     remedy = f"{SOUND} Without a header, the columns are {', '.join(columns)}." if columns else SOUND
-    return WorkloadError(problem, file=path, line=line, value=cells, remedy=remedy)
+    problem = f"not a CSV file: rows differ in their number of cells{more}"
+    return WorkloadError(problem, file=path, line=line or None, value=cells if line else None, remedy=remedy)

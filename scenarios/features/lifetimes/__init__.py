@@ -14,7 +14,7 @@ from binwright.simcore.types import Agent
 from binwright.simcore.unions import PlainOrMapping
 from binwright.workloads import PREDICTORS
 from binwright.workloads.predictors import Noise, Survival
-from binwright.workloads.starts import Rows
+from binwright.workloads.windows import Rows
 
 
 class Predicted(Registered):

@@ -19,8 +19,7 @@ from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
 from binwright.workloads.traces.recorded import RECORDED
-from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
-from binwright.workloads.use_series import RecordedCase
+from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, RecordedCase, VaryingUse, draw_use
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.demands import Uniform
-from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.generators import MultiServerRequests
 from tests.support.runs import RESOURCES, Case, cases, run
 from tests.support.scenarios import random_requests
 
