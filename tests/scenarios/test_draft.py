@@ -83,6 +83,31 @@ UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
     ({"start": [0, 60], "cpuMilli": [50, 60], "gpus": [1, None]}, {"cpu": "millicores"}),
     ({"start": [0, 60], "millicores": [50, 60], "ssd_gb": [20, 40]}, {"cpu": "millicores", "disk": "GB"}),
 ]
+DOUBTS = [
+    (
+        "InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n",
+        "InstanceID repeats one above it in 1 of 2 rows ('a'): not read, requests are named by their row.",
+    ),
+    (
+        "vm,created,runtime,cores,still_running\na,0,5,1,0\nb,3,5,1,1\nc,4,,1,0\n",
+        "still_running marks 1 rows: they are taken to run on for ever.",
+    ),
+    (
+        "start,cpu,duration,Priority,Outcome\n0,2,6,,CRASHED\n1,2,6,spot,ok\n2,2,6,spot,up\n",
+        "Priority is empty in 1 of 3 rows: their priority is 0.",
+    ),
+    (
+        "start,cpu,duration,Priority,Outcome\n0,2,6,,CRASHED\n1,2,6,spot,ok\n2,2,6,spot,up\n",
+        "Outcome has CRASHED in 1 of 3 rows, as if these never ran: `keep: {Outcome: [ok, up]}` leaves them out.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "doubt"), DOUBTS)
+def test_what_is_doubtful_in_a_table_is_said(text: str, doubt: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert doubt in propose(path).doubts
 
 
 @pytest.mark.parametrize(("columns", "units"), UNITS)
@@ -92,13 +117,6 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     found = propose(path)
     assert {guess.name: guess.unit for guess in found.guesses if guess.unit} == units
     assert len(asked_of(str(path)).frame) == 2
-
-
-def test_an_id_that_is_there_twice_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n")
-    said = "InstanceID repeats one above it in 1 of 2 rows ('a'): not read, requests are named by their row."
-    assert said in propose(path).doubts
 
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

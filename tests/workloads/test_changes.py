@@ -49,13 +49,10 @@ def test_more_and_fewer() -> None:
         assert (np.diff(after.arrival) >= 0).all()
         assert set(after.arrival.tolist()) <= set(before.arrival.tolist())
         assert len(set(after.id.tolist())) == count
-
-
-def test_another_mix() -> None:
     more, fewer = {"demand": "+100 %", "of": {"group": "db"}}, {"demand": "-50 %", "of": {"group": "web"}}
-    before, after = drawn(), drawn(more, fewer)
-    assert group(after, "db") == 2 * group(before, "db")
-    assert group(after, "web") == pytest.approx(group(before, "web") / 2, abs=1)
+    mixed = drawn(more, fewer)
+    assert group(mixed, "db") == 2 * group(before, "db")
+    assert group(mixed, "web") == pytest.approx(group(before, "web") / 2, abs=1)
 
 
 def test_a_wave_and_a_holiday() -> None:

@@ -1,6 +1,7 @@
 """Windows over traces and generated workloads: what they hold, what each seed fixes, and what they refuse."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Floats, Workload
-from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
+from binwright.workloads.demands import AlibabaLike
+from binwright.workloads.demands import Uniform as DemandRange
 from binwright.workloads.describe import fit, loads
-from binwright.workloads.generators import Flavour, Synthetic
-from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
+from binwright.workloads.generators import Columns, Flavour, MultiServerRequests, Synthetic, TenantRequests
+from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
+from binwright.workloads.lublin import Lublin
+from binwright.workloads.virtual import Pairs
 from binwright.workloads.windows import ApartStart, RandomStart, TimeStart, Window, select
 from tests.support.properties import scaled
 
@@ -25,18 +29,6 @@ INF = float("inf")
 SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
 LARGE = Flavour({"cpu": 8}, lifetimes=Fixed(50.0))
 SPEC = Synthetic(400, Poisson(every=10.0), (SMALL, LARGE), Exponential(mean=100.0))
-
-ARRIVAL_EXAMPLES: dict[str, Arrivals] = {
-    "poisson": Poisson(every=10.0),
-    "fixed": FixedGaps(every=10.0),
-    "bursty": Bursty(every=30.0, size=3.0),
-}
-LIFETIME_EXAMPLES: dict[str, Lifetimes] = {
-    "fixed": Fixed(100.0),
-    "exponential": Exponential(mean=100.0),
-    "lognormal": Lognormal(median=60.0, sigma=1.0),
-    "empirical": Empirical(quantiles=(1.0, 10.0, 100.0, 1000.0)),
-}
 
 
 def trace(rows: int) -> pl.DataFrame:
@@ -53,43 +45,25 @@ def trace(rows: int) -> pl.DataFrame:
     )
 
 
-def content(workload: Workload) -> tuple[bytes, ...]:
-    return tuple(part.tobytes() for part in (workload.arrival, workload.duration, workload.demand, workload.id))
-
-
 # Windows
-
-
-def test_window_of_the_whole_trace_is_in_quanta() -> None:
-    workload = select(trace(3), Window(), ("mem", "cpu"), seed=0)
-    assert workload.resources == ("mem", "cpu")
-    assert workload.arrival.tolist() == [0.0, 10.0, 20.0]
-    assert workload.duration.tolist() == [1.0, 2.0, 3.0]
-    assert workload.demand.tolist() == [[250_000, 1_000_000], [500_000, 2_000_000], [750_000, 3_000_000]]
-    assert workload.demand.dtype == np.int64
-    assert workload.id.tolist() == [1000, 1001, 1002]
 
 
 def test_windows_by_row_and_by_time() -> None:
     frame = trace(10)
+    whole = select(trace(3), Window(time_scale=2.5), ("mem", "cpu"), seed=0)
+    assert whole.demand.tolist() == [[250_000, 1_000_000], [500_000, 2_000_000], [750_000, 3_000_000]]
+    assert (whole.arrival.tolist(), whole.duration.tolist()) == ([0.0, 25.0, 50.0], [1.0, 2.0, 3.0])
+    after = select(trace(6), Window(1, 2, superpose=2), ("cpu",), 0)  # windows follow one another
+    assert after.id.tolist() == ["w1:1001", "w2:1003", "w1:1002", "w2:1004"]
+    assert (after.arrival.tolist(), after.duration.tolist()) == ([0.0, 0.0, 10.0, 10.0], [2.0, 4.0, 3.0, 5.0])
+    random = RandomStart(random=(2, 4))
+    assert {int(select(frame, Window(random, 1), ("cpu",), seed).id[0]) for seed in range(60)} == {1002, 1003, 1004}
+    pairs = {tuple(select(frame, Window(random, 1, 2), ("cpu",), seed).id) for seed in range(60)}
+    assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
     assert select(frame, Window(4, 2), ("cpu",), 0).id.tolist() == [1004, 1005]
     assert select(frame, Window(8), ("cpu",), 0).id.tolist() == [1008, 1009]
     assert select(frame, Window(TimeStart(130), 2), ("cpu",), 0).id.tolist() == [1003, 1004]
     assert select(frame, Window(TimeStart(131), 2), ("cpu",), 0).id.tolist() == [1004, 1005]
-
-
-def test_time_scale_moves_arrivals_only() -> None:
-    workload = select(trace(3), Window(time_scale=2.5), ("cpu",), 0)
-    assert workload.arrival.tolist() == [0.0, 25.0, 50.0]
-    assert workload.duration.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_random_starts_cover_both_ends_and_differ_between_windows() -> None:
-    frame = trace(8)
-    seen = {int(select(frame, Window(RandomStart(random=(2, 4)), 1), ("cpu",), seed).id[0]) for seed in range(60)}
-    assert seen == {1002, 1003, 1004}
-    pairs = {tuple(select(frame, Window(RandomStart(random=(2, 4)), 1, 2), ("cpu",), seed).id) for seed in range(60)}
-    assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
 
 
 @given(st.integers(0, 5), st.integers(0, 20), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**40))
@@ -102,14 +76,6 @@ def test_seeds_in_a_row_have_windows_apart(low: int, more: int, length: int, sup
     assert len(rows) == len(set(rows)) == seeds * superpose * length
     assert all((row - low) % length < length and low <= row < low + more + length for row in rows)
     assert start.count(length) == len(range(low, low + more + 1, length))
-
-
-def test_superposed_windows_from_a_fixed_start_follow_one_another() -> None:
-    workload = select(trace(6), Window(1, 2, superpose=2), ("cpu",), 0)
-    assert workload.id.tolist() == ["w1:1001", "w2:1003", "w1:1002", "w2:1004"]
-    assert workload.arrival.tolist() == [0.0, 0.0, 10.0, 10.0]
-    assert workload.duration.tolist() == [2.0, 4.0, 3.0, 5.0]
-    assert workload.demand[:, 0].tolist() == [2_000_000, 4_000_000, 3_000_000, 5_000_000]
 
 
 @scaled(0.6)
@@ -133,7 +99,6 @@ def test_superposed_windows(
     assert len(set(workload.id.tolist())) == len(workload)
     if length is not None:
         assert len(workload) == length * superpose
-    assert content(workload) == content(select(frame, window, ("cpu", "mem"), seed))
     # More windows draw further starts and leave the first ones alone.
     more = select(frame, replace(window, superpose=superpose + 1), ("cpu", "mem"), seed)
     if superpose > 1:
@@ -173,48 +138,55 @@ def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
 
 # Generators
 
-
-def test_every_registered_generator_has_an_example() -> None:
-    assert set(ARRIVAL_EXAMPLES) == set(ARRIVALS)
-    assert set(LIFETIME_EXAMPLES) == set(LIFETIMES)
-    for name, arrivals in ARRIVAL_EXAMPLES.items():
-        assert isinstance(arrivals, ARRIVALS.load(name))
-    for name, lifetimes in LIFETIME_EXAMPLES.items():
-        assert isinstance(lifetimes, LIFETIMES.load(name))
-
-
-@pytest.mark.parametrize("arrivals", ARRIVAL_EXAMPLES.values(), ids=ARRIVAL_EXAMPLES)
-@pytest.mark.parametrize("lifetimes", LIFETIME_EXAMPLES.values(), ids=LIFETIME_EXAMPLES)
-def test_same_seed_same_bytes_and_more_requests_continue_fewer(arrivals: Arrivals, lifetimes: Lifetimes) -> None:
-    spec = replace(SPEC, arrivals=arrivals, lifetimes=lifetimes)
-    workload = spec.draw(("cpu", "mem"), seed=5)
-    assert content(workload) == content(spec.draw(("cpu", "mem"), seed=5))
-    assert content(workload) != content(spec.draw(("cpu", "mem"), seed=6))
-    parts = (workload.arrival, workload.duration, workload.demand, workload.id)
-    assert [part.dtype.name for part in parts] == ["float64", "float64", "int64", "int64"]
-    assert workload.arrival[0] == 0
-    assert (np.diff(workload.arrival) >= 0).all()
-    assert (workload.duration >= 0).all()
-    longer = replace(spec, requests=1000).draw(("cpu", "mem"), seed=5)
-    assert longer.arrival[:400].tobytes() == workload.arrival.tobytes()
-    assert longer.demand[:400].tobytes() == workload.demand.tobytes()
-    assert longer.duration[:400].tobytes() == workload.duration.tobytes()
+R = ("cpu", "mem")
+PAIRS = Pairs.model_validate(
+    {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1}, "bandwidth": ["1 Gbps", "5 Gbps"]}
+)
+MAKES: dict[str, Callable[..., Any]] = {
+    "flavours": lambda n, **change: replace(SPEC, requests=n, **change).draw,
+    "servers": lambda n, **change: replace(MultiServerRequests(n, DemandRange(), 31), **change).draw,
+    "networks": lambda n, **change: replace(TenantRequests(n, Poisson(every=10.0), Fixed(9.0), PAIRS), **change).draw,
+    "jobs": lambda n, **change: lambda resources, seed: Lublin(**change).draw(n, resources, {"cpu": 64.0}, seed),
+}
+MOVES: list[tuple[str, dict[str, Any], set[str]]] = [
+    ("flavours", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
+    ("flavours", {"arrivals": Poisson(every=3.0)}, {"arrival"}),
+    ("flavours", {"flavours": (replace(SMALL, weight=1), LARGE)}, {"demand", "duration"}),
+    ("servers", {"demand": AlibabaLike()}, {"demand"}),
+    ("servers", {"bandwidth": (0.5, 0.5)}, {"bandwidth"}),
+    ("servers", {"holding": 620}, {"duration"}),
+    ("servers", {"step": 2.0}, {"arrival", "duration"}),
+    ("networks", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
+    ("jobs", {"rate": 2.0, "jobs": "batch", "users": 3}, {"arrival", "duration", "demand"}),
+]
 
 
-@scaled(0.4)
-@given(seed=st.integers(0, 2**63), mean=st.floats(0.1, 1e6), every=st.floats(1e-6, 1e6), weight=st.floats(0.01, 100))
-def test_a_change_of_one_part_moves_no_other(seed: int, mean: float, every: float, weight: float) -> None:
-    base = SPEC.draw(("cpu", "mem"), seed)
-    lasting = replace(SPEC, lifetimes=Exponential(mean=mean)).draw(("cpu", "mem"), seed)
-    assert lasting.arrival.tobytes() == base.arrival.tobytes()
-    assert lasting.demand.tobytes() == base.demand.tobytes()
-    moved = replace(SPEC, arrivals=Poisson(every=every)).draw(("cpu", "mem"), seed)
-    assert moved.duration.tobytes() == base.duration.tobytes()
-    assert moved.demand.tobytes() == base.demand.tobytes()
-    mixed = replace(SPEC, flavours=(replace(SMALL, weight=weight), LARGE)).draw(("cpu", "mem"), seed)
-    assert mixed.arrival.tobytes() == base.arrival.tobytes()
-    same = (mixed.demand == base.demand).all(axis=1)
-    assert (mixed.duration[same] == base.duration[same]).all()
+def columns(workload: Workload) -> dict[str, Any]:
+    names = ("arrival", "duration", "demand", "id", "bandwidth")
+    return {name: None if (column := getattr(workload, name)) is None else column.tolist() for name in names}
+
+
+@pytest.mark.parametrize("kind", MAKES)
+def test_a_seed_fixes_every_request_and_more_requests_continue_fewer(kind: str) -> None:
+    few, again, other, many = (MAKES[kind](n)(R, seed) for n, seed in ((400, 5), (400, 5), (400, 6), (1000, 5)))
+    assert columns(few) == columns(again)
+    assert columns(few) != columns(other)
+    longer = columns(many)
+    assert columns(few) == {name: longer[name] and longer[name][:400] for name in longer}
+    assert (few.arrival.dtype, few.duration.dtype, few.demand.dtype) == (np.float64, np.float64, np.int64)
+    assert (np.diff(few.arrival) >= 0).all()
+    assert (few.duration >= 0).all()
+
+
+@pytest.mark.parametrize(("kind", "change", "moved"), MOVES)
+def test_a_change_of_one_part_moves_no_other(kind: str, change: dict[str, Any], moved: set[str]) -> None:
+    before, after = columns(MAKES[kind](400)(R, 2)), columns(MAKES[kind](400, **change)(R, 2))
+    assert {name for name in before if before[name] != after[name]} == moved
+
+
+@given(low=st.integers(0, 5), more=st.integers(0, 5), seed=st.integers(0, 9))
+def test_both_ends_of_a_range_are_drawn(low: int, more: int, seed: int) -> None:
+    assert set(Columns(seed, 400).whole("x", low, low + more).tolist()) == set(range(low, low + more + 1))
 
 
 def test_flavours_and_their_own_lifetimes() -> None:
@@ -239,14 +211,11 @@ def test_mean_gaps(arrivals: Arrivals, gap: float) -> None:
     times = arrivals.draw(100_000, np.random.default_rng(0))
     assert len(times) == 100_000
     assert times[-1] / 1e5 == pytest.approx(gap, rel=0.03)
-
-
-def test_bursts_are_geometric() -> None:
-    times = Bursty(every=30.0, size=3.0).draw(200_000, np.random.default_rng(0))
-    _, sizes = np.unique(times, return_counts=True)
-    assert sizes.mean() == pytest.approx(3, rel=0.02)
-    assert (sizes == 1).mean() == pytest.approx(1 / 3, rel=0.02)
-    assert (sizes == 2).mean() == pytest.approx(2 / 9, rel=0.03)
+    if isinstance(arrivals, Bursty):  # of geometric size
+        _, sizes = np.unique(times, return_counts=True)
+        assert [(sizes == 1).mean(), (sizes == 2).mean()] == pytest.approx(
+            [1 / arrivals.size, (1 - 1 / arrivals.size) / arrivals.size], rel=0.03
+        )
 
 
 def test_lifetimes_at_shares() -> None:
@@ -299,6 +268,7 @@ def test_fit_finds_the_generator_again() -> None:
     spec = fit(frame, flavours=2)
     assert spec.requests == 20_000
     assert isinstance(spec.arrivals, Poisson)
+    assert (spec.arrivals.hours, spec.arrivals.days, spec.arrivals.growth) == (None, None, 1)  # chance is no profile
     assert spec.arrivals.every == pytest.approx(20, rel=0.03)
     assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
     assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
@@ -375,9 +345,3 @@ def test_fit_keeps_hours_days_and_growth_and_so_the_peak() -> None:
     assert again[0].arrival[-1] == pytest.approx(drawn.arrival[-1], rel=0.03)
     plain = replace(spec, arrivals=Poisson(every=drawn.arrival[-1] / 30_000)).draw(("cpu", "mem"), 0)
     assert loads(plain.arrival, plain.duration, {"cpu": plain.demand[:, 0] / 1e6})["cpu"][0] < 0.7 * peak
-
-
-def test_fit_takes_no_chance_for_a_profile() -> None:
-    arrivals = fit(generated_trace(20_000)).arrivals
-    assert isinstance(arrivals, Poisson)
-    assert (arrivals.hours, arrivals.days, arrivals.growth) == (None, None, 1)

@@ -18,14 +18,6 @@ def test_draws_what_go_draws() -> None:
     assert GoStream(42).int63() == 3440579354231278675
 
 
-def test_permutes_and_shuffles() -> None:
-    stream, items = GoStream(7), list(range(50))
-    stream.shuffle(items)
-    assert sorted(items) == sorted(stream.perm(50)) == list(range(50))
-    assert items != list(range(50))
-    assert {stream.intn(64) for _ in range(2000)} == set(range(64))
-
-
 def base() -> Workload:
     """Three requests for .5, 1 and 2."""
     units = {"cpu": [1.0, 2.0, 3.0], "gpu": [0.5, 1.0, 2.0]}

@@ -17,7 +17,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Floats, Workload
-from binwright.workloads.lublin import PUBLISHED, Lublin
+from binwright.workloads.lublin import Lublin
 from binwright.workloads.traces.library import find, read
 
 PROGRAM: dict[str, Any] = {
@@ -126,24 +126,11 @@ def test_load_option_sets_the_load_and_keeps_the_day(load: float) -> None:
     assert day == pytest.approx(PROGRAM["all"]["day"], abs=0.02)
 
 
-def test_rate_multiplies_the_jobs_of_a_day() -> None:
-    once, thrice = drawn(n=20_000, jobs="batch"), drawn(n=20_000, jobs="batch", rate=3.0)
-    assert once.arrival[-1] / thrice.arrival[-1] == pytest.approx(3, rel=0.01)
-
-
 SCENARIO = """
 cluster: {servers: 2, node: {cpu: 96, mem: 256 GB}}
 workload: {requests: 300, lublin: {processor: {cpu: 1, mem: 4 GB}, interactive: {uhi: 5}}}
 agents: [first-fit]
 """
-
-
-def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(SCENARIO)
-    drawn = build_world(load_scenario(tmp_path / "s.yaml")).draw(0)
-    cpu, mem = drawn.demand.T / QUANTUM
-    assert (mem == 4 * cpu).all()
-    assert 32 < cpu.max() <= 128  # of 512 GB
 
 
 def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:
@@ -173,9 +160,3 @@ def test_mistakes_are_named(tmp_path: Path, lublin: str, said: str) -> None:
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(UserError, match=said):
         build_world(load_scenario(tmp_path / "s.yaml")).draw(0)
-
-
-def test_every_class_has_every_parameter() -> None:
-    for name, parameters in Lublin(jobs="both").classes(128).items():
-        column = ("batch", "interactive").index(name)
-        assert dict(parameters.parameters) == {key: values[column] for key, values in PUBLISHED.items()}

@@ -13,7 +13,6 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.roles import Role
-from binwright.workloads.column_guesses import propose
 from binwright.workloads.traces.library import read
 from tests.support.properties import scaled
 
@@ -263,12 +262,3 @@ def test_marked_requests_run_on(form: str, tmp_path: Path) -> None:
         }
     )
     assert build_world(said).draw(0).duration.tolist() == [5, INF, INF, 9]
-
-
-def test_marks_are_proposed(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("vm,created,runtime,cores,still_running\na,0,5,1,0\nb,3,5,1,1\nc,4,,1,0\n")
-    found = propose(path)
-    assert found.workload["columns"]["censored"] == "still_running"
-    assert found.empty == {"lifetime": "never"}
-    assert any("still_running marks 1 rows" in doubt for doubt in found.doubts)

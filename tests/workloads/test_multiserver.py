@@ -3,7 +3,7 @@
 import gzip
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -45,15 +45,13 @@ CONTAINERS = (
     "c_4,m_2,0,app_2,started,1600,1600,0.2\n"
     "c_5,m_2,0,app_2,started,100,100,0.1\n"
 )
+ODD = (  # without a size, invalid, or above 100 units
+    "c_6,m,0,a,started,,400,1\nc_7,m,0,a,started,400,400,\nc_8,m,0,a,started,400,400,-1\n"
+    "c_9,m,0,a,started,400,400,101\nd_1,m,0,a,started,1700,400,1\n"
+)
 POOL: dict[str, Demands] = {
     name: kind() for name in ("uniform", "azure-like", "alibaba-like") for kind in [DEMANDS.load(name)]
 }
-
-
-def content(workload: Workload) -> tuple[bytes, ...]:
-    assert workload.bandwidth is not None
-    parts = (workload.arrival, workload.duration, workload.demand, workload.id, workload.bandwidth)
-    return tuple(part.tobytes() for part in parts)
 
 
 def units(workload: Workload) -> Any:
@@ -77,26 +75,16 @@ def test_published_demand_laws_are_exact() -> None:
     law = Uniform().law()
     assert law.pairs.tolist() == [[cpu, mem] for cpu in range(1, 51) for mem in range(1, 51)]
     assert set(law.weights) == {1 / 2500}
+    assert Uniform(3, 7).law().mean == pytest.approx((5, 5))
+    # Flavours of 2017 on a machine of 64 cores and 360 GB.
+    flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
     law = AzureLike().law()
-    sizes = [(7, 1), (7, 2), (15, 4), (15, 19), (15, 22), (31, 9), (31, 38), (62, 19), (62, 77)]
-    assert law.pairs.tolist() == [list(size) for size in sizes]
+    pairs = sorted([int(500 * cores / 64), max(1, int(500 * memory / 360))] for cores, memory in flavours)
+    assert law.pairs.tolist() == pairs
     assert set(law.weights) == {1 / 9}
     law = AlibabaLike().law()
     assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 7], [50, 15]], [0.75, 0.25])
     assert law.mean == pytest.approx((31.25, 9.0))
-
-
-def test_azure_like_are_flavours_of_2017_on_a_machine_of_64_cores_and_360_gb() -> None:
-    flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
-    pairs = sorted([int(500 * cores / 64), max(1, int(500 * memory / 360))] for cores, memory in flavours)
-    assert AzureLike().law().pairs.tolist() == pairs
-
-
-@given(low=st.integers(1, 30), more=st.integers(0, 30))
-def test_other_uniform_ranges(low: int, more: int) -> None:
-    law = Uniform(low, low + more).law()
-    assert (law.pairs.min(), law.pairs.max(), len(law.pairs)) == (low, low + more, (more + 1) ** 2)
-    assert law.mean == pytest.approx((low + more / 2,) * 2)
 
 
 # -- draws -----------------------------------------------------------------------------------------------------------
@@ -118,58 +106,9 @@ def test_a_workload() -> None:
     assert QUANTUM // 10 <= bandwidth.min() < 101_000
     assert 999_000 < bandwidth.max() <= QUANTUM
     assert kstest(bandwidth / QUANTUM, "uniform", (0.1, 0.9)).pvalue > 0.01
-
-
-@given(low=st.integers(0, 5), more=st.integers(0, 5), seed=st.integers(0, 9))
-def test_both_ends_of_a_bandwidth_are_included(low: int, more: int, seed: int) -> None:
-    quanta = (
-        MultiServerRequests(400, Uniform(), 1, bandwidth=(low / QUANTUM, (low + more) / QUANTUM))
-        .draw(R, seed)
-        .bandwidth
-    )
-    assert quanta is not None
-    assert set(quanta.tolist()) == set(range(low, low + more + 1))
-
-
-def test_cpu_and_mem_in_any_order_among_others() -> None:
-    plain, mixed = SPEC.draw(R, 1), SPEC.draw(("mem", "gpu", "cpu"), 1)
-    assert mixed.demand[:, [2, 0]].tolist() == plain.demand.tolist()
+    mixed = MultiServerRequests(20_000, Uniform(), 31, step=2.0).draw(("mem", "gpu", "cpu"), 3)
+    assert mixed.demand[:, [2, 0]].tolist() == workload.demand.tolist()
     assert not mixed.demand[:, 1].any()
-
-
-def test_a_seed_fixes_every_byte() -> None:
-    assert content(SPEC.draw(R, 7)) == content(replace(SPEC).draw(R, 7))
-    for one, other in zip(content(SPEC.draw(R, 7)), content(SPEC.draw(R, 8)), strict=True):
-        # Arrivals and ids are the same for all seeds.
-        assert (one == other) == (one in (SPEC.draw(R, 7).arrival.tobytes(), SPEC.draw(R, 7).id.tobytes()))
-
-
-@pytest.mark.parametrize(
-    ("change", "moved"),
-    [
-        ({"demand": AlibabaLike()}, {"demand"}),
-        ({"bandwidth": (0.5, 0.5)}, {"bandwidth"}),
-        ({"holding": 620}, {"duration"}),
-        ({"step": 2.0}, {"arrival", "duration"}),
-    ],
-)
-def test_a_change_of_one_part_moves_no_other(change: dict[str, Any], moved: set[str]) -> None:
-    before, after = SPEC.draw(R, 2), replace(SPEC, **change).draw(R, 2)
-    names = ("arrival", "duration", "demand", "id", "bandwidth")
-    assert {name for name in names if getattr(before, name).tobytes() != getattr(after, name).tobytes()} == moved
-
-
-def test_streams_have_nothing_to_do_with_one_another() -> None:
-    workload = replace(SPEC, requests=20_000).draw(R, 4)
-    assert workload.bandwidth is not None
-    columns = np.column_stack([workload.demand, workload.bandwidth, workload.duration])
-    assert np.abs(np.corrcoef(columns.T) - np.eye(4)).max() < 0.03
-
-
-def test_more_requests_continue_fewer() -> None:
-    few, many = SPEC.draw(R, 6), replace(SPEC, requests=1000).draw(R, 6)
-    for name in ("arrival", "duration", "demand", "id", "bandwidth"):
-        assert getattr(many, name)[: len(few)].tolist() == getattr(few, name).tolist()
 
 
 # -- holding times for a load ----------------------------------------------------------------------------------------
@@ -192,7 +131,7 @@ def simulated(spec: MultiServerRequests, capacity: float, seed: int) -> float:
 @pytest.mark.parametrize("holding", [1, 9, 40])
 def test_expected_load_is_the_mean_of_simulated_loads(demand: str, holding: int) -> None:
     spec = MultiServerRequests(120, POOL[demand], holding)
-    loads = np.array([simulated(spec, 400, seed) for seed in range(120)])
+    loads = np.array([simulated(spec, 400, seed) for seed in range(60)])
     error = loads.std(ddof=1) / np.sqrt(len(loads))
     assert abs(loads.mean() - average_load(spec.demand, ALPHA, holding)) < 3.5 * error
 
@@ -214,11 +153,6 @@ def test_no_other_holding_time_is_nearer(demand: Demands, load: float) -> None:
     found = find_holding(demand, capacity, load)
     near = {step: abs(average_load(demand, capacity, step) - load) for step in (found - 1, found, found + 1) if step}
     assert min(near, key=lambda step: near[step]) == found
-
-
-@given(holding=st.integers(1, 600))
-def test_load_never_falls_with_longer_holding(holding: int) -> None:
-    assert average_load(AzureLike(), ALPHA, holding) <= average_load(AzureLike(), ALPHA, holding + 1) * (1 + 1e-12)
 
 
 # -- traces ----------------------------------------------------------------------------------------------------------
@@ -245,6 +179,8 @@ def test_alibaba_containers(tmp_path: Path, name: str, header: bool) -> None:
     [last] = table(Alibaba(path, "test").law())
     rows.remove(last)
     assert table(Alibaba(path).law()) == {pair: rows.count(pair) / 4 for pair in set(rows)}
+    more = put(tmp_path / "more.csv", CONTAINERS + ODD)
+    assert table(Alibaba(more, "all").law()) == table(Alibaba(path, "all").law())
 
 
 def test_a_split_is_the_same_every_time_and_takes_every_row_once(tmp_path: Path) -> None:
@@ -261,19 +197,7 @@ def test_a_split_is_the_same_every_time_and_takes_every_row_once(tmp_path: Path)
     assert (train, test) == (found["train", "b.csv"], found["test", "b.csv"])
 
 
-def test_containers_without_a_size_are_left_out(tmp_path: Path) -> None:
-    more = (
-        "c_6,m,0,a,started,,400,1\n"
-        "c_7,m,0,a,started,400,400,\n"
-        "c_8,m,0,a,started,400,400,-1\n"
-        "c_9,m,0,a,started,400,400,101\n"  # invalid, and above 100 units
-        "d_1,m,0,a,started,1700,400,1\n"
-    )
-    path = put(tmp_path / "c.csv", CONTAINERS + more)
-    assert table(Alibaba(path, "all").law()) == table(Alibaba(put(tmp_path / "d.csv", CONTAINERS), "all").law())
-
-
-def test_azure_flavours_of_2017(tmp_path: Path) -> None:
+def test_sizes_of_azure_2017_and_of_pods_are_parts_of_a_machine(tmp_path: Path) -> None:
     sizes = [(1, 0.1), (8, 56), (1, 0.1), (1, 0.1), (4, 28), (1, 0.1), (16, 112), (2, 14), (1, 0.1), (4, 28)]
     rows = "".join(f"{row},{cpu},{mem},{row},450,0,0\n" for row, (cpu, mem) in enumerate(sizes))
     path = put(tmp_path / "a.csv.gz", "vmid,cpu,mem,at,lt,censored,tenant_batch\n" + rows)
@@ -284,6 +208,10 @@ def test_azure_flavours_of_2017(tmp_path: Path) -> None:
     each = table(Azure(path, "all", "request").law())
     assert each == pytest.approx({(8, 1): 5 / 9, (17, 20): 1 / 9, (35, 41): 2 / 9, (71, 83): 1 / 9})
     assert (71, 100) in table(Azure(path, "all", cores=112, memory=560).law())  # 16 of 112 cores, 112 of 560 GB
+    pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,12000,16384,1,1000\nb,96000,16384,0,0\nc,100,1,0,0\n"
+    path = put(tmp_path / "p.csv", pods)
+    assert table(OpenBDemand(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
+    assert (60, 17) in table(OpenBDemand(path, "all", cores=100, memory=500).law())
 
 
 def test_azure_packing_2020(tmp_path: Path) -> None:
@@ -306,14 +234,6 @@ def test_azure_packing_2020(tmp_path: Path) -> None:
         base.commit()
     with pytest.raises(WorkloadError, match=r"vmType\.core: below zero \(got -0\.1\)"):
         Azure(path, "test").law()
-
-
-def test_openb_pods(tmp_path: Path) -> None:
-    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
-    pods = "a,12000,16384,1,1000,0,5\nb,96000,16384,0,0,1,5\nc,100,1,0,0,2,5\n"
-    path = put(tmp_path / "p.csv", header + pods)
-    assert table(OpenBDemand(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
-    assert (60, 17) in table(OpenBDemand(path, "all", cores=100, memory=500).law())
 
 
 def test_a_trace_is_read_once_while_its_file_stays(tmp_path: Path) -> None:

@@ -65,25 +65,6 @@ def test_every_block_of_a_drawn_trace_is_one_of_the_old_at_its_time_of_day(
         assert (here["arrival"] % DAY).tolist() == pytest.approx((was % DAY).tolist())
 
 
-def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_are() -> None:
-    rng = np.random.default_rng(5)
-    rows = [
-        (float(np.floor(at)), INF if rng.random() < 0.3 else float(rng.integers(1, 9)) * HOUR, cpu)
-        for at, cpu in zip(rng.uniform(0, 6 * DAY, 500), rng.choice([1.0, 4.0, 64.0], 500), strict=True)
-    ]
-    table = table_of(rows)
-    months = [resampled(table, Resample(), seed)[0] for seed in range(300)]
-
-    def counts(some: Any) -> Any:
-        hours = np.bincount((some["arrival"] % DAY // HOUR).astype(int), minlength=24)
-        return np.array([*hours, *[(some["cpu"] == cpu).sum() for cpu in (1, 4, 64)], np.isinf(some["lifetime"]).sum()])
-
-    found = np.array([counts(month) for month in months])
-    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - counts(table)) < 4 * error).all()
-    assert len({month["id"].tobytes() for month in months}) > 280
-
-
 @given(tables, st.integers(0, 30), st.integers(0, 3))
 @scaled(8)
 def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
@@ -165,3 +146,22 @@ def test_a_copy_of_what_is_kept_is_another_than_of_all(tmp_path: Path) -> None:
     path.write_text("vmid,cpu,mem,at,lt\n1,4,2,0,5\n2,1,2,9,5\n")
     for keep, ids in (({}, [1, 2]), ({"cpu": ">= 4"}, [1]), ({"cpu": "1"}, [2]), ({}, [1, 2])):
         assert build_world(scenario(path, keep=keep), cache).draw(0).id.tolist() == ids
+
+
+def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_are() -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        (float(np.floor(at)), INF if rng.random() < 0.3 else float(rng.integers(1, 9)) * HOUR, cpu)
+        for at, cpu in zip(rng.uniform(0, 6 * DAY, 500), rng.choice([1.0, 4.0, 64.0], 500), strict=True)
+    ]
+    table = table_of(rows)
+    months = [resampled(table, Resample(), seed)[0] for seed in range(300)]
+
+    def counts(some: Any) -> Any:
+        hours = np.bincount((some["arrival"] % DAY // HOUR).astype(int), minlength=24)
+        return np.array([*hours, *[(some["cpu"] == cpu).sum() for cpu in (1, 4, 64)], np.isinf(some["lifetime"]).sum()])
+
+    found = np.array([counts(month) for month in months])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - counts(table)) < 4 * error).all()
+    assert len({month["id"].tobytes() for month in months}) > 280

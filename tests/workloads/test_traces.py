@@ -66,14 +66,6 @@ def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
         read("huawei-east-1-events", put(tmp_path / "i.csv", HUAWEI + "0,4,16,0.0,194.0\n"))
 
 
-def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"line": [2, 3], "id": [0, 1], "arrival": [9.0, 8.0], "lifetime": [1.0, 1.0], "cpu": [1.0, 1.0]}
-    )
-    with pytest.raises(WorkloadError, match=":3: at: arrivals are not sorted"):
-        check(frame, tmp_path / "t", {"arrival": "at"})
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
 def test_azure_vm_censored_keeps_running(tmp_path: Path, name: str) -> None:
     text = (AZURE + "0,8,14.0,0,450,0,0\n1,1,0.75,300,1350,1,0\n").encode()
@@ -92,18 +84,15 @@ def test_openb_units(tmp_path: Path) -> None:
     quanta = [[12_000_000, 1_048_576, 460_000], [500_000, 0, 0], [1_000_000, 1_049, 8_000_000]]
     assert select(frame, Window(), ("cpu", "mem", "gpu"), seed=0).demand.tolist() == quanta
     assert detect(path) == "alibaba-openb"
-
-
-def test_other_openb_lists_are_read_in_order_of_time(tmp_path: Path) -> None:
-    """Some are in no order of time, and some have no times or models: then all pods come at once, and none ends."""
-    rows = "p-1,500,0,0,0,,BE,Pending,7,20,\np-0,12000,1000,1,460,,LS,Running,0,100,0\n"
-    frame = read("alibaba-openb", put(tmp_path / "gpushare100.csv", OPENB + rows))
-    assert frame.select("id", "arrival", "lifetime").rows() == [("p-0", 0.0, 100.0), ("p-1", 7.0, 13.0)]
+    # Some lists are in no order of time, and some have no times or models: then all pods come at once, and none ends.
+    first, second, _ = rows.splitlines(keepends=True)
+    late = read("alibaba-openb", put(tmp_path / "gpushare100.csv", OPENB + second + first))
+    assert late.select("id", "arrival", "lifetime").rows() == [("p-0", 0.0, 100.0), ("p-1", 7.0, 13.0)]
     few = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np-1,500,0,0,0\np-0,12000,1000,1,460\n"
     path = put(tmp_path / "multigpu50.csv", few)
     assert detect(path) == "alibaba-openb"
-    frame = read("alibaba-openb", path)
-    assert frame.select("id", "arrival", "lifetime", "gpu").rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
+    some = read("alibaba-openb", path).select("id", "arrival", "lifetime", "gpu")
+    assert some.rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
 
 
 def test_azure_packing_prices(tmp_path: Path) -> None:
@@ -121,12 +110,6 @@ def test_azure_packing_prices(tmp_path: Path) -> None:
     assert on_0.select("id", "cpu").rows() == [(1, 0.5), (2, 0.5)]
     assert detect(path) == "azure-packing-2020"
     assert [file.name for file in tmp_path.iterdir()] == ["p.sqlite"]
-
-
-def test_own_table(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.csv", "gpu,lifetime,id,arrival\n1,5,b,0\n0.5,inf,a,0\n")
-    assert read("table", path).rows() == [("b", 0.0, 5.0, 1.0), ("a", 0.0, INF, 0.5)]
-    assert detect(path) == "table"
 
 
 WORDS = {
@@ -165,30 +148,6 @@ def test_other_columns_of_an_own_table_are_not_read(tmp_path: Path, form: str) -
     assert detect(path) == "table"
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_an_own_table_says_what_never_ends(tmp_path: Path, form: str) -> None:
-    frame = pl.DataFrame({"id": [1, 2], "arrival": [0, 1], "lifetime": [5, None], "cpu": [1, 1]})
-    path = tmp_path / f"t.{form}"
-    frame.write_csv(path) if form == "csv" else frame.write_parquet(path)
-    with pytest.raises(WorkloadError, match=r"lifetime: no value(.|\n)*or inf to keep running"):
-        read("table", path)
-
-
-def test_amounts_of_a_trace_are_scaled_by_their_unit(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu,mem\n0,0,1,500,8\n1,0,1,0,3\n")
-    resources = ("cpu", "mem")
-    table = read("table", path)
-    scaled = select(table, Window(), resources, 0, scale={"cpu": 0.001, "mem": 1.073741824})
-    assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
-    assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
-    with pytest.raises(
-        WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
-    ):
-        select(table, Window(), resources, 0, scale={"mem": 1e9})
-    with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):
-        select(table, Window(), ("cpu",), 0, scale={"cpu": 0.001})
-
-
 CSV_ERRORS = [
     ("huawei-east-1", "", "{file}: no requests: the file is empty"),
     ("huawei-east-1", "vmid,cpu,at,lt\n0,1,0,1\n", "{file}:1: missing column mem"),
@@ -218,6 +177,7 @@ CSV_ERRORS = [
     ("alibaba-openb", OPENB + "p,1,1,1,x,,LS,Running,9,9,9\n", "{file}:2: gpu_milli: not a number (got 'x')"),
     ("azure-packing-2020", "PK, a zip", "{file}: not a readable SQLite file: file is not a database"),
     ("table", "id,arrival,lifetime\n0,0,1\n", "{file}: no column with a demand"),
+    ("table", TABLE + "0,0,,1\n", "{file}:2: lifetime: no value"),
     ("table", TABLE + "0,0,1,0.5\n0,0,1,1\n", "{file}:3: id: duplicate id (got 0)"),
     ("table", b"PAR1 and nothing more", "{file}: not a readable Parquet trace: "),
 ]  # fmt: skip
@@ -379,3 +339,26 @@ def test_real_azure_and_its_fit() -> None:
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
     assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
+
+
+def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"line": [2, 3], "id": [0, 1], "arrival": [9.0, 8.0], "lifetime": [1.0, 1.0], "cpu": [1.0, 1.0]}
+    )
+    with pytest.raises(WorkloadError, match=":3: at: arrivals are not sorted"):
+        check(frame, tmp_path / "t", {"arrival": "at"})
+
+
+def test_amounts_of_a_trace_are_scaled_by_their_unit(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu,mem\n0,0,1,500,8\n1,0,1,0,3\n")
+    resources = ("cpu", "mem")
+    table = read("table", path)
+    scaled = select(table, Window(), resources, 0, scale={"cpu": 0.001, "mem": 1.073741824})
+    assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
+    assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
+    with pytest.raises(
+        WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
+    ):
+        select(table, Window(), resources, 0, scale={"mem": 1e9})
+    with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):
+        select(table, Window(), ("cpu",), 0, scale={"cpu": 0.001})
