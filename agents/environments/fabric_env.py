@@ -70,6 +70,7 @@ class FabricBatch(EpisodeBatch):
     def reset(self, simulation: int, seed: int) -> None:
         """Begin an episode, and show its first request."""
         self.episodes.reset(simulation, self.world.draw(seed))
+        self._observer.bind()
         self._observer.shown.row[simulation] = -1
         self._observer.show(simulation, simulation + 1, False)
 

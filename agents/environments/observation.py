@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -60,7 +61,7 @@ def edge_index(topology: Topology) -> Indices:
 
 
 class Watched(NamedTuple):
-    """Holds what is looked at: few arrays of `NetworkRules` and `NetworkState`, and the filling."""
+    """Holds what is looked at: few arrays of `NetworkRules`, `NetworkState` and `Filling`, as each costs time."""
 
     total: Ints
     free: Ints
@@ -69,7 +70,10 @@ class Watched(NamedTuple):
     expected: Floats
     bandwidth: Ints
     result: Ints
-    filling: Filling
+    need: Ints
+    counts: Ints
+    servers: Indices
+    chosen: Ints
 
 
 class Shown(NamedTuple):
@@ -134,42 +138,43 @@ class Observer:
         **arrays: npt.NDArray[Any],
     ) -> None:
         topology = episodes.view.topology
-        self.episodes, self._state = episodes, episodes.state
-        self._fixed: Any = features, topology.switches, np.zeros(3) if worth is None else worth
+        self.episodes, self._left = episodes, features.left
+        self._fixed: Any = features.plain, topology.switches
+        self._worth = np.zeros(3) if worth is None else worth
         self.shown = shown(topology, len(episodes.view.resources), episodes.count, features, **arrays)
-        self._watched = watched(episodes)
-        self._show: Any = prepared(show, self._watched, *self._fixed, self.shown, 0, episodes.count, True)
+        of = watched(episodes)
+        self._show: Any = prepared(show, of, *self._fixed, self._worth, self.shown, 0, episodes.count, True)
+        self._deduct: Any = prepared(deduct, of, *self._fixed, episodes.filling, self.shown)
+        self.bind()
+
+    def bind(self) -> None:
+        """Look at the arrays of the episodes: again after a `reset` of any, which may replace them.
+
+        `show(first, end, stepped)` then writes what changed of simulations `first` to `end` - 1, and where they have
+        `stepped` what came of it.
+        """
+        self.show = partial(self._show, watched(self.episodes), *self._fixed, self._worth, self.shown)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
+        self.bind()
         self.shown.row[:] = -1
         self.show(0, self.episodes.count, False)
+        if self._left:
+            self._deduct(watched(self.episodes), *self._fixed, self.episodes.filling, self.shown)
         return self.shown.seen
-
-    def show(self, first: int, end: int, stepped: bool) -> None:
-        """Write what changed of simulations `first` to `end` - 1, and where they have `stepped` what came of it."""
-        if self._state is not self.episodes.state:
-            self._state, self._watched = self.episodes.state, watched(self.episodes)
-        self._show(self._watched, *self._fixed, self.shown, first, end, stepped)
 
 
 def watched(episodes: NetworkEpisodes) -> Watched:
     """Collect what is looked at; to be done again when `episodes.state` was replaced."""
-    state = episodes.state
+    state, room = episodes.state, episodes.filling
     arrays = state.free, state.link_free, state.at, state.expected, state.bandwidth
-    return Watched(episodes.rules.total, *arrays, state.result, episodes.filling)
+    return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.servers, room.chosen)
 
 
 @lean
 def show(
-    watched: Watched,
-    features: Features,
-    switches: int,
-    worth: Floats,
-    shown: Shown,
-    first: int,
-    end: int,
-    stepped: bool,
+    watched: Watched, plain: bool, switches: int, worth: Floats, shown: Shown, first: int, end: int, stepped: bool
 ) -> None:
     """Write all that is `shown` of simulations `first` to `end` - 1: only what changed since the last time."""
     for i in range(first, end):
@@ -178,42 +183,35 @@ def show(
             shown.rewards[i] = watched.result[i, 0] * worth[0] + watched.result[i, 1] * worth[1] + worth[2]
             shown.ended[i] = at > last
         if last >= 0 and not (at > last and shown.row[i] == at):  # there is something to show, and it is not over
-            _show(watched, features, switches, shown, i, min(at, last))
+            _show(watched, plain, shown.nodes[i, switches:], shown, i, min(at, last))
             shown.row[i] = at
 
 
 @lean
-def _show(watched: Watched, features: Features, switches: int, shown: Shown, i: int, row: int) -> None:
+def _show(watched: Watched, plain: bool, nodes: Reals, shown: Shown, i: int, row: int) -> None:
     """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
-    room, nodes, edges, cluster = (
-        filling_of(watched.filling, i),
-        shown.nodes[i, switches:],
-        shown.edges[i],
-        shown.cluster[i],
-    )
     free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
-    anew, plain, resources = features.left or shown.row[i] != watched.at[i, 0], features.plain, len(room.need)
+    anew, resources, cluster = shown.row[i] != watched.at[i, 0], watched.need.shape[1], shown.cluster[i]
     for r in range(resources):
-        if anew or shown.needed[i, r] != room.need[r]:
-            shown.needed[i, r] = room.need[r]
-            left, total = _show_resource(plain, free, room.need[r], r, nodes, shown), watched.total[r]
+        need, total = watched.need[i, r], watched.total[r]
+        if anew or shown.needed[i, r] != need:
+            shown.needed[i, r] = need
+            left = _show_resource(plain, free, need, r, nodes, shown)
             cluster[r] = 1.0 - left / total if total > 0 else 0.0
     if not anew:
-        if room.counts[0] > 0:
-            server = room.servers[room.counts[0] - 1]
+        if watched.counts[i, 0] > 0:
+            server = watched.servers[i, watched.counts[i, 0] - 1]
             shown.chosen[i, server], nodes[server, resources] = 1, 1.0
         return
     for server in range(len(free)):
-        is_chosen = room.chosen[server] == room.counts[3]
+        is_chosen = watched.chosen[i, server] == watched.counts[i, 3]
         shown.chosen[i, server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
     before, same = 0, _enough(plain, 0, bandwidth)
     for link in range(len(link_free)):
         if link_free[link] != before:
             before = link_free[link]
             same = _enough(plain, before, bandwidth)
-        edges[link] = same
-    if features.left:
-        _deduct(plain, free, link_free, room, bandwidth, nodes, edges)
+        shown.edges[i, link] = same
     duration = watched.expected[i, row]
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
@@ -238,23 +236,27 @@ def _show_resource(plain: bool, free: Ints, need: int, r: int, nodes: Reals, sho
 
 
 @lean
-def _deduct(
-    plain: bool, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
-) -> None:
+def deduct(watched: Watched, plain: bool, switches: int, fillings: Filling, shown: Shown) -> None:
     """Write the servers chosen and the links to be reserved with what the request has left there."""
-    for place in range(room.counts[0]):
-        server = room.servers[place]
-        for r in range(len(room.need)):
-            amount = 0
-            for node in range(free.shape[1]):
-                amount += free[server, node, r]
-            for share in range(room.counts[1]):
-                if room.places[share, 0] == server:
-                    amount -= room.amounts[share, r]
-            nodes[server, r] = _enough(plain, amount, room.need[r])
-    for place in range(room.counts[2]):
-        link = room.links[place]
-        edges[link] = _enough(plain, link_free[link] - bandwidth, bandwidth)
+    for i in range(len(shown.nodes)):
+        row, room, nodes = (
+            min(watched.at[i, 0], watched.at[i, 1] - 1),
+            filling_of(fillings, i),
+            shown.nodes[i, switches:],
+        )
+        for place in range(room.counts[0] if row >= 0 else 0):
+            server = room.servers[place]
+            for r in range(len(room.need)):
+                amount = 0
+                for node in range(watched.free.shape[2]):
+                    amount += watched.free[i, server, node, r]
+                for share in range(room.counts[1]):
+                    if room.places[share, 0] == server:
+                        amount -= room.amounts[share, r]
+                nodes[server, r] = _enough(plain, amount, room.need[r])
+        for place in range(room.counts[2] if row >= 0 else 0):
+            link, bandwidth = room.links[place], watched.bandwidth[i, row]
+            shown.edges[i, link] = _enough(plain, watched.link_free[i, link] - bandwidth, bandwidth)
 
 
 @lean

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.environments.observation import Watched, show, shown
+from binwright.agents.environments.observation import Watched, deduct, show, shown
 from binwright.agents.learned.common.tensors import extra, find, fitting, read
 from binwright.agents.learned.nara.inference import infer, layers, wiring
 from binwright.agents.learned.nara.variants import noted, shapes
@@ -93,11 +93,13 @@ class Nara(Agent):
         resources = len(view.resources)
         form = noted(self._file, read(self._file)[1])
         tensors = fitting(self._file, shapes(resources, form), described(view))
-        self._fixed: Any = form.seen, topology.switches, np.zeros(3)
+        self._fixed: Any = form.seen.plain, topology.switches, np.zeros(3)
         self._shown = shown(topology, resources, 1, form.seen)
-        room: Any = self.room
-        self._total, self._filling = view.capacity.sum(axis=(0, 1)), Filling(*(array[None] for array in room))
-        self._observe: Any = prepared(show, self._watched(view, 1, 1.0), *self._fixed, self._shown, 0, 1, False)
+        self._total, room = view.capacity.sum(axis=(0, 1)), cast(Any, self.room)
+        self._filling = Filling(*(array[None] for array in room))
+        watched, self._left = self._watched(view, 1, 1.0), form.seen.left
+        self._observe: Any = prepared(show, watched, *self._fixed, self._shown, 0, 1, False)
+        self._deduct: Any = prepared(deduct, watched, *self._fixed[:2], self._filling, self._shown)
         scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
         observed = (part[0] for part in self._shown.seen)
@@ -106,14 +108,18 @@ class Nara(Agent):
 
     def _watched(self, view: NetworkView, bandwidth: int, duration: float) -> Watched:
         """Collect what the network is shown of one request."""
+        room, free, link_free = self._filling, view.free[None], view.link_free[None]
         at, result = np.array([[0, 1]]), np.zeros((1, 2), np.int64)
-        of_request = np.array([[duration]], np.float64), np.array([[bandwidth]], np.int64)
-        return Watched(self._total, view.free[None], view.link_free[None], at, *of_request, result, self._filling)
+        lasts, wide = np.array([[duration]], np.float64), np.array([[bandwidth]], np.int64)
+        need, counts, servers, chosen = room.need, room.counts, room.servers, room.chosen
+        return Watched(self._total, free, link_free, at, lasts, wide, result, need, counts, servers, chosen)
 
     def _scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
         """Return the network's logits of all servers, given `self.room`: what is chosen so far and still needed."""
         watched, self._shown.row[0] = self._watched(view, request.bandwidth, request.duration), -1
         self._observe(watched, *self._fixed, self._shown, 0, 1, False)
+        if self._left:
+            self._deduct(watched, *self._fixed[:2], self._filling, self._shown)
         self._infer(*self._inputs)
         return self._logits
 
