@@ -87,6 +87,14 @@ def test_nearly_empty_servers_are_emptied_by_moves(tmp_path: Path) -> None:
     assert row["bought_hours"] < 2 * row["makespan"] / 3600
 
 
+def test_the_emptiest_server_is_emptied_first(tmp_path: Path) -> None:
+    scenario = given({"large": {"first": 3}}, requests=5, every="3 s", below="60 %", idle="5 min", stays="1 h")
+    scenario["cluster"]["groups"] = [{"name": "large", "count": 3, "node": {"cpu": 8}}]
+    scenario["agents"] = ["worst-fit"]
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["server"].to_list() == [0, 0, 2, 0, 2]  # of two servers with one request each, the first is emptied
+
+
 @pytest.mark.parametrize("agent", ["best-fit", "random"])
 def test_either_engine_buys_the_same(tmp_path: Path, agent: str) -> None:
     scenario = {

@@ -76,6 +76,15 @@ def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     assert requests["duration"].to_list()[0] == 10 + 10 + (60 - 10 - 30)
 
 
+def test_a_move_counts_what_was_done_since_the_request_began(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from binwright import Move\ndef late(simulation):\n    yield simulation.env.timeout(210)\n"
+        "    simulation.moving.make([Move(1, simulation.request(1).on(1, 0))])\n"
+    )
+    _, requests = first_run(given(1, 3, requests=3, processes=[f"{tmp_path}/mine.py:late"]), tmp_path)
+    assert requests["duration"].to_list() == pytest.approx([60, 10 + (60 - 10) / 3, 60])
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_what_a_failure_sends_back_has_done_more_on_a_faster_server(tmp_path: Path, moved: bool) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
