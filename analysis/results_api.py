@@ -44,13 +44,13 @@ class Results(ResultsFolder):
 
         Options are those of `binwright.analysis.figures.figure_data.Options`.
         """
-        from binwright.analysis.figures.draw import draw
+        from binwright.analysis.figures.kind import draw
 
         return draw(self, kind, **options)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
-        from binwright.analysis.report import write
+        from binwright.analysis.report.page import write
 
         return write(self, path)
 

@@ -154,16 +154,15 @@ class Comparison:
         done, own = np.asarray(np.isfinite(seeds).any(axis=1)), self._own
         if not done[~own].any():
             return  # nobody to compare with
+        problem = remedy = ""
         if not done[own].any():
-            raise ResultsError(
-                f"every run of the baseline {self.baseline!r} failed",
-                remedy="Name another one with --baseline, or mend the agent and run the scenario again.",
-            )
-        if np.isnan(self._against(seeds)).all():
-            raise ResultsError(
-                f"unpaired seeds: the baseline {self.baseline!r} shares no point and seed with any other agent",
-                remedy="Run all agents with the same `seed`, `replications` and sweep, or name another --baseline.",
-            )
+            problem = f"every run of the baseline {self.baseline!r} failed"
+            remedy = "Name another one with --baseline, or mend the agent and run the scenario again."
+        elif np.isnan(self._against(seeds)).all():
+            problem = f"unpaired seeds: the baseline {self.baseline!r} shares no point and seed with any other agent"
+            remedy = "Run all agents with the same `seed`, `replications` and sweep, or name another --baseline."
+        if problem:
+            raise ResultsError(problem, remedy=remedy)
 
     def _against(self, values: Floats) -> Floats:
         """Put the baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""

@@ -12,7 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.figures.style import GREY, VERMILLION, Look, Width, heading, looks, new, style, tidy
+from binwright.analysis.figures.style import (
+    GREY,
+    VERMILLION,
+    Look,
+    Width,
+    heading,
+    looks,
+    new,
+    style,
+    tidy,
+)
 
 APART = 5.0
 """Panels of one measure have one scale, unless it would be so many times as wide as their own ones are."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import UserError, suggest
@@ -81,16 +81,12 @@ def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:
     """Read `acceptance < -1 %` or `wait_p95 > 10 min`: a number with a sign is about the difference to a baseline."""
     remedy = 'Write a metric, < or >, and a number: "acceptance < -1 %" of the baseline, "wait_p95 > 10 min" by itself.'
     metric, sign, text = _parts(limit, "--fail-if", metrics, ("<", ">"), "does not say what must not be", remedy)
-    relation: Literal["<", ">"] = "<" if sign == "<" else ">"
     by = {"-": -1.0, "+": 1.0}.get(text[:1])
     size = text if by is None else text[1:].strip()
     is_relative = by is not None and "%" in size
-    value = _value(_SHARE if is_relative else metric, size, limit, "--fail-if")
-    if by is None:
-        return Limit(metric, relation, "mean", value, limit)
-    return Limit(
-        metric, relation, *(("relative", 100 * by * value) if is_relative else ("difference", by * value)), limit
-    )
+    value = (by or 1.0) * _value(_SHARE if is_relative else metric, size, limit, "--fail-if")
+    of: Any = "mean" if by is None else "relative" if is_relative else "difference"
+    return Limit(metric, "<" if sign == "<" else ">", of, 100 * value if is_relative else value, limit)
 
 
 def _parts(

@@ -255,9 +255,7 @@ def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
 
 def _by_request(run: Run, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
     """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
-    source, gangs = row.copy(), run.asked.gangs
-    while (back := source >= len(run.simulation.workload)).any():
-        source[back] = run.origin[source[back]]
+    source, gangs = run.sources(row), run.asked.gangs
     if gangs is not None and gangs.first is not None:
         source = gangs.first[source]
     requests, of = np.unique(source, return_inverse=True)

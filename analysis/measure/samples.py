@@ -20,6 +20,7 @@ from binwright.simcore.types import Floats, Ints
 
 KEPT = 128
 """At most so many samples are kept of a run, and half as many at least."""
+SAMPLED = ("time", "decisions", "changes", "servers", "in_use", "waiting", "free", "used", "stranded", "capacity")
 
 
 class Sampler:
@@ -56,20 +57,9 @@ class Sampler:
         """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
         in_use, free, used, stranded = self._ledger.look(self._flavours)
-        self._rows.append(
-            (
-                simulation.now,
-                len(simulation.record.sequence),
-                len(simulation.changes),
-                len(view.capacity),
-                in_use,
-                simulation.waiting,
-                tuple(free.tolist()),
-                tuple(used.tolist()),
-                tuple(stranded.tolist()),
-                self._capacity(),
-            )
-        )
+        so_far = len(simulation.record.sequence), len(simulation.changes), len(view.capacity)
+        amounts = (tuple(column.tolist()) for column in (free, used, stranded))
+        self._rows.append((simulation.now, *so_far, in_use, simulation.waiting, *amounts, self._capacity()))
         if len(self._rows) > KEPT:
             del self._rows[1::2]
             self._stride *= 2
@@ -88,11 +78,7 @@ class Sampler:
         They are `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting` int64 [k]; `free`, `used`,
         `stranded` and `capacity` int64 [k, resources] quanta.
         """
-        names = (
-            *("time", "decisions", "changes", "servers", "in_use", "waiting"),
-            *("free", "used", "stranded", "capacity"),
-        )
-        return {name: np.array(column) for name, column in zip(names, zip(*self._rows, strict=True), strict=True)}
+        return {name: np.array(column) for name, column in zip(SAMPLED, zip(*self._rows, strict=True), strict=True)}
 
 
 def smallest(flavours: Ints) -> Ints:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
@@ -21,13 +22,13 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.draw import draw, image
-from binwright.analysis.figures.kind import FigureFailed, kind_named
+from binwright.analysis.figures.kind import FigureFailed, draw, image, kind_named
 from binwright.analysis.figures.style import Width
 from binwright.analysis.measure.condition import outside_of
 from binwright.analysis.measure.overlap import overlap_of
-from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
+from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
+from binwright.simcore.files import write_text
 
 MOST_ROWS = 3000
 """Of comparisons in one page; the metrics after that are named with the command that shows them."""
@@ -140,6 +141,22 @@ MAIN = 3
 """So many metrics are answered in a sentence, the first of the table, and all that are harm."""
 MOST_ERRORS = 50
 """Different errors that are shown in full."""
+
+
+def write(
+    results: ResultsFolder,
+    path: str | Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    drawing: Callable[[str], None] = lambda name: None,
+) -> Path:
+    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
+
+    `say` is called with what had to be left out, `drawing` with the name of each figure before it is drawn.
+    """
+    target = Path(path) if path is not None else results.folder / "report.html"
+    check_target(target)
+    write_text(target, compose(results, say, drawing))
+    return target
 
 
 def compose(

@@ -57,7 +57,7 @@ def compare(args: Namespace) -> int:
 
 def report(args: Namespace) -> int:
     """Answer `binwright report RESULTS`."""
-    from binwright.analysis.report import write
+    from binwright.analysis.report.page import write
     from binwright.analysis.results_api import Results
 
     results = Results(args.results)

@@ -12,7 +12,7 @@ from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
-    from binwright.analysis.figures.draw import Figure
+    from binwright.analysis.figures.kind import Figure
     from binwright.analysis.results_api import Results
 
 ALL, FOUR = "all", 4
@@ -94,8 +94,7 @@ def _draw(
     anything: bool,
 ) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
     """Draw figures by kind, `most` at most; with `anything`, also return why some cannot be drawn, and which."""
-    from binwright.analysis.figures.draw import draw
-    from binwright.analysis.figures.kind import kind_named
+    from binwright.analysis.figures.kind import draw, kind_named
     from binwright.analysis.figures.style import rendered
 
     options: dict[str, Any] = {

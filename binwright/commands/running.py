@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
         list_failed(results)
         print_location(f"Results: {results.folder}/runs.parquet")
         if results.done["agent"].n_unique() > 1:
-            from binwright.analysis.figures.draw import summary  # matplotlib takes a third of a second
+            from binwright.analysis.figures.kind import summary  # matplotlib takes a third of a second
 
             if figure := summary(results):
                 print_location(f"Figure:  {figure}")

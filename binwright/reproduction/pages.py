@@ -13,7 +13,7 @@ from binwright.reproduction.measures import Runs
 from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
-    from binwright.analysis.figures.draw import Figure
+    from binwright.analysis.figures.kind import Figure
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Picture:
 
 def pictures(whole: Publication, rows: Sequence[Row], material: Material) -> Iterator[Picture]:
     """Draw a publication's tables, published values as rings and ours as dots, and its figures."""
-    from binwright.analysis.figures.draw import image
+    from binwright.analysis.figures.kind import image
     from binwright.analysis.figures.style import style
 
     tables = _by(comparable(rows), lambda one: one.table)
@@ -67,7 +67,7 @@ def pictures(whole: Publication, rows: Sequence[Row], material: Material) -> Ite
 
 def _drawn(drawing: Drawing, material: Material) -> Figure:
     """Draw a publication's own figure, with its names of agents; a `UserError` is the reason why it cannot be drawn."""
-    from binwright.analysis.figures.draw import draw
+    from binwright.analysis.figures.kind import draw
     from binwright.analysis.results.combined import Together
 
     options = dict(drawing.options)

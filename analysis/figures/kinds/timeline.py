@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,7 @@ MOMENTS = 200
 OF_SITES = {"energy": "kWh in an hour", "carbon": "kg in an hour", "electricity": "cost in an hour"}
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Says how to read a curve from a frame of the `source`, and how it looks: without a colour in the agent's.
 
     Bands end at `most`.
@@ -36,8 +35,7 @@ class Curve:
     most: float = np.inf
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Holds the curves of a row of panels; `name` is what --metric says."""
 
     name: str

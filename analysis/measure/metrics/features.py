@@ -189,10 +189,7 @@ def _tenants(run: FinishedRun) -> Tenants | None:
     quotas: Any = run.simulation.quotas
     if quotas is None:
         return None
-    source = np.arange(len(run.outcome))
-    while (back := source >= len(quotas.of)).any():
-        source[back] = run.origin[source[back]]
-    return quotas, quotas.of[source]
+    return quotas, quotas.of[run.sources(np.arange(len(run.outcome)))]
 
 
 def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:

@@ -18,7 +18,7 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results, load_many
 from binwright.cli import main
 from binwright.simcore.errors import UserError
-from tests.reference.stats import holm_slowly, slow_verdicts, values_of
+from tests.reference.stats import holm_slowly
 from tests.support.properties import scaled
 from tests.support.results import failed, row, write_results
 
@@ -96,61 +96,6 @@ def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts
     found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
     told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
     assert told == (*verdicts, "not significant")
-
-
-def test_nothing_differs_and_a_difference_that_never_varies(tmp_path: Path) -> None:
-    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6, 0.4]
-    numbers = {"base": base, "same": base, "shifted": [x + 0.1 for x in base]}
-    found = Comparison(results(tmp_path, runs(numbers)))
-    same, shifted = only(found, "same"), only(found, "shifted")
-    assert (same["diff"], same["p_alone"], same["p"], same["verdict"]) == (0, 1, 1, "not significant")
-    assert (same["diff_low"], same["diff_high"], same["seeds_for_1pct"]) == (0, 0, 2)
-    assert (shifted["p_alone"], shifted["p"]) == (2**-6, 3 * 2**-6)
-    assert (shifted["verdict"], shifted["test"]) == ("better", "wilcoxon")
-    assert shifted["diff"] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("pairs", [2, 3, 4])
-def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
-    """However narrow the interval of their differences: two that are equal give one without any width."""
-    base = [0.1, 0.5, 0.3, 0.2][:pairs]
-    numbers = {"base": base, "shifted": [x + 0.1 for x in base], "nearly": [x + 0.1 + x / 1000 for x in base]}
-    found = Comparison(results(tmp_path, runs(numbers)))
-    for agent in ("shifted", "nearly"):
-        one = only(found, agent)
-        assert one["diff_low"] > 0.09
-        assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not tested", None, None, None)
-    assert "fewer than 5 paired seeds are not tested" in found.legend
-    assert "Holm" not in found.legend
-
-
-def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
-    """With m comparisons and n pairs the smallest corrected p of ranks is m 2^(1-n)."""
-    for n, others, test in ((5, 1, "t"), (6, 1, "wilcoxon"), (6, 2, "t"), (7, 2, "wilcoxon"), (7, 3, "t")):
-        numbers = {f"agent-{number}": list(RNG.normal(number, 0.01, n)) for number in range(others + 1)}
-        found = Comparison(results(tmp_path, runs(numbers)))
-        assert set(found.frame.filter(metric="acceptance")["test"].drop_nulls()) == {test}
-        assert only(found, "agent-1")["verdict"] == "better"
-
-
-@pytest.mark.parametrize("baseline", [None, "a", "c"])
-def test_family_is_the_requested_comparisons_of_a_metric_at_a_point(tmp_path: Path, baseline: str | None) -> None:
-    rows = [
-        row(agent, seed, point={"key": point}, acceptance=RNG.normal(), income=RNG.normal())
-        for point in range(3)
-        for agent in "abc"
-        for seed in range(5)
-    ]
-    found = Comparison(results(tmp_path, rows), baseline, metrics=["acceptance", "income"])
-    assert found.points == [(0,), (1,), (2,)]
-    assert "at each point" in found.legend
-    for metric in ("acceptance", "income"):
-        wanted = slow_verdicts(values_of(rows, metric, ["key"]), baseline)
-        assert found.families[metric] == (2 if baseline else 3)
-        one = found.frame.filter(pl.col("metric") == metric, pl.col("verdict") != "baseline")
-        assert one["p"].to_list() == pytest.approx(
-            [wanted[(key,), agent, baseline or "a"][0] for key, agent in one.select("key", "agent").rows()]
-        )
 
 
 def test_seeds_for_one_percent_of_the_baselines_mean(tmp_path: Path) -> None:

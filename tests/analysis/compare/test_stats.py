@@ -134,11 +134,6 @@ def test_holm_is_what_holm_wrote(p: list[float]) -> None:
     np.testing.assert_allclose(holm(np.array(p, float)), holm_slowly(p))
 
 
-def test_one_comparison_needs_no_correction() -> None:
-    assert holm(np.array([0.03])) == 0.03
-    assert len(holm(np.array([]))) == 0
-
-
 # -- skewness and the bootstrap ----------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
-from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results

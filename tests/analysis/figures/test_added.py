@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import draw
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch

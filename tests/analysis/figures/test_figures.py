@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 import binwright as bw
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.figure_data import Verdicts
-from binwright.analysis.figures.kind import kind_named
+from binwright.analysis.figures.kind import draw, kind_named, svg
 from binwright.analysis.figures.kinds.gantt import rows
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.style import COLOURS, save
 from binwright.analysis.figures.venues import VENUES, inches
 from binwright.analysis.results_api import Results
@@ -93,14 +93,6 @@ def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) 
     shown = [turned[colour] if page == "dark" else colour for colour in COLOURS]
     apart = [np.linalg.norm(seen(a, MACHADO[eyes]) - seen(b, MACHADO[eyes])) for a, b in combinations(shown, 2)]
     assert min(apart) > 12
-
-
-def test_every_style_has_the_same_colours(results: Results) -> None:
-    shown = [
-        [colors.to_hex(group[0].get_color()) for group in draw(results, "sweep", style=name).axes[0].containers]
-        for name in (*VENUES, "ggplot")
-    ]
-    assert shown == [shown[0]] * len(shown)
 
 
 def test_a_style_of_matplotlib_gives_its_fonts_and_width(results: Results, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.kinds.pareto import front
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import UserError
@@ -42,20 +42,6 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
         (float(line.get_xdata()[0]), float(line.get_ydata()[0]), line.get_markerfacecolor() == line.get_color())
         for line, *_ in groups
     ]
-
-
-@pytest.mark.parametrize("baseline", [None, "c"])
-def test_differences_are_those_of_compare(baseline: str | None, results: Results) -> None:
-    for metric, scale, best in (("acceptance", 100, "a"), ("wait_p95", 1, "b")):
-        figure = draw(results, "differences", metrics=[metric], baseline=baseline)
-        frame = results.compare(baseline or best, metric).frame.filter(pairs=7)
-        rows = {one["diff"]: one["verdict"] for one in frame.to_dicts()}
-        drawn = marks(figure)
-        assert sorted(x for x, *_ in drawn) == pytest.approx(sorted(scale * diff for diff in rows))
-        assert all(filled for *_, filled in drawn) == all(verdict in ("better", "worse") for verdict in rows.values())
-        said = figure.axes[0].get_xlabel()
-        assert f"difference to {baseline or best}" in said
-        assert ("lower is better" in said) == (metric == "wait_p95")
 
 
 def test_a_baseline_was_run_and_one_agent_alone_has_its_values_drawn(results: Results) -> None:

@@ -14,7 +14,7 @@ from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import registry
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import ScenarioError
 from tests.support import ROOT
 from tests.support.batches import scenario
 from tests.support.figures import NETWORK
@@ -143,49 +143,6 @@ def test_objects_that_are_no_metric_are_refused(tmp_path: Path, text: str, says:
         asking(written(tmp_path, text))
 
 
-def test_metrics_of_the_last_part_equal_those_of_its_recorded_requests(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In a network, at its pace: against what is recorded of the requests."""
-    file = tmp_path / "filled.yaml"
-    file.write_text(
-        "cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}\n"
-        "workload: {demand: uniform, requests: 40, holding: 30, step: 1 s}\n"
-        "pacing: {step: 1 s, await_room: true}\n"
-        "agents: [tetris]\n"
-        "replications: 2\n"
-        "record: [requests]\n"
-        "metrics:\n"
-        "  - {acceptance: {last: 20 %}}\n"
-        "  - {name: acceptance_cumulative, last: 0.2}\n"
-        "  - {allocation_decisions: {last: 50 %}}\n"
-        "  - {span_1: {last: 12.5 %}}\n"
-    )
-    folder = tmp_path / "out"
-    assert main(["run", str(file), "--out", str(folder), "--jobs", "1"]) == 0
-    assert "accepted % so far, last 20 %" in Results(folder).table().headings
-    for run in Results(folder).runs.iter_rows(named=True):
-        rows = Results(folder).requests(run["run"]).to_dicts()
-        placed = [row["outcome"] == "placed" for row in rows]
-        assert run["acceptance_last_20"] == sum(placed[32:]) / 8
-        so_far = [sum(placed[: row + 1]) / (row + 1) for row in range(40)]
-        assert run["acceptance_cumulative_last_20"] == pytest.approx(sum(so_far[32:]) / 8)
-        held = [
-            sum(
-                row["cpu"]
-                for row in rows[: now + 1]
-                if row["outcome"] == "placed" and row["end"] > rows[now]["decided"]
-            )
-            for now in range(40)
-        ]
-        assert run["allocation_cpu_decisions_last_50"] == pytest.approx(sum(held[20:]) / 20 / 400)
-        spans = [row["span"] for row in rows[35:] if row["outcome"] == "placed"]
-        assert run["span_1_last_12.5"] == pytest.approx(sum(span == 1 for span in spans) / len(spans))
-    capsys.readouterr()
-    assert main(["compare", str(folder), "--metric", "acceptance_last_20", "--format", "markdown"]) == 0
-    assert "**accepted %, last 20 %" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
@@ -203,11 +160,6 @@ def test_wrong_parts_of_a_run_are_refused(entry: object, says: str) -> None:
         scenario(metrics=["acceptance_cumulative", entry])
 
 
-def test_a_metric_that_every_run_has_is_refused() -> None:
-    with pytest.raises(UserError, match="every run has this metric"):
-        asking("wait_mean")
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -221,13 +173,6 @@ def test_a_metric_that_fails_fails_its_run(tmp_path: Path, line: str, says: str)
     results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
     assert len(results.failed) == 2
     assert re.match(says, results.failed["error"][0])
-
-
-def test_none_is_no_value(tmp_path: Path) -> None:
-    text = LONGEST.replace("return ", "return None if len(run.simulation.record.sequence) else ")
-    results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
-    assert results.failed.is_empty()
-    assert "longest_queue" not in {metric.name for metric in results.metrics}
 
 
 def test_metric_example_of_the_documentation_runs(

@@ -318,33 +318,6 @@ def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Cas
 # -- one definition at a time, by numbers that a reader can check ------------------------------------------------------
 
 
-def test_a_run_by_hand() -> None:
-    """One server of 4 cpu: 3 of them held from 10 to 14 s, then 2 from 14 s on; what comes at 12 s does not fit."""
-    ran = run(Case([(4, 4)], [(10, 4, (3, 1)), (12, 9, (2, 1)), (14, 9, (2, 2)), (20, 9, (9, 9))]))
-    found = ran.metrics({"cpu": 900.0}, thought=6_000_000)
-    assert (found["offered"], found["scheduled"], found["rejected"], found["impossible"]) == (4, 2, 1, 1)
-    assert found["acceptance"] == 0.5
-    assert found["hours"] == pytest.approx(4 / 3600)  # to the last decision: nobody was asked about the last request
-    assert found["allocation_cpu"] == pytest.approx(0.75)
-    assert found["allocation_cpu_decisions"] == pytest.approx((0.75 + 0.75 + 0.5) / 3)
-    assert found["allocation_cpu_end"] == 0.5
-    assert found["allocation_mem"] == pytest.approx(0.25)
-    assert found["income"] == pytest.approx(900 * 3 * 4 / 3600)
-    assert found["decision_us"] == 2000
-
-
-def test_burst_at_the_end_counts_as_booked_not_earned_income() -> None:
-    """Two agents, of which one places three requests of the last instant and the other one: both have earned the same.
-
-    What is held beyond the last decision is in `income` up to then, and in `income_booked` to its end.
-    """
-    burst: list[tuple[float, float, Demand]] = [(0, 8, (1, 1)), *3 * [(4.0, 10.0, (1, 1))]]
-    two, four = (run(Case([server], burst)).metrics({"cpu": 3600.0}) for server in ((2, 2), (4, 4)))
-    assert (two["scheduled"], four["scheduled"]) == (2, 4)
-    assert two["income"] == four["income"] == pytest.approx(4)
-    assert (two["income_booked"], four["income_booked"]) == pytest.approx((18, 38))
-
-
 @pytest.mark.parametrize(
     ("requests", "warm"),
     [
@@ -421,28 +394,6 @@ def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
     gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
     assert len(set(gaps.tolist())) <= 1
     assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
-
-
-def test_nobody_waits_in_samples_where_requests_are_dropped_at_once() -> None:
-    """Three servers of 64 requests fail together, and their requests come again: none is seen to wait."""
-    requests: list[tuple[float, float, Demand]] = [(float(n), inf, (1, 1)) for n in range(192)]
-    requests += [(8000.0, 1.0, (1, 1))]
-    failures = [(1000.0, server, inf) for server in range(3)]
-    found = run(Case([(64, 64)] * 4, requests, failures=failures, requeue=True))
-    assert len(found.decisions) == 192 + 192 + 1
-    assert not found.samples["waiting"].any()
-    assert 1000.0 in found.samples["time"]
-
-
-@pytest.mark.parametrize(
-    ("requeue", "found"), [(True, {"turnaround_mean": 20, "slowdown_mean": 1.25}), (False, {"turnaround_mean": 10})]
-)
-def test_interrupted_requests_end_with_their_last_part(requeue: bool, found: dict[str, float]) -> None:
-    """The first runs until 5 and from 15 to 30, or is lost at 5 and does not count."""
-    requests: list[tuple[float, float, Demand]] = [(0.0, 20.0, (4, 4)), (100.0, 10.0, (4, 4))]
-    ran = run(Case([(4, 4)], requests, failures=[(5.0, 0, 10.0)], requeue=requeue, overflow=Overflow("wait")))
-    finished = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
-    assert {name: METRICS.load(name)(finished) for name in found} == found
 
 
 requests = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=12)

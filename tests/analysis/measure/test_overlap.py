@@ -83,13 +83,3 @@ def test_every_command_warns(
         said = " ".join(capsys.readouterr().out.split())
         assert "overlap" not in said
     assert Comparison(bw.run("s.yaml", *APART, out="apart", jobs=1)).overlap is None
-
-
-@pytest.mark.long
-def test_windows_to_the_end_of_the_trace_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("t.csv").write_text(TRACE)
-    Path("s.yaml").write_text(SCENARIO)
-    runs = bw.run("s.yaml", "workload.requests=null", out="drawn", jobs=1).runs
-    assert all(text.endswith("-199") for text in runs["windows"])
-    assert runs["windows"].n_unique() > 1

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.figures.draw import draw, svg
+from binwright.analysis.figures.kind import draw, svg
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.report.page import Drawn, compose

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import draw
 from binwright.analysis.results.folder import as_written, refused_shares
 from binwright.analysis.results_api import Results
 from binwright.cli import main
