@@ -243,7 +243,8 @@ def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool) -> None:
     shown = topology.racks if boxed else topology.servers
     size = float(np.clip(1500 / max(shown, topology.switches), 6, 40))
     upper = np.flatnonzero(topology.level[: topology.switches] > 0)
-    ax.scatter(x[upper], topology.level[upper], s=1.6 * size, c=GREY, marker="s", zorder=2, linewidths=0)
+    colours = np.where(upper < topology.racks, DARK, GREY)
+    ax.scatter(x[upper], topology.level[upper], s=1.6 * size, c=colours, marker="s", zorder=2, linewidths=0)
     if not boxed:
         ax.scatter(x[topology.switches :], np.zeros(topology.servers), s=size, c=DARK, zorder=2, linewidths=0)
         return
