@@ -162,7 +162,11 @@ PAGES = {
     "developers/benchmarks.md": benchmarks_page,
 }
 """What is made at build time, by its place below docs/."""
-INSTEAD = {"CONTRIBUTING.md": "developers/contributing.md", "analysis/measure/metrics": "reference/metrics.md"}
+INSTEAD = {
+    "CONTRIBUTING.md": "developers/contributing.md",
+    "agents/__init__.py": "reference/agents.md",
+    "analysis/measure/metrics": "reference/metrics.md",
+}
 """The generated page to which the site links where the repository has only what the page is made from."""
 _HELP = re.compile(r"`binwright ([a-z ]+) --help`")
 _LINK = re.compile(r"\[([^\]]*)\]\(([^):#\s]+)(#[^)]*)?\)")

@@ -21,8 +21,16 @@ LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
 SMALL = 4
 """Keys of a mapping, at most, that stand in the table of the key above, where no other key takes such a mapping."""
-SHORT = {"whole number": "integer", " from 0": " ≥0", " from 1": " ≥1", " above 0": " >0"}
+SHORT = {
+    "{label: value, or list of values}": "labels",
+    "whole number": "integer",
+    " from 0": " ≥0",
+    " from 1": " ≥1",
+    " above 0": " >0",
+}
 """How types are written, shorter than in messages."""
+BRIEF = 12
+"""Words of a mapping's description, at most, that are left out where the key above has a meaning, too."""
 HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
 """Mappings without a section: the keys that take them show all that is in them."""
 _INTRO = """\
@@ -46,6 +54,7 @@ replications: 100
 - Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
   cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
   Resources of other names take plain numbers.
+- Labels are `{zone: a}`, or with several values `{zone: [a, b], kind: large}`.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
 - `binwright list schema` prints a JSON schema for editors. Mistakes that depend on several keys `validate` finds.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
@@ -127,7 +136,9 @@ class _Sections:
                 rows.append(f"|{'|'.join(cell.replace('|', '&#124;') for cell in row)}|")
             else:
                 known.setdefault(first, []).append(row[0])
-        lines = [f"## {title}", "", inspect.getdoc(model) or "", ""]
+        doc = inspect.getdoc(model) or ""
+        known_above = rows and " (" not in title and len(doc.split()) <= BRIEF  # the key above says as much
+        lines = [f"## {title}", "", *([] if known_above else [doc, ""])]
         lines += ["|key|type|default|meaning|example|", "|---|---|---|---|---|", *rows, ""] if rows else []
         again = [f"{', '.join(keys)}: as in [{first}](#{_anchor(first)})." for first, keys in known.items()]
         return "\n".join([*lines, *again, ""] if again else lines)
