@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from binwright.agents.solver.language.declared import MOVES
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
 from binwright.agents.solver.language.tables import LARGEST, Table
 from binwright.agents.solver.model.arithmetic import OPERATIONS
-from binwright.agents.solver.model.objective import Goal, Objective
 from binwright.agents.solver.model.program import (
     BALL,
     BIN,
@@ -54,6 +53,11 @@ DATA_LIMIT = 50_000_000
 """Entries of all tables that a program reads."""
 LOOP_LIMIT = 6
 """Loops and sums in one another."""
+OPERATORS = {
+    "<": "lt", ">": "lt", "<=": "le", ">=": "le",
+    "+": "add", "-": "sub", "*": "mul", "/": "qdiv", "//": "div", "%": "mod",
+}  # fmt: skip
+"""The operations of programs; quantities are multiplied by `qmul`."""
 LOWEST = -(10**17)
 """What is used of a dimension where UTILFN may subtract: nothing is known but that utilisation stays above 1e12."""
 
@@ -119,36 +123,6 @@ def extreme(choice: str, values: Sequence[Typed]) -> Typed:
     return result
 
 
-class Rule(NamedTuple):
-    """How two numbers are combined: by an operation of programs, after each is multiplied by a factor."""
-
-    operation: str
-    kind: str
-    """Of the result."""
-    left: int
-    right: int
-    swapped: bool
-    """The operation takes the right one first."""
-
-
-@cache
-def rule(symbol: str, left: str, right: str) -> Rule | None:
-    """Return what a symbol of the language does to numbers of these kinds; None if it takes no quantities."""
-    quantity = QUANTITY in (left, right)
-    kind = QUANTITY if quantity else INT
-    millionths = MICRO if left == INT else 1, MICRO if right == INT else 1
-    first, second = millionths if quantity or symbol == "/" else (1, 1)
-    if symbol in ("<", "<=", ">", ">="):
-        return Rule("lt" if symbol in ("<", ">") else "le", BOOL, first, second, symbol in (">", ">="))
-    if symbol in ("+", "-"):
-        return Rule("add" if symbol == "+" else "sub", kind, first, second, False)
-    if symbol == "*":
-        return Rule("qmul" if left == right == QUANTITY else "mul", kind, 1, 1, False)
-    if symbol == "/":
-        return Rule("qdiv", QUANTITY, first, second, False)
-    return None if quantity else Rule("div" if symbol == "//" else "mod", INT, 1, 1, False)
-
-
 def bounds_of(operation: str, left: Typed, right: Typed) -> tuple[int, int]:
     """Return the least and the largest that an operation may come to."""
     if operation in ("lt", "le"):
@@ -183,6 +157,13 @@ class Over(NamedTuple):
     """Rounds, at most."""
 
 
+METHODS: dict[type[s.Node], str] = {
+    kind: f"_{kind.__name__.lower()}"
+    for kind in (s.Number, s.Name, s.Index, s.Placed, s.Used, s.Unary, s.Binary, s.Extreme, s.Choose, s.Reduce)
+}
+"""Of the compiler, by what they compile."""
+
+
 class Unknown(Exception):
     """Raised where ALLOC is looked at, and what depends on it is left out."""
 
@@ -208,6 +189,10 @@ class Compiler:
         self.out: list[Stmt] = []
         self.slots, self.steps, self.trips = 2, 0, 1
         """Locals, the two arguments included; nodes that one call evaluates, and how often this place runs, at most."""
+        self.within_block = 0
+        """Blocks around that are collected apart."""
+        self.reductions: list[tuple[s.Reduce, str, Local, Block, For]] = []
+        """The loops of goals that are in no block, and need nothing that was computed before: see `Reduction`."""
         self.guards: list[tuple[int, str]] = []
         self.notes: list[str] = []
         self.starts: dict[str, int] = {}
@@ -243,9 +228,11 @@ class Compiler:
         """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends."""
         before, known, learnt = self.out, self.locals, self.facts
         self.out, self.locals, self.facts = [], dict(known), learnt | facts
+        self.within_block += 1
         try:
             yield self.out
         finally:
+            self.within_block -= 1
             self.out, self.locals, self.facts = before, known, learnt
 
     def guard(self, wrong: Expr, what: str, at: At) -> None:
@@ -307,18 +294,16 @@ class Compiler:
     def value(self, node: s.Expr) -> Typed:
         """Check an expression and write its code."""
         self.step(node.at)
-        result: Typed = getattr(self, f"_{type(node).__name__.lower()}")(node)
+        result: Typed = getattr(self, METHODS[type(node)])(node)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
-        if result.kind in (INT, QUANTITY):
-            most = max(abs(result.low), abs(result.high))
-            if most * (MICRO if result.kind == INT else 1) > WIDE:
-                if result.low == result.high:
-                    remedy = "Numbers are at most 1e12: choose a larger unit."
-                    raise SpecError("the number is out of range", remedy, node.at)
-                remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
-                raise SpecError("this may go beyond 1e12", remedy, node.at)
-        return result
+        most = WIDE if result.kind == QUANTITY else WIDE // MICRO
+        if -most <= result.low and result.high <= most:
+            return result
+        if result.low == result.high:
+            raise SpecError("the number is out of range", "Numbers are at most 1e12: choose a larger unit.", node.at)
+        remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
+        raise SpecError("this may go beyond 1e12", remedy, node.at)
 
     def number(self, node: s.Expr) -> Typed:
         """Check a whole number or a quantity; a bin counts as a number where it is not NULL."""
@@ -528,25 +513,29 @@ class Compiler:
 
     def _arithmetic(self, node: s.Binary, left: Typed, right: Typed) -> Typed:
         """Compare two numbers, or compute with them, with a test of a divisor that may be zero."""
-        how, divides = rule(node.op, left.kind, right.kind), node.op in ("/", "//", "%")
+        operation, divides = OPERATORS[node.op], node.op in ("/", "//", "%")
+        quantities = (left.kind == QUANTITY) + (right.kind == QUANTITY)
         if divides and right.low == right.high == 0:
             remedy = "Make the divisor at least one, with max(1, ...) for one."
             raise SpecError("division by zero", remedy, node.at)
-        if how is None:
+        if quantities and operation in ("div", "mod"):
             raise SpecError(f"{node.op} takes whole numbers", "Use / for quantities.", node.at)
-        left = left if how.left == 1 else left.micro()
-        right = right if how.right == 1 else right.micro()
+        if operation == "mul":
+            operation = "qmul" if quantities == 2 else "mul"
+        elif quantities or operation == "qdiv":
+            left, right = left.micro(), right.micro()
+        kind = QUANTITY if quantities or operation == "qdiv" else INT
+        if operation in ("lt", "le"):
+            kind = BOOL
+            left, right = (right, left) if node.op in (">", ">=") else (left, right)
         if isinstance(left.code, Const) and isinstance(right.code, Const):
-            numbers = (right, left) if how.swapped else (left, right)
-            return Typed.of(how.kind, OPERATIONS[how.operation](numbers[0].low, numbers[1].low))
+            return Typed.of(kind, OPERATIONS[operation](left.low, right.low))
         if node.op == "/" and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
             raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", node.at)
         if divides and right.low <= 0 <= right.high:
             right = right._replace(code=self.stored(right.code))
             self.guard(Op("eq", right.code, Const(0)), "a divisor", node.at)
-        if how.swapped:
-            left, right = right, left
-        return Typed(how.kind, *bounds_of(how.operation, left, right), op(how.operation, left.code, right.code))
+        return Typed(kind, *bounds_of(operation, left, right), op(operation, left.code, right.code))
 
     def _joined(self, node: s.Binary) -> Typed:
         """Write and, or: the right side is evaluated only if the left one does not decide."""
@@ -640,7 +629,8 @@ class Compiler:
     def _reduce(self, node: s.Reduce) -> Typed:
         if node.op in ("min", "max"):
             return self._extreme_over(node)
-        total, before = self.stored(Const(0)), self.trips
+        begun, before = len(self.out), self.trips
+        total = self.stored(Const(0))
         kind, bounds = INT, (0, 0)
 
         def body() -> None:
@@ -656,13 +646,14 @@ class Compiler:
             bounds = min(0, low * times), max(0, high * times)
 
         self.loop(node.axis, body)
+        self._note_reduction(node, "add", total, begun, 1)
         return Typed(kind, *bounds, total)
 
     def _extreme_over(self, node: s.Reduce) -> Typed:
         """Write min or max over a range of constants, which is not empty."""
         if self.ceiling is None:
             raise SpecError(f"{node.op} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
-        best, none = self.stored(Const(0)), self.stored(Const(1))
+        begun, best, none = len(self.out), self.stored(Const(0)), self.stored(Const(1))
         found: list[Typed] = []
 
         def body() -> None:
@@ -672,11 +663,21 @@ class Compiler:
             self.out.append(If(Op("or", none, test), (Set(best.slot, value), Set(none.slot, Const(0)))))
 
         self.loop(node.axis, body)
-        made = self.out[-1] if found else None
-        certain = isinstance(made, For) and isinstance(made.start, Const) and isinstance(made.stop, Const)
-        if not certain or node.axis.skip is not None:
+        if not found or not _constant(self.out[-1]) or node.axis.skip is not None:
             raise SpecError(f"{node.op} may be of nothing", "Give it a range of constants, without except.", node.at)
+        self._note_reduction(node, node.op, best, begun, 2)
         return found[0]._replace(code=best)
+
+    def _note_reduction(self, node: s.Reduce, kind: str, total: Local, begun: int, initial: int) -> None:
+        """Note what was written from statement `begun` on: so many `initial` ones and a loop, if it is a reduction."""
+        first, made = tuple(self.out[begun : begun + initial]), self.out[begun + initial :]
+        if self.ceiling is not None and not self.within_block and len(made) == 1 and _constant(made[0]):
+            self.reductions.append((node, kind, total, first, made[0]))
+
+
+def _constant(statement: Stmt) -> TypeGuard[For]:
+    """Tell whether it is a loop over a range of constants."""
+    return isinstance(statement, For) and isinstance(statement.start, Const) and isinstance(statement.stop, Const)
 
 
 def _truth(code: Expr) -> Typed:
@@ -812,28 +813,3 @@ def compile_utilfn(
     return program, tuple(
         replace(family, bin_axis=axes[name], falls=name in falling) for name, family in families.items()
     )
-
-
-def compile_goals(
-    nodes: Sequence[s.Goal],
-    text: str,
-    balls: int,
-    bins: int,
-    names: dict[str, Typed],
-    tables: dict[str, Table],
-    families: Mapping[str, Family],
-    ceiling: Ints,
-) -> Objective | None:
-    """Make the program of all goals, None if there are none; raises `SpecError` where one is refused."""
-    if not nodes:
-        return None
-    code = Compiler(names, tables, balls, bins)
-    code.families, code.ceiling = families, ceiling
-    found = [code.number(node.value) for node in nodes]
-    goals = tuple(
-        Goal(
-            node.aim, node.said or " ".join(text[slice(*node.span)].split()), each.kind == QUANTITY, each.low, each.high
-        )
-        for node, each in zip(nodes, found, strict=True)
-    )
-    return Objective(goals, tuple(code.out), tuple(each.code for each in found), code.slots, code.data())

@@ -19,6 +19,15 @@ from binwright.agents.solver.language.tables import Table
 
 DIFFERENT, BALLS = "DIFFERENT", "BALLS"
 NOW, MOVES, DRAIN = "NOW", "MOVES", "DRAIN"
+ADDED = {
+    DIFFERENT: "for set in different[BALL] UTIL.different[set, BIN] += 1 end",  # it has the sets of every ball
+    BALLS: "UTIL.balls[BIN] += 1",
+    MOVES: "if now[BALL] >= 0 and BIN != now[BALL] UTIL.moves += 1 end",
+    DRAIN: "if drain[BIN] != 0 REJECT end",
+}
+"""What declarations add to UTILFN."""
+OWN = {word.lower(): word for word in (DIFFERENT, BALLS, NOW, MOVES, DRAIN)} | {"set": f"{DIFFERENT} set"}
+"""Names that no specification can have, and what they are written as here."""
 
 
 def rows(name: str, entries: Sequence[Sequence[int]]) -> Table:
@@ -38,6 +47,7 @@ def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
 
 def statements(at: At, text: str, **parts: Any) -> s.Block:
     """Return the tree of statements, where names stand for other names, or for expressions; UTIL.X for a link."""
+    parts = OWN | parts
 
     def change(part: Any) -> Any:
         if isinstance(part, At):
@@ -59,31 +69,14 @@ def expression(at: At, text: str, **parts: Any) -> s.Expr:
     return let.value
 
 
-def one_of_each(at: At) -> s.Block:
-    """Take the only place that each set of BALL has in BIN: the table DIFFERENT has the sets of every ball."""
-    return statements(at, "for set in SETS[BALL] UTIL.SETS[set, BIN] += 1 end", SETS=DIFFERENT, set=f"{DIFFERENT} set")
-
-
-def counted(at: At) -> s.Block:
-    """Count BALL in BIN, in the resource BALLS."""
-    return statements(at, "UTIL.COUNT[BIN] += 1", COUNT=BALLS)
+def added(kind: str, at: At) -> s.Block:
+    """Return what a declaration of this kind adds to UTILFN."""
+    return statements(at, ADDED[kind])
 
 
 def moved(at: At) -> s.Expr:
     """Count the balls that are in another bin than now: MOVES in a goal."""
-    test = "WHERE[ball] >= 0 and ALLOC[ball] != WHERE[ball]"
-    return expression(at, f"count(ball in BALLS: {test})", WHERE=NOW, ball=MOVES)
-
-
-def limited(at: At) -> s.Block:
-    """Count a move of BALL to BIN in the resource MOVES: what a limit adds to UTILFN."""
-    text = "if WHERE[BALL] >= 0 and BIN != WHERE[BALL] UTIL.COUNT += 1 end"
-    return statements(at, text, WHERE=NOW, COUNT=MOVES)
-
-
-def drained(at: At) -> s.Block:
-    """Reject BALL where BIN is to be empty."""
-    return statements(at, "if CLOSED[BIN] != 0 REJECT end", CLOSED=DRAIN)
+    return expression(at, "count(moves in BALLS: now[moves] >= 0 and ALLOC[moves] != now[moves])")
 
 
 def with_moves(goal: s.Goal) -> s.Goal:
@@ -115,8 +108,8 @@ def opened(part: Any, least: int) -> Any:
 
     def change(node: Any) -> Any:
         if isinstance(node, s.Name) and node.name == "BINS":
-            text = f"max({least}, count(place in BINS: UTIL.COUNT[place] > 0))"
-            return expression(node.at, text, COUNT=BALLS, place="BIN")
+            text = f"max({least}, count(place in BINS: UTIL.balls[place] > 0))"
+            return expression(node.at, text, place="BIN")
         return node if isinstance(node, s.Axis) else None
 
     return s.mapped(part, change)

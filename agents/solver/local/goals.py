@@ -16,7 +16,6 @@ from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Sizes
 from binwright.agents.solver.local.state import DIMS, END, FIRST, LIST, MOVES, UNITS, State, begin_move, undo
 from binwright.agents.solver.model import emit
-from binwright.agents.solver.model.evaluate import reads
 from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.jit import callback, generated, lean
@@ -65,14 +64,15 @@ def goal_state(problem: Problem) -> GoalState:
     """Make the room for keeping up the goals of a problem."""
     assert problem.objective is not None
     objective, dims = problem.objective, Sizes.of_problem(problem).dims
-    parts, _ = objective.parts
+    parts = objective.reductions
     ends = np.cumsum([0, *(len(one.rounds) for one in parts)])
     joined = np.zeros((len(parts), JOINED), np.int64)
     joined[:, KIND], joined[:, START] = [KINDS.index(one.kind) for one in parts], [one.rounds.start for one in parts]
     joined[:, FROM], joined[:, TO] = ends[:-1], ends[1:]
     term = np.zeros((ends[-1], TERM), np.int64)
     term[:, REDUCTION] = np.repeat(np.arange(len(parts)), np.diff(ends))
-    pairs = {(number + dims * of_ball, one) for one, read in enumerate(reads(objective)) for number, of_ball in read}
+    terms = (one.reads(at) for one in parts for at in one.rounds)
+    pairs = {(number + dims * of_ball, one) for one, read in enumerate(terms) for number, of_ball in read}
     read, of_terms = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
     size = dims + problem.balls
     _, numbers = emit.goals(objective)

@@ -29,7 +29,6 @@ from binwright.agents.solver.model.program import (
     Set,
     Used,
 )
-from binwright.agents.solver.model.reductions import Reduction
 
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""
@@ -61,7 +60,7 @@ def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]
     the reductions come to `totals`; goals that are to be made large count with a minus. If `whole`, none are taken out.
     """
     lines = _Lines(early=False, spelt=False)
-    reductions, rest = ((), objective.body) if whole else objective.parts
+    reductions, rest = ((), objective.body) if whole else (objective.reductions, objective.rest)
     text = ["def goals(which, at, alloc, data, numbers, used, totals, values):", f"    v{BALL} = -1"]
     text += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
     for number, one in enumerate(reductions):
@@ -73,13 +72,6 @@ def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]
         sign = "-" if goal.aim == "MAXIMISE" else ""
         text.append(f"    values[{number}] = {sign}({lines.value(value)})")
     return "\n".join([*text, "    return 0", ""]), lines.numbers
-
-
-def reads(reduction: Reduction) -> str:
-    """Write the source of the function `reads` in Python: it lists what a term reads."""
-    lines = _Lines(early=False, spelt=True)
-    body = lines.block(reduction.reads)
-    return "\n".join([f"def reads(v{reduction.loop.slot}, data, dims, amounts):", "    n = 0", *body, ""])
 
 
 class _Lines:

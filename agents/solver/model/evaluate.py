@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
 from binwright.agents.solver.model.objective import Objective
@@ -68,18 +67,6 @@ def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]]
         return tuple(values)
 
     return evaluate
-
-
-def reads(objective: Objective) -> Iterator[list[tuple[int, int]]]:
-    """List what each term of all reductions reads: the number of a dimension or of a ball, and which of the two."""
-    data = objective.data.data
-    for one in objective.parts[0]:
-        run = function_of(emit.reads(one), "reads")
-        for at in one.rounds:
-            numbers: dict[int, int] = {}
-            kinds: dict[int, int] = {}
-            run(at, data, numbers, kinds)
-            yield list(zip(numbers.values(), kinds.values(), strict=True))
 
 
 def function_of(source: str, name: str, **functions: Callable[..., Any]) -> Callable[..., int]:

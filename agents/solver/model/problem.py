@@ -110,41 +110,28 @@ class Valued(NamedTuple):
 
 
 class Source(Protocol):
-    """What a problem was made from: it makes others of its kind, and evaluates goals."""
+    """What a problem was made from (`specification.spec.Spec`): it makes others of its kind, and evaluates goals."""
 
     @property
-    def file(self) -> Path | None:
-        """Return the file that it was read from, if there is one."""
+    def file(self) -> Path | None: ...
 
     @property
-    def searched(self) -> bool:
-        """Tell whether the fewest bins are asked for, by `BINS ?` without goals."""
+    def searched(self) -> bool: ...
 
     @property
-    def limits(self) -> tuple[int, int]:
-        """Return the least and the largest number of bins that `BINS ?` may try."""
+    def limits(self) -> tuple[int, int]: ...
 
-    def problem(self, bins: int | None = None) -> Problem:
-        """Make the problem with this many bins; by default with the least, or with those that are given."""
+    def problem(self, bins: int | None = None) -> Problem: ...
 
-    def without_goals(self) -> Problem | None:
-        """Return the problem that asks for the fewest bins, without goals and AT LEAST, where this is `BINS ?`."""
+    def without_goals(self) -> Problem | None: ...
 
-    def extended(self, text: str, tables: Mapping[str, Any]) -> Source:
-        """Make another one, with declarations behind the text and further tables."""
+    def extended(self, text: str, tables: Mapping[str, Any]) -> Source: ...
 
-    def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
-        """Find declarations that are impossible together, and of which none can be left out; and say why.
+    def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 
-        `why` says why a problem is impossible, or nothing. There are none if all together are not, or if that is not
-        known when `monotonic()` is `until`.
-        """
+    def without_alloc(self, bins: int) -> Program: ...
 
-    def without_alloc(self, bins: int) -> Program:
-        """Make UTILFN without the statements that depend on ALLOC."""
-
-    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
-        """Evaluate the goals from their text for an allocation of all balls."""
+    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]: ...
 
 
 @dataclass(frozen=True)

@@ -74,17 +74,16 @@ class Servers:
                 yield request, request.across(server, nodes) if request.spread else request.on(server, node)
 
 
-MOST = 10_000
-"""Attempts and pieces."""
-MOST_SLOTS = 256
-
-
 class Model(Protocol):
     """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
 
     servers: int
 
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]: ...
+
+
+MOST = {"attempts": 10_000, "pieces": 10_000, "slots": 256, "balls": 2}
+"""Of options."""
 
 
 class Solver(Agent):
@@ -111,12 +110,7 @@ class Solver(Agent):
         slots: int = 32,
         balls: int = 1,
     ) -> None:
-        for key, value, most in (
-            ("attempts", attempts, MOST),
-            ("pieces", pieces, MOST),
-            ("slots", slots, MOST_SLOTS),
-            ("balls", balls, 2),
-        ):
+        for (key, most), value in zip(MOST.items(), (attempts, pieces, slots, balls), strict=True):
             if not 1 <= value <= most:
                 raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
         self._setup = Setup(path, dict(params or {}), attempts, _time("deadline", deadline), pieces, balls)
@@ -124,7 +118,13 @@ class Solver(Agent):
         if self._slot is not None and (not self._slot or fallback is not None):
             remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
             raise UserError("unknown plan", key="slot", value=slot, remedy=remedy)
-        self._fallback = None if fallback is None else _agent(fallback)
+        self._fallback: Agent | None = None
+        if isinstance(fallback, dict) and len(fallback) != 1:
+            remedy = "Write a name, or {name: {option: value}}."
+            raise UserError("is not an agent", key="fallback", value=fallback, remedy=remedy)
+        if fallback is not None:
+            [(name, options)] = fallback.items() if isinstance(fallback, dict) else [(fallback, {})]
+            self._fallback = inner(name, options, ("fallback", "fallback"))
         self.needs_lifetimes = self._slot is not None or (self._fallback is not None and self._fallback.needs_lifetimes)
 
     _model: Model
@@ -177,13 +177,3 @@ def _time(key: str, value: float | str | None) -> float | None:
         return None if value is None else TIME.parse(value)
     except UserError as error:
         raise UserError(error.problem, key=key, value=value, remedy=error.remedy) from None
-
-
-def _agent(given: str | dict[str, Any]) -> Agent:
-    """Make the fallback."""
-    if isinstance(given, dict) and len(given) != 1:
-        raise UserError(
-            "is not an agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}."
-        )
-    [(name, options)] = given.items() if isinstance(given, dict) else [(given, {})]
-    return inner(name, options, ("fallback", "fallback"))

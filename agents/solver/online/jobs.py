@@ -27,12 +27,11 @@ Plan: TypeAlias = list[tuple[Request, int]]
 
 
 class Timed(NamedTuple):
-    """A plan with its slots."""
+    """A plan with the slots in which jobs start, and the one in which all have ended."""
 
     plan: Plan
     starts: list[int]
     end: int
-    """The slot in which all have ended."""
 
 
 class Jobs:
@@ -67,12 +66,10 @@ class Jobs:
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Yield the jobs that start now."""
-        free = self._free(view)
-        waiting = set(requests)
+        free, waiting = self._free(view), set(requests)
         before = self._timed([(job, server) for job, server in self.plan if job in waiting], free)
-        timed = self._better(requests, free, before)
-        self.plan = timed.plan
-        for (job, server), start in zip(timed.plan, timed.starts, strict=True):
+        self.plan, starts, _ = self._better(requests, free, before)
+        for (job, server), start in zip(self.plan, starts, strict=True):
             if start == 0:
                 yield job, job.on(server, 0)
 
@@ -132,14 +129,11 @@ class Jobs:
     def _read(self, found: list[int]) -> list[tuple[int, int]]:
         """List the jobs that have a place, in the order of their starts, and their servers."""
         if self.setup.balls == 2:
-            pairs = list(zip(found[::2], found[1::2], strict=True))
-            placed = [
-                (start, at, server - self.slots) for at, (start, server) in enumerate(pairs) if min(start, server) >= 0
-            ]
+            pairs = [(start, server - self.slots) for start, server in zip(found[::2], found[1::2], strict=True)]
         else:
-            placed = [(*divmod(place, self.servers), at) for at, place in enumerate(found) if place >= 0]
-            placed = [(start, at, server) for start, server, at in placed]
-        return [(at, server) for _, at, server in sorted(placed)]
+            pairs = [divmod(place, self.servers) for place in found]
+        placed = sorted((start, at, server) for at, (start, server) in enumerate(pairs) if min(start, server) >= 0)
+        return [(at, server) for _, at, server in placed]
 
     def _bound(self, total: Ints, demand: Ints, lengths: Ints) -> int:
         """Count the slots that every plan takes, where `total` [slots, kinds] is free of all servers."""

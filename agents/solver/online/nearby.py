@@ -56,7 +56,7 @@ class Nearby(Template):
     """One template for requests of different numbers of balls, up to as many as it declares.
 
     The balls of a request are the first ones; the others are not placed. `levels` int64 [any, bins] has the group of
-    every bin, in smaller groups and then in larger ones around these. A template that declares GROUPS has them instead.
+    every bin, in smaller groups and then in larger ones around these.
     `largest` [kinds] is the most that a bin ever has of each kind that bounds are made of.
     """
 
@@ -65,10 +65,6 @@ class Nearby(Template):
     def __init__(self, levels: Sequence[Ints], largest: Ints, *stated: Any) -> None:
         super().__init__(*stated)
         problem, flat = self.problem, self._flat
-        if self.declared:
-            [grouping] = problem.groupings
-            levels = [np.empty(problem.bins, np.int64)]
-            levels[0][grouping.members] = np.repeat(np.arange(len(grouping)), np.diff(grouping.offsets))
         self._near = near = nested(levels, problem.bins, problem.dims)
         self._leaders = problem.units.members[problem.units.offsets[:-1]]
         self._trims = bool(flat.elastic.any())

@@ -7,6 +7,7 @@ asked for another answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,14 +43,14 @@ class Virtual:
         self.widest = min(int(self.outgoing.max(initial=1)) + 1, LARGEST)
         """More than any link has: what cannot go over one, whatever it is."""
         self.of = np.repeat(self.parts.of, self.nodes, axis=1)
-        self.made: dict[tuple[str, int, int, int], Nearby] = {}
+        self.nearby = cache(self._nearby)
         if view.virtual == "pairs":
-            self._nearby("secondnet", SMALLEST, 0, 0)
+            self.nearby("secondnet", SMALLEST, 0, 0)
             two, left = np.zeros(2, np.int64), view.link_free.copy()
             prepared(route_pairs, view.routing.routes, left, two, two.reshape(1, 2), two, two, True)
         else:
             tree(view.topology)  # refuses what is none
-            self._nearby("oktopus", SMALLEST, 1, SMALLEST)
+            self.nearby("oktopus", SMALLEST, 1, SMALLEST)
 
     def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
         """Choose where requests go; those that get no place are left out."""
@@ -114,14 +115,14 @@ class Virtual:
             one, other = network.pairs.T
             rate[one, other] = rate[other, one] = np.minimum(network.rates, self.widest)
             order = chained(rate)
-            nearby = self._nearby("secondnet", most, 0, 0)
+            nearby = self.nearby("secondnet", most, 0, 0)
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))
             return order, nearby
         group, sizes = grouped(network)
         order = np.argsort(group, kind="stable")
         template = "oktopus" if network.groups is None else "oktopus-groups"
         grouping = (1, most) if network.groups is None else (power(len(sizes)), power(int(sizes.max())))
-        nearby = self._nearby(template, most, *grouping)
+        nearby = self.nearby(template, most, *grouping)
         nearby.write("GROUP", group[order], slice(count))
         nearby.write("CLUSTERS", len(sizes))
         nearby.write("FIRST", np.cumsum(sizes) - sizes, slice(len(sizes)))
@@ -133,10 +134,7 @@ class Virtual:
         return order, nearby
 
     def _nearby(self, template: str, machines: int, groups: int, largest: int) -> Nearby:
-        """Compile the template for requests of at most so many machines, in so many groups of so many; once each."""
-        key = (template if self.setup.path is None else "", machines, groups, largest)
-        if key in self.made:
-            return self.made[key]
+        """Compile the template for requests of at most so many machines, in so many groups of so many."""
         widest, most = in_units(self.widest), in_units(max(1, int(self.capacity.max())))
         varying: dict[str, Any] = {
             "FREE": in_units(self.capacity),
@@ -158,8 +156,7 @@ class Virtual:
         counts = [bins, *(len(np.unique(level)) for level in self.of)]
         levels = [self.of[at] for at in range(len(self.of)) if counts[at + 1] < counts[at]]  # without single bins
         stated = self.setup, template, sizes, {"PART": self.of.T}, varying, machines, bins
-        nearby = self.made[key] = Nearby(levels, self.largest, *stated)
-        return nearby
+        return Nearby(levels, self.largest, *stated)
 
 
 def chained(rate: Ints) -> Ints:

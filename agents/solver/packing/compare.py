@@ -46,30 +46,25 @@ def compare(
     if seeds < 1:
         raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
     for method in methods:
-        answers = []
+        answers = list[Packed]()
         for seed in range(1 if method in HEURISTICS else seeds):
             answers.append(pack(demand, capacity, method, seconds=seconds, seed=seed))
             if answers[-1].interrupted:
-                yield method, answers
-                return
+                break
         yield method, answers
-
-
-def best(answers: list[Packed]) -> Packed | None:
-    """Choose the answer with the fewest bins, of those the first."""
-    return min((one for one in answers if one.bins is not None), key=lambda one: one.bins or 0, default=None)
+        if answers[-1].interrupted:
+            return
 
 
 def row_of(method: str, answers: list[Packed]) -> Row:
     """Sum up a method's answers as one line of a table."""
-    bins = [one.bins for one in answers if one.bins is not None]
-    chosen, bound = best(answers), answers[0].bound
+    bins, bound = sorted(answer.bins for answer in answers if answer.bins is not None), answers[0].bound
     return Row(
         method=method,
         bound=bound,
-        bins=chosen.bins if chosen else None,
-        worst=max(bins) if len(bins) == len(answers) else None,
-        gap=chosen.gap if chosen else None,
+        bins=bins[0] if bins else None,
+        worst=bins[-1] if len(bins) == len(answers) else None,
+        gap=bins[0] - bound if bins else None,
         seeds=len(answers),
         optimal=bins.count(bound),
         seconds=round(max(answer.seconds for answer in answers), 4),
@@ -93,13 +88,16 @@ def write(file: Path, answers: dict[str, list[Packed]], given: Machines) -> None
 
     A CSV file has the names of the balls in a column of its own.
     """
-    chosen = {method: best(found) for method, found in answers.items()}
-    placed = {method: one.where.tolist() for method, one in chosen.items() if one is not None and one.where is not None}
+    placed: dict[str, list[int]] = {}
+    for method, found in answers.items():
+        chosen = min(found, key=lambda answer: len(given.demand) if answer.bins is None else answer.bins - 1)
+        if chosen.where is not None:
+            placed[method] = chosen.where.tolist()
     with replacing(file) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as opened:
         if file.suffix.lower() == ".json":
             json.dump(placed, opened)
         else:
-            writer = csv.writer(opened, lineterminator="\n")
             columns = placed if given.names is None else {"name": given.names, **placed}
+            writer = csv.writer(opened, lineterminator="\n")
             writer.writerow(["machine", *columns])
             writer.writerows([number, *row] for number, row in enumerate(zip(*columns.values(), strict=True)))

@@ -18,14 +18,14 @@ from binwright.simcore.types import Floats, Ints
 
 def ffd_prod(demand: Ints, capacity: Ints) -> Ints:
     """Put each ball into the first bin that it fits, in the order of descending products of demand [balls, d]."""
-    order = np.argsort(-_shares(demand, capacity).prod(axis=1), kind="stable")
-    return _first_fit(demand, capacity, order)
+    shares = _shares(demand, capacity)
+    return _fit(demand, capacity, np.zeros(len(demand)), np.argsort(-shares.prod(axis=1), kind="stable"))
 
 
 def bfd_sum(demand: Ints, capacity: Ints) -> Ints:
     """Put each ball into the bin with the least left that it fits, in the order of descending sums of shares."""
     share = _shares(demand, capacity).sum(axis=1)
-    return _best_fit(demand, capacity, share, np.argsort(-share, kind="stable"))
+    return _fit(demand, capacity, share, np.argsort(-share, kind="stable"))
 
 
 def dot_product(demand: Ints, capacity: Ints) -> Ints:
@@ -44,27 +44,11 @@ def _shares(demand: Ints, capacity: Ints) -> Floats:
 
 
 @kernel
-def _first_fit(demand: Ints, capacity: Ints, order: Ints) -> Ints:
-    """Put each ball of demand [balls, d], in this order [balls], into the first bin that it fits; each fits a bin."""
-    balls = len(demand)
-    where = np.empty(balls, np.int64)
-    free = np.empty_like(demand)
-    bins = 0
-    for ball in order:
-        target = 0
-        while target < bins and not fits(demand, ball, free, target):
-            target += 1
-        if target == bins:
-            free[bins] = capacity
-            bins += 1
-        free[target] -= demand[ball]
-        where[ball] = target
-    return where
+def _fit(demand: Ints, capacity: Ints, share: Floats, order: Ints) -> Ints:
+    """Put each ball, in this order [balls], into the bin that it fits with the largest sum of shares [balls] so far.
 
-
-@kernel
-def _best_fit(demand: Ints, capacity: Ints, share: Floats, order: Ints) -> Ints:
-    """Put each ball, in this order [balls], into the bin that it fits with the largest sum of shares [balls] so far."""
+    Of bins with the same sum it is the first.
+    """
     balls = len(demand)
     where = np.empty(balls, np.int64)
     free = np.empty_like(demand)
@@ -73,7 +57,7 @@ def _best_fit(demand: Ints, capacity: Ints, share: Floats, order: Ints) -> Ints:
     for ball in order:
         target = -1
         for place in range(bins):
-            if fits(demand, ball, free, place) and (target < 0 or held[place] > held[target]):
+            if (target < 0 or held[place] > held[target]) and fits(demand, ball, free, place):
                 target = place
         if target < 0:
             target = bins

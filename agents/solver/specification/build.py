@@ -18,9 +18,10 @@ import numpy as np
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import INT, PLACE, Typed, compile_goals, compile_utilfn
+from binwright.agents.solver.language.compile import INT, PLACE, Typed, compile_utilfn
 from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.goals import compile_goals
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Entry, Table, from_file, from_names, from_rows
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
@@ -122,8 +123,10 @@ class Build:
         """Entries of `Problem.least`."""
         for written in given.tree.declarations:
             node = written if isinstance(written, s.Goal) else self._numbered(written)
-            named = not isinstance(node, s.Soft | s.Pin | s.Company) or getattr(node, "kind", "") == declared.DIFFERENT
-            if limits or named:
+            kind, limiting = getattr(node, "kind", ""), isinstance(node, s.Soft | s.Pin | s.Company)
+            if limits or not limiting or kind == declared.DIFFERENT:
+                if isinstance(node, s.Balls) or (limiting and kind != "GROUPS"):
+                    self.counted = self.counted or self._depends(node)
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
         self._large_sets()
         self.goals = self._numbered(self.goals)
@@ -145,7 +148,7 @@ class Build:
     @property
     def body(self) -> s.Block:
         """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
-        limited = () if self.moves is None else declared.limited(self.moves[1])
+        limited = () if self.moves is None else declared.added(declared.MOVES, self.moves[1])
         return (*self._numbered(self.given.tree.body), *limited, *self.added)
 
     def utilfn(self, first: s.Block = (), *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
@@ -163,7 +166,7 @@ class Build:
             self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
             self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (self.bins,), drained.astype(np.int64))
-            program, _ = self.utilfn(declared.drained(self._first(declared.DRAIN)))
+            program, _ = self.utilfn(declared.added(declared.DRAIN, self._first(declared.DRAIN)))
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -326,7 +329,7 @@ class Build:
 
     def _entry(self, node: s.Expr) -> Entry:
         value = self.constants.number(node)
-        if abs(value.micro().low) > LARGEST * MICRO:
+        if abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO):
             raise SpecError("an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
         return value.low, value.kind == INT
 
@@ -350,7 +353,6 @@ class Build:
 
     def _balls(self, node: s.Balls) -> None:
         self.called.balls = node.names
-        self.counted = self.counted or self._depends(node)
         self.balls = self.count(node.count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.balls)
 
@@ -423,7 +425,7 @@ class Build:
         self._family(declared.BALLS, (self.bins,), self.balls, at)
         labels = self.called.labels([s.Axis(at, "BIN", s.Name(at, "BINS"))])
         self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
-        self.added += declared.counted(at)
+        self.added += declared.added(declared.BALLS, at)
 
     def _dims_of(self, node: s.Soft | s.Used, slots: Sequence[s.Expr | None] | None) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
@@ -442,7 +444,6 @@ class Build:
         return [family.offset + number for number in numbers]
 
     def _soft(self, node: s.Soft) -> None:
-        self.counted = self.counted or self._depends(node)
         for _ in self.constants.combinations(node.axes):
             dims = self._dims_of(node, node.slots)
             if not self._soft_dims.isdisjoint(dims):
@@ -477,7 +478,6 @@ class Build:
 
     def _company(self, node: s.Company) -> None:
         of_bins = node.kind in ("GROUPS", declared.DRAIN)
-        self.counted = self.counted or (node.kind != "GROUPS" and self._depends(node))
         self._known(node.at, balls=not of_bins, bins=of_bins)
 
         def make() -> list[tuple[list[int], int]]:
@@ -507,10 +507,9 @@ class Build:
             at = self._first(declared.DIFFERENT)
             self.tables[declared.DIFFERENT] = declared.rows_of(self.balls, large, declared.DIFFERENT)
             self._family(declared.DIFFERENT, (len(large), self.bins), 1, at)
-            self.added += declared.one_of_each(at)
+            self.added += declared.added(declared.DIFFERENT, at)
 
     def _pin(self, node: s.Pin) -> None:
-        self.counted = self.counted or self._depends(node)
         self._known(node.at, bins=True)
         for ball, place in self._once(node, lambda: list(self._pinned(node))):
             if self.pins.setdefault(ball, (place, node.bin.at))[0] != place:

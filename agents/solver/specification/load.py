@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
 from binwright.simcore.extras import install
@@ -13,13 +17,6 @@ from binwright.simcore.extras import install
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.specification.spec import Spec
-
-
-import re
-from collections.abc import Set as AbstractSet
-
-import numpy as np
-
 Sets = Sequence[Iterable[int]]
 DATA = (".csv", ".parquet", ".json", ".xlsx")
 """What files of data end in."""
@@ -28,10 +25,8 @@ DATA = (".csv", ".parquet", ".json", ".xlsx")
 def examples() -> dict[str, str]:
     """Return the shipped specifications: name and text."""
     folder = files("binwright.agents.solver").joinpath("examples")
-    texts = {
-        Path(one.name).stem: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".alloc")
-    }
-    return dict(sorted(texts.items()))
+    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".alloc"))
+    return {name.removesuffix(".alloc"): folder.joinpath(name).read_text(encoding="utf-8") for name in found}
 
 
 def load_problem(
@@ -98,25 +93,25 @@ def problem(
     if not isinstance(text, str):
         remedy = "Give a specification's text, or that of its procedure; bw.solve takes a file."
         raise UserError("is no text", key="text", value=type(text).__name__, remedy=remedy)
-    given = checked_tables(tables or {})
-    head = []
-    if balls is not None:
-        head.append(f"BALLS {balls}")
-    if bins is not None:
-        head.append(f"BINS {bins}")
     if not isinstance(resources or {}, Mapping):
         remedy = 'Give a mapping from names to capacities: {"CPU[s in BINS]": 8}.'
         raise UserError("are no resources", key="resources", value=resources, remedy=remedy)
+    given = dict(tables or {})
+    for name, rows in given.items():
+        if not _is_list(rows):
+            remedy = "Give a list or a numpy array, an entry or a row for each number from 0 on; a number is a PARAM."
+            raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
+    head = [f"{word} {count}" for word, count in (("BALLS", balls), ("BINS", bins)) if count is not None]
     for name, capacity in (resources or {}).items():
-        family, capacities = resource_of(name, capacity)
+        family, capacities = _resource(name, capacity)
         head.append(f"RESOURCES {family}")
         given |= capacities
     for word, sets in (("FRIENDS", friends), ("FOES", foes), ("DIFFERENT", different)):
-        if members := sets_of(word.lower(), sets):
+        if members := _sets(word.lower(), sets):
             given[f"_{word}"] = members
             head.append(f"{word} _{word}[set] for set in {len(members)}")
     if pins is not None:
-        given["_PINS"] = places_of("pins", pins)
+        given["_PINS"] = _places("pins", pins)
         head.append("PIN ball TO _PINS[ball] for ball in len(_PINS)")
     for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
         text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
@@ -124,27 +119,26 @@ def problem(
     return _extended(made, now, moves, drain).problem()
 
 
+def changed(given: Problem, *how: Any) -> Problem:
+    """Make a problem anew, with `declarations(*how)` behind its text."""
+    text, tables = declarations(*how)
+    return given.source.extended(text, tables).problem() if text else given
+
+
 def _extended(made: Spec, *how: Any) -> Spec:
-    """Return a specification with `words(*how)` behind it."""
-    text, tables = words(*how)
+    text, tables = declarations(*how)
     return made.extended(text, tables) if text else made
 
 
-def words(
+def declarations(
     now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
 ) -> tuple[str, dict[str, Sequence[int]]]:
-    """Say as declarations, and tables for them, where the balls are now, how many may move, and what is to be empty."""
-    drained = bins_of("drain", drain)
-    said = [] if now is None else ["NOW where_now"]
-    said += [] if moves is None else [f"MOVES {moves}"]
-    said += [f"DRAIN {', '.join(map(str, drained))}"] if drained else []
-    return " ".join(said), {} if now is None else {"where_now": places_of("now", now)}
-
-
-def changed(given: Problem, *how: Any) -> Problem:
-    """Make a problem anew, with `words(*how)` behind its text."""
-    text, tables = words(*how)
-    return given.source.extended(text, tables).problem() if text else given
+    """Write declarations, and their tables: where the balls are now, how many may move, and what is to be empty."""
+    if isinstance(drain, str | bytes) or not isinstance(drain, Iterable):
+        raise UserError("is no list of bins", key="drain", value=drain, remedy="Give a list of numbers: [3, 5].")
+    bins = ", ".join(map(str, sorted(drain)))
+    parts = "" if now is None else "NOW where_now", "" if moves is None else f"MOVES {moves}", bins and f"DRAIN {bins}"
+    return " ".join(filter(None, parts)), {} if now is None else {"where_now": _places("now", now)}
 
 
 def specification(text: str, **more: Any) -> Spec:
@@ -158,62 +152,39 @@ def specification(text: str, **more: Any) -> Spec:
     return Spec(text, **more)
 
 
-def is_list(values: object) -> bool:
+def _is_list(values: object) -> bool:
     """Tell whether values come one after another in an order that means something."""
-    if isinstance(values, str | bytes | Mapping | AbstractSet):
-        return False
-    return isinstance(values, Iterable)
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet)
 
 
-def checked_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Refuse tables that are no rows of anything."""
-    for name, rows in tables.items():
-        if not is_list(rows):
-            remedy = (
-                "Give a list or a numpy array, with an entry or a row for each number from 0 on; a number is a PARAM."
-            )
-            raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
-    return dict(tables)
-
-
-def sets_of(key: str, sets: Sequence[Iterable[int]]) -> list[list[int]]:
+def _sets(key: str, sets: Sequence[Iterable[int]]) -> list[list[int]]:
     """Read sets of balls."""
-    every: list[Any] = list(sets) if is_list(sets) else [0]
-    if not all(isinstance(one, Iterable) and not isinstance(one, str | bytes | Mapping) for one in every):
-        raise UserError(
-            "are no sets of balls", key=key, value=sets, remedy="Give lists in a list: [[0, 1], [2, 3, 4]]."
-        )
+    every: list[Any] = list(sets) if _is_list(sets) else [0]
+    if not all(isinstance(members, Iterable) and not isinstance(members, str | bytes | Mapping) for members in every):
+        remedy = "Give lists in a list: [[0, 1], [2, 3, 4]]."
+        raise UserError("are no sets of balls", key=key, value=sets, remedy=remedy)
     return [sorted(members) for members in every]
 
 
-def places_of(key: str, places: Iterable[int | None]) -> list[int]:
+def _places(key: str, places: Iterable[int | None]) -> list[int]:
     """Read the bin of each ball; None is nowhere, as -1 is."""
-    if not is_list(places):
+    if not _is_list(places):
         remedy = "Give a list with the bin of every ball, -1 for none, such as answer.alloc."
         raise UserError("does not say where balls are", key=key, value=type(places).__name__, remedy=remedy)
     return [-1 if place is None else place for place in places]
 
 
-def bins_of(key: str, bins: Iterable[int]) -> list[int]:
-    """Read numbers of bins."""
-    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
-        raise UserError("is no list of bins", key=key, value=bins, remedy="Give a list of numbers: [3, 5].")
-    return sorted(bins)
-
-
-def resource_of(name: str, capacity: Any) -> tuple[str, dict[str, Any]]:
+def _resource(name: str, capacity: Any) -> tuple[str, dict[str, Any]]:
     """Write a family of RESOURCES, `"CPU[s in BINS]"`, and the table for capacities that differ."""
-    if not is_list(capacity) or np.ndim(capacity) == 0:
+    if not _is_list(capacity) or np.ndim(capacity) == 0:
         if isinstance(capacity, float | np.floating) and not np.isfinite(capacity):
             raise UserError("is no capacity", key=f"resources[{name!r}]", value=capacity, remedy="Give 0 to 1e9.")
         return f"{name} => {capacity}", {}
     family, _, axes = name.partition("[")
-    indices = re.findall(r"([A-Za-z_]\w*)\s+in\b", axes)
-    rank = np.ndim(capacity)
+    indices, rank = re.findall(r"([A-Za-z_]\w*)\s+in\b", axes), np.ndim(capacity)
     if len(indices) != rank:
         many = "1 index" if len(indices) == 1 else f"{len(indices)} indices"
-        problem = f"has {many}, and its capacities have {rank}"
         remedy = "Give a list for one index, as in CPU[s in BINS], rows for two, and so on; or one number for all."
-        raise UserError(problem, key=f"resources[{name!r}]", remedy=remedy)
+        raise UserError(f"has {many}, and its capacities have {rank}", key=f"resources[{name!r}]", remedy=remedy)
     table = f"_{family.strip()}"
     return f"{name} => {table}[{', '.join(indices)}]", {table: capacity}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -59,7 +60,7 @@ T = TypeVar("T")
 
 
 class Spec:
-    """A parsed specification with everything that comes from outside: what `agents.solver.model.problem.Source` says.
+    """A parsed specification with everything that comes from outside: a `model.problem.Source`.
 
     Tables are read once.
     """
@@ -105,7 +106,7 @@ class Spec:
         return other
 
     def without_goals(self) -> Problem | None:
-        """Return what asks for the fewest bins, as `Source` says."""
+        """Return what asks for the fewest bins, without goals and AT LEAST, where this is `BINS ?`."""
         if self.searched or self.given.bins.count is not None:
             return None
         return self._with_tree(_without(self.tree, s.Goal, s.Least)).problem()
@@ -148,16 +149,20 @@ class Spec:
         return self._problems[bins]
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
-        """Find declarations that are impossible together, as `Source` says."""
+        """Find declarations that are impossible together, and of which none can be left out; and say why.
+
+        `why` says why a problem is impossible, or nothing. There are none if all together are not, or if that is not
+        known when `monotonic()` is `until`.
+        """
         own_lines = self._ends[0] if self._ends else self.text.count("\n") + 1
         return at_fault(self.tree, own_lines, lambda tree: why(self._with_tree(tree).problem()), until)
 
     def without_alloc(self, bins: int) -> Program:
-        """Make UTILFN without the statements that depend on ALLOC, as `Source` says."""
+        """Make UTILFN without the statements that depend on ALLOC."""
         return Build(self.given, bins, limits=False).utilfn(blind=True)[0]
 
     def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
-        """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""
+        """Evaluate the goals from their text for an allocation of all balls [balls]."""
         build = Build(self.given, bins, limits=False)
         used, _ = utilisation(self.problem(), alloc)
         whole = Whole(build, alloc, used)
@@ -218,18 +223,6 @@ def _param(name: str, value: object) -> Typed:
     return Typed.of(INT if whole else QUANTITY, raw)
 
 
-Declarations = tuple[s.Declaration, ...]
-
-
-class Limit(NamedTuple):
-    """What limits allocations: a declaration, or all rejections in UTILFN."""
-
-    fault: Fault
-    node: s.Declaration | s.Rejection
-    instead: Declarations = ()
-    """What is declared in its place where it is left out."""
-
-
 def at_fault(
     tree: s.Tree, own_lines: int, impossible: Callable[[s.Tree], str], until: float
 ) -> tuple[tuple[Fault, ...], str]:
@@ -239,15 +232,19 @@ def at_fault(
     The number of balls and of bins is never at fault. The text itself has `own_lines`, and `impossible` says why
     another tree is, or nothing.
     """
-    kept = list(_limits(tree, own_lines))
-    every = {id(one.node): one for one in kept}
+    kept = every = _limits(tree)
 
-    def still(kept: Iterable[Limit]) -> str:
-        gone = every.keys() - {id(one.node) for one in kept}
-        each = (every[id(one)].instead if id(one) in gone else (one,) for one in tree.declarations)
-        accepts = any(isinstance(every[one].node, s.Rejection) for one in gone)
+    def still(kept: Sequence[s.Node]) -> str:
+        gone = {id(node) for node in every} - {id(node) for node in kept}
+        declarations: list[s.Declaration] = []
+        for node in tree.declarations:
+            if isinstance(node, s.Resource) and id(node) in gone:  # UTILFN adds to it
+                declarations.append(replace(node, capacity=s.Number(node.at, LARGEST, True)))
+            elif id(node) not in gone:
+                declarations.append(node)
+        accepts = any(isinstance(node, s.Rejection) and id(node) in gone for node in every)
         body = _accepting(tree.body) if accepts else tree.body
-        return impossible(replace(tree, declarations=tuple(one for some in each for one in some), body=body))
+        return impossible(replace(tree, declarations=tuple(declarations), body=body))
 
     why = still(kept)
     for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
@@ -256,37 +253,31 @@ def at_fault(
             if monotonic() > until or not why:
                 return (), ""
             some = untried.pop()
-            tried = {id(one.node) for one in some}
-            others = [one for one in kept if id(one.node) not in tried]
+            tried = {id(node) for node in some}
+            others = [node for node in kept if id(node) not in tried]
             then = still(others)
             if then == why or (then and not same):
                 kept, why = others, then
             elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
                 half = len(some) // 2
                 untried += [some[half:], some[:half]]
-    return tuple(one.fault for one in kept), why
+    return tuple(Fault(_word(node), node.at.line if node.at.line <= own_lines else None) for node in kept), why
 
 
-def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
-    """Iterate over what limits allocations, the most particular first."""
+def _limits(tree: s.Tree) -> list[s.Node]:
+    """List what limits allocations, the most particular first: declarations, and one for all rejections in UTILFN."""
+    kinds = (s.Moves, s.Pin, s.Least, s.Company, s.Resource)
+    found: list[s.Node] = [node for kind in kinds for node in tree.declarations if isinstance(node, kind)]
+    rejections = (node for node in s.walk(tree.body) if isinstance(node, s.Rejection))
+    return [node for node in found if getattr(node, "kind", "") != "GROUPS"] + [*islice(rejections, 1)]
 
-    def fault(what: str, node: s.Node) -> Fault:
-        return Fault(what, node.at.line if node.at.line <= own_lines else None)
 
-    for kind in (s.Moves, s.Pin, s.Least, s.Company, s.Resource):
-        for node in tree.declarations:
-            if not isinstance(node, kind) or (isinstance(node, s.Company) and node.kind == "GROUPS"):
-                continue
-            if isinstance(node, s.Resource):
-                endless = replace(node, capacity=s.Number(node.at, LARGEST, True))
-                yield Limit(fault(f"RESOURCES {node.name}", node), node, (endless,))
-            else:
-                what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
-                what = "AT LEAST" if isinstance(node, s.Least) else what
-                yield Limit(fault(what, node), node)
-    rejections = [node for node in s.walk(tree.body) if isinstance(node, s.Rejection)]
-    if rejections:
-        yield Limit(fault("REJECT", rejections[0]), rejections[0])
+def _word(node: s.Node) -> str:
+    """Return the word with which people know a declaration."""
+    if isinstance(node, s.Resource):
+        return f"RESOURCES {node.name}"
+    words = {s.Least: "AT LEAST", s.Rejection: "REJECT"}
+    return node.kind if isinstance(node, s.Company) else words.get(type(node), type(node).__name__.upper())
 
 
 def _accepting(body: s.Block) -> s.Block:

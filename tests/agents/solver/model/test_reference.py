@@ -1,9 +1,7 @@
 """The reference back end and the verifier, which know nothing of each other's way to evaluate UTILFN."""
 
-from collections import Counter
-from itertools import combinations, product
+from itertools import product
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,11 +10,9 @@ from hypothesis import strategies as st
 from binwright.agents.solver import examples, load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.arithmetic import OPERATIONS
-from binwright.agents.solver.model.bounds import lower_bound
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving.answer import Answer, Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.simcore.errors import UserError
 from tests.reference.attempts import attempt
@@ -80,10 +76,6 @@ def test_examples_are_solved(name: str) -> None:
     assert not faults(answer.problem, answer.alloc)
 
 
-def attempts(name: str, count: int, seed: int = 0) -> Answer:
-    return solve(load_problem(name), attempts=count, seed=seed)
-
-
 def test_answer_printed_for_specification_1_is_verified() -> None:
     assert faults(load_problem("vm-placement"), [1, 1, 1, 0]) == []
     assert faults(load_problem("vm-placement"), [1, 1, 0, 1])
@@ -97,113 +89,12 @@ def test_network_counts_every_link_of_the_path() -> None:
     assert {name: used for name, used in links.items() if used and "SLOTS" not in name} == expected
 
 
-def test_oktopus_reserves_the_smaller_side() -> None:
-    found = load_problem("oktopus")
-    for below in range(7):  # of the first tenant's six machines
-        alloc = [0] * below + [1] * (6 - below) + [NULL] * 12
-        used, _ = evaluate(found, alloc)
-        assert used[found.families[1].offset] == min(below, 6 - below) * 100 * MICRO
-
-
-def test_time_varying_keeps_to_the_95_percent_rule() -> None:
-    answer = attempts("time-varying", 16)
-    assert answer.placed == 8
-    used = np.array(evaluate(answer.problem, answer.alloc)[0]).reshape(answer.bins, 20)
-    assert (used <= 1.2 * MICRO).all()
-    assert ((used > MICRO).sum(axis=1) <= 1).all()
-
-
-def test_replicas_are_apart_and_in_two_racks() -> None:
-    alloc = solve(load_problem("replicas"), time=30).alloc
-    for block in range(6):
-        places = alloc[3 * block : 3 * block + 3]
-        assert len(set(places)) == 3
-        assert len({place // 3 for place in places}) == 2
-
-
-def test_spain_has_no_loops() -> None:
-    answer = attempts("spain", 16)
-    assert answer.status == "optimal"
-    up = [
-        [4, 14],
-        [5, 15],
-        [4, 24],
-        [5, 25],
-        [4, 34],
-        [5, 35],
-        [14, 24],
-        [15, 25],
-        [14, 34],
-        [15, 35],
-        [24, 34],
-        [25, 35],
-    ]
-    for place in range(answer.bins):
-        edges = {divmod(link, 10) for path, its in zip(up, answer.alloc, strict=True) if its == place for link in path}
-        assert networkx.is_forest(networkx.Graph(list(edges)))
-
-
-def test_jobs_start_and_run_within_the_slots() -> None:
-    found = load_problem("job-start")
-    alloc = solve(found, time=30).alloc
-    starts, tasks = alloc[:4], alloc[4:]
-    assert all(start + length <= 8 for start, length in zip(starts, (3, 2, 4, 2), strict=True))
-    used: Counter[tuple[int, int]] = Counter()
-    for job, cores, place in zip((0, 0, 1, 2, 2, 3), (4, 4, 6, 2, 4, 8), tasks, strict=True):
-        for slot in range(starts[job], starts[job] + (3, 2, 4, 2)[job]):
-            used[place, slot] += cores
-    assert max(used.values()) <= 8
-    assert all(place >= 8 for place, _ in used)
-
-
 def test_answers_depend_on_the_seed() -> None:
-    assert attempts("network", 8, 3).alloc == attempts("network", 8, 3).alloc
-    assert len({tuple(attempts("network", 8, seed).alloc) for seed in range(8)}) > 1
+    def answer(seed: int) -> tuple[int, ...]:
+        return tuple(solve(load_problem("network"), attempts=8, seed=seed).alloc)
 
-
-@scaled(0.4)
-@given(st.lists(st.integers(0, 10), min_size=1, max_size=6), st.integers(5, 12))
-def test_bounds_are_bounds_and_small_problems_are_solved(demand: list[int], capacity: int) -> None:
-    found = problem(VECTOR, balls=len(demand), bins="?", resources={"C[s in BINS]": capacity}, tables={"D": demand})
-    bound = lower_bound(found)
-
-    def fits(bins: int) -> bool:
-        places = product(range(bins), repeat=len(demand))
-        return any(
-            all(sum(d for d, p in zip(demand, at, strict=True) if p == b) <= capacity for b in range(bins))
-            for at in places
-        )
-
-    if max(demand) > capacity:
-        assert solve(found, attempts=2).placed < len(demand)
-        return
-    best = next(bins for bins in range(1, 9) if fits(bins))
-    assert bound <= best
-    answer = solve(found, attempts=64)
-    assert answer.bins == best
-    assert (answer.status == "optimal") == (bound == best)
-
-
-def test_unequal_bins_are_bounded_by_what_the_first_ones_have() -> None:
-    found = problem(VECTOR, balls=4, bins="?", resources={"C[s in BINS]": "s + 1"}, tables={"D": [1, 1, 1, 1]})
-    answer = solve(found, attempts=64)
-    assert (answer.bound, answer.bins, answer.status) == (3, 3, "optimal")
-
-
-@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
-def test_friends_and_foes_by_chance(chance: float) -> None:
-    text = f"BALLS 4 BINS 4 RESOURCES C[s in BINS] => 4 FRIENDS 0, 1 WITH {chance} FOES 2, 3 WITH {chance} {VECTOR}"
-    found = problem(text, tables={"D": [1, 1, 1, 1]})
-    allocs = [attempt(found, 0, 1, number)[0] for number in range(60)]
-    together = [alloc[0] == alloc[1] for alloc in allocs]
-    apart = [alloc[2] != alloc[3] for alloc in allocs]
-    if chance == 1:
-        assert all(together)
-        assert all(apart)
-    else:
-        assert 0 < sum(apart) < 60 or chance == 0
-    for alloc in allocs:
-        assert not faults(found, alloc)
+    assert answer(3) == answer(3)
+    assert len({answer(seed) for seed in range(8)}) > 1
 
 
 def test_python_gives_the_same_problem_as_text() -> None:
@@ -279,24 +170,6 @@ def test_unsolved_partial_and_fixed_bins() -> None:
         solve(found([1], 1), device="abacus")
 
 
-def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Progress] = []
-
-    def progress(now: Progress) -> None:
-        calls.append(now)
-        raise KeyboardInterrupt
-
-    found = problem(VECTOR, balls=3, bins=1, resources={"C[s in BINS]": 2}, tables={"D": [1, 1, 1]})
-    answer = solve(found, progress=progress)
-    assert answer.interrupted
-    assert (answer.status, answer.placed, len(calls)) == ("partial", 2, 1)
-    assert solve(found, time=0.01).status == "partial"
-    tables = {"D": [1, 1, 1, 1]}
-    text = VECTOR.replace("procedure", "FRIENDS 0, 1 FRIENDS 2, 3 procedure")
-    found = problem(text, balls=4, bins=1, resources={"C[s in BINS]": 2}, tables=tables)
-    assert (solve(found, progress=progress).placed, calls[-1].placed) == (2, 2)  # two balls, which are one unit
-
-
 def test_groupings() -> None:
     found = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
     assert [[members for members, _ in grouping] for grouping in found.groupings] == [
@@ -311,37 +184,14 @@ def test_groupings() -> None:
     assert [[members for members, _ in grouping] for grouping in declared.groupings] == [[[3, 1], [4], [0], [2]]]
 
 
-def test_bins_in_use_never_overflow_and_pairs_hold() -> None:
-    """A fat-tree's answer, link by link, by the wiring instead of the specification."""
-    answer = solve(load_problem("fat-tree"), time=30)
-    pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7), (0, 7), (8, 9)]
-    host: Counter[int] = Counter()
-    for (a, b), rate in zip(pairs, (700, 200, 400, 500, 600, 150, 800), strict=True):
-        host[answer.alloc[a]] += rate
-        host[answer.alloc[b]] += rate
-    assert max(host.values()) <= 1000
-    assert all(answer.alloc[a] != answer.alloc[b] for a, b in combinations(range(10), 2))
-
-
 @pytest.mark.parametrize("search", ["ours", "published"])
 def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None:
     found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
     for seed in range(5):
-        answer = solve(found, search=search, seed=seed)
+        answer = solve(found, search=search, seed=seed, attempts=16)
         assert len(set(answer.alloc)) >= 3
     alike = problem(VECTOR, balls=8, bins="?", resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
-    assert solve(alike, search=search).bins == 1
-
-
-def test_no_order_of_the_bins_is_out_of_reach() -> None:
-    found = problem(
-        "TABLE COSTS = [3, 1, 2] BALLS 2 BINS 3 RESOURCES C[s in BINS] => 1, SHARED => 3 "
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 UTIL.SHARED += COSTS[BIN] end"
-    )
-    answer = solve(found, attempts=64)
-    assert sorted(answer.alloc) == [1, 2]
-    reached = {tuple(attempt(found, 0, way, number)[0]) for way in range(3) for number in range(200)}
-    assert {(1, 2), (2, 1)} <= reached
+    assert solve(alike, search=search, attempts=16).bins == 1
 
 
 def test_every_allocation_is_reached() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from binwright.agents.solver.online import network_problem
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.template import Setup
-from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
@@ -19,12 +18,11 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
-from tests.reference import attempts as reference
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled
 from tests.support.simulations import workload_of
-from tests.support.solving import TEMPLATES, servers, started
+from tests.support.solving import servers, started
 from tests.support.views import view_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -132,85 +130,6 @@ def test_requests_that_no_rack_can_hold_are_not_searched(name: str, monkeypatch:
                     ledger.apply(one, answer)
     assert answers[0] == answers[1]
     assert {True, False} == set(said)
-
-
-def with_pins(text: str) -> str:
-    return text.replace("procedure", "TABLE HOME = [-1]\nPIN b TO HOME[b] for b in BALLS\nprocedure")
-
-
-# -- residents ---------------------------------------------------------------------------------------------------------
-
-
-@scaled(0.15)
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), max_size=6),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
-    st.integers(0, 99),
-)
-def test_on_servers_residents_subtracted_are_residents_pinned(
-    residents: list[tuple[int, int, int]], waiting: list[tuple[int, int]], seed: int
-) -> None:
-    """numa.alloc with what is free for capacity, or with all there is and residents as balls in their bins."""
-    text = (TEMPLATES / "numa.alloc").read_text()
-    capacity = np.full((3, 2, 2), 20.0)
-    free = capacity.copy()
-    for place, *amounts in residents:
-        free[place // 2, place % 2] -= amounts
-    balls = [list(map(float, one)) for one in waiting]
-    sizes = {"SERVERS": 3, "NODES": 2, "KINDS": 2}
-
-    def tables(demands: list[list[float]]) -> dict[str, Any]:
-        spread = np.zeros(len(demands), np.int64)
-        return {"FREE": free, "DEMAND": np.array(demands), "SPREAD": spread, "PART": np.zeros((len(demands), 2, 2))}
-
-    subtracted = problem_of(text, params=sizes, tables=tables(balls))
-    whole = with_pins(text.replace("=> FREE[s, n, r]", "=> 20"))
-    pins = [-1] * len(balls) + [place for place, _, _ in residents]
-    demands = [*balls, *([float(a), float(b)] for _, a, b in residents)]
-    pinned = problem_of(whole, params=sizes, tables={**tables(demands), "HOME": np.array(pins)})
-    for group in range(len(subtracted.groupings)):
-        one, other = (reference.attempt(each, seed, group, 0) for each in (subtracted, pinned))
-        assert one == (other[0][: len(balls)], other[1])
-
-
-@scaled(0.15)
-@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), max_size=3), st.integers(1, 2), st.integers(0, 99))
-def test_in_networks_residents_subtracted_are_residents_pinned(
-    residents: list[list[int]], waiting: int, seed: int
-) -> None:
-    """fabric.alloc likewise; residents have two pieces, and what they reserve on servers' own links counts, too."""
-    text = (TEMPLATES / "fabric.alloc").read_text()
-    free, wire, need = np.full((4, 1), 9.0), np.full(4, 2.0), 0.5
-    for places in residents:
-        for place in places:
-            free[place] -= 1
-        if places[0] != places[1]:
-            wire[places] -= need
-
-    def tables(count: int, room: Any, links: Any) -> dict[str, Any]:
-        return {
-            "FREE": free,
-            "ROOM_OF": room,
-            "WIRE": links,
-            "RACK": np.array([0, 0, 1, 1]),
-            "POD": np.zeros(4, np.int64),
-            "LARGEST": np.array([9.0]),
-            "NEED": np.full(count, need),
-            "OPEN": np.ones((count, 4), np.int64),
-            "REACH": np.ones((count, 2, 2), np.int64),
-            "DEMAND": np.ones((2 * count, 1)),
-        }
-
-    text = text.replace("=> FREE[s, r]", "=> ROOM_OF[s, r]").replace("BALLS len", "TABLE ROOM_OF = [[1]]\nBALLS len")
-    sizes = {"KINDS": 1, "PIECES": 2}
-    subtracted = problem_of(text, params=sizes, tables=tables(waiting, free, wire))
-    count = waiting + len(residents)
-    pins = [-1] * (2 * waiting) + [place for places in residents for place in places]
-    more = {**tables(count, np.full((4, 1), 9.0), np.full(4, 2.0)), "HOME": np.array(pins)}
-    pinned = problem_of(with_pins(text), params=sizes, tables=more)
-    for group in range(len(subtracted.groupings)):
-        one, other = (reference.attempt(each, seed, group, 0) for each in (subtracted, pinned))
-        assert one == (other[0][: 2 * waiting], other[1])
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

@@ -187,7 +187,6 @@ def own_levels(model: Any) -> list[Any]:
 
 OWN = {
     "as it is": ("", ""),
-    "other groups": ("GROUPS 0, 3 GROUPS 1, 2, 4, 5", ""),
     "with a cost": (", COST => 100", "    UTIL.COST += BIN % 3"),
     "with company": ("FRIENDS 0, 1 FRIENDS 2, 3 WITH 0.5 FOES 1, 4 FOES 2, 5 WITH 0.5 PIN 6 TO 3", ""),
 }
@@ -222,8 +221,7 @@ def test_virtual_network_search_equals_the_slow_search(
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
         for nearby, problem, free, (_, attempts, _, balls, classes, least) in searches:
-            levels = [[0, 1, 1, 0, 1, 1, *range(2, 20)][: problem.bins]] if "GROUPS" in OWN[what][0] else None
-            slow = Slow(problem, levels or own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
+            slow = Slow(problem, own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
             fast = [found.tolist() for found in islice(nearby.find(seed, attempts, None, balls, classes, least), 3)]
             assert fast == [found[:] for found in islice(slow.find(seed, attempts, balls, classes), 3)]
         again = twin.decide(other.view, asked)
@@ -362,9 +360,7 @@ OKTOPUS = (TEMPLATES / "oktopus.alloc").read_text()
         (OKTOPUS.replace("UTIL.LINKS[part]", "UTIL.LINK[part]"), "hose", {}, "unknown resource LINK"),
         (OKTOPUS, "pairs", {}, "RATE takes 2 indices, here is 1"),
         (OKTOPUS.replace("BALLS len(MACHINE)", "BALLS 3"), "hose", {}, "BALLS is 3, and here it must be 8"),
-        (OKTOPUS.replace("BINS len(FREE)", "BINS ?"), "hose", {}, "the bins are those of the cluster"),
         (OKTOPUS.replace("=> OUT[p]", "=> 2 * OUT[p]"), "hose", {}, "OUT changes from request to request"),
-        (OKTOPUS, "hose", {"params": {"KINDS": 3}}, "params: KINDS is given by the agent"),
     ],
 )
 def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: str, tmp_path: Path) -> None:

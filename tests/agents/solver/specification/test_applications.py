@@ -173,10 +173,58 @@ def tenants(d: Data, alloc: Sequence[int]) -> bool:
     return fits and all(len({alloc[one] for one in store}) == 3 for store in d["STORE"])
 
 
+def replicas(d: Data, alloc: Sequence[int]) -> bool:
+    blocks = [alloc[3 * block : 3 * block + 3] for block in range(d["BLOCKS"])]
+    racks = all(max(Counter(place // 3 for place in block).values()) == 2 for block in blocks)
+    return racks and all(len(set(block)) == 3 for block in blocks) and max(Counter(alloc).values()) <= 3
+
+
+def spain(d: Data, alloc: Sequence[int]) -> bool:
+    """In one tree every switch has one link upward, so that there is no loop."""
+    trees = [{link for path, its in zip(d["UP"], alloc, strict=True) if its == tree for link in path} for tree in alloc]
+    return (
+        all(len({link // 10 for link in links}) == len(links) for links in trees) and max(Counter(alloc).values()) <= 8
+    )
+
+
+def job_start(d: Data, alloc: Sequence[int]) -> bool:
+    starts, tasks, used = alloc[:4], alloc[4:], Counter[tuple[int, int]]()
+    if any(start + length > 8 for start, length in zip(starts, d["LENGTH"], strict=True)) or min(tasks) < 8:
+        return False
+    for job, cores, place in zip(d["JOB"], d["CORES"], tasks, strict=True):
+        for slot in range(starts[job], starts[job] + d["LENGTH"][job]):
+            used[place, slot] += cores
+    return max(used.values()) <= 8
+
+
+def fat_tree(d: Data, alloc: Sequence[int]) -> bool:
+    """A host has 1000, two of them share 1400 upward, four 1400."""
+    for size, most in ((1, 1000), (2, 1400), (4, 1400)):
+        used = Counter[int]()
+        for (a, b), rate in zip(d["PAIRS"], d["RATE"], strict=True):
+            one, other = alloc[a] // size, alloc[b] // size
+            used[one] += rate * (one != other)
+            used[other] += rate * (one != other)
+        if max(used.values()) > most:
+            return False
+    return len(set(alloc)) == len(alloc)
+
+
+def time_varying(d: Data, alloc: Sequence[int]) -> bool:
+    for server in set(alloc):
+        machines = [at for at, place in enumerate(alloc) if place == server]
+        busy = [[(h - d["FROM_HOUR"][at]) % 20 < d["BUSY"][at] for at in machines] for h in range(20)]
+        used = [sum(d["PEAK"][at] if b else 0.1 for at, b in zip(machines, hour, strict=True)) for hour in busy]
+        if max(used) > 1.2 + 1e-9 or sum(one > 1 + 1e-9 for one in used) > 1:
+            return False
+    return True
+
+
 RULES: dict[str, Rule] = {
     "tenants": tenants, "access-lists": access_lists, "address-blocks": address_blocks,
     "secondnet-jobs": secondnet_and_jobs, "cdn": cdn, "replicas-racks": replicas_in_racks,
     "power-cooling": power_and_cooling, "multicast": multicast, "vlans": vlans, "server-selection": server_selection,
+    "replicas": replicas, "spain": spain, "job-start": job_start, "fat-tree": fat_tree, "time-varying": time_varying,
 }  # fmt: skip
 
 

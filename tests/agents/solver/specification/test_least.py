@@ -15,7 +15,6 @@ from binwright.agents.solver.model.verify import faults, missed
 from binwright.agents.solver.solving.answer import Answer
 from binwright.cli import main
 from binwright.simcore.errors import UserError
-from tests.support.opencl import OPENCL, opencl_device
 from tests.support.properties import scaled
 
 SIZES = [3, 2, 2, 1]
@@ -142,16 +141,6 @@ def test_published_search_refuses_at_least_with_a_remedy(more: str) -> None:
     with pytest.raises(UserError, match=r"search: goals are for our search [(]got 'published'[)]") as caught:
         bw.solve(made(more, "? TO 3"), search="published")
     assert "Leave search as it is" in caught.value.remedy
-
-
-@pytest.mark.parametrize("device", ["reference", OPENCL])
-@pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[s] OR NONE for s in BINS", "MINIMISE 2 * BINS + UTIL.C[0]"])
-def test_goals_reach_the_optimum_on_every_device(device: str, more: str) -> None:
-    if device == "opencl":
-        opencl_device()
-    answer = bw.solve(made(more, "? TO 3"), device=device, time=20)
-    assert answer.status == "optimal"
-    assert answer.goals == bw.solve(made(more, "? TO 3"), time=20).goals
 
 
 def test_names_stand_for_bins(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import utilisation
 from tests.reference.utilisation import evaluate
-from tests.support.opencl import OPENCL, opencl_device
 from tests.support.properties import scaled
 
 
@@ -53,18 +52,6 @@ def test_a_declaration_is_solved_as_what_is_written_by_hand(name: str) -> None:
     )
     assert BY_HAND[name].program.guards == ()
     assert BY_HAND[name].program.steps < load_problem(name).program.steps
-
-
-@pytest.mark.parametrize("device", ["reference", "cpu", OPENCL])
-def test_devices_agree(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On bandwidth, and on balls that are DIFFERENT by a resource."""
-    if device == "opencl":
-        opencl_device()
-    monkeypatch.setattr("binwright.agents.solver.specification.build.PAIRED", 2)
-    declared = BY_HAND["oktopus"].source.extended("DIFFERENT 0, 6, 11, 15", {}).problem()
-    answer = bw.solve(declared, attempts=20, search="published", device=device)
-    assert answer.alloc == bw.solve(declared, attempts=20, search="published").alloc
-    assert len({answer.alloc[ball] for ball in (0, 6, 11, 15)}) == 4
 
 
 SETS = st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=2, max_size=5), st.sampled_from([0, 1, 2.5])), max_size=4)
