@@ -12,7 +12,7 @@ from time import process_time
 import numpy as np
 
 from binwright.agents import AGENTS
-from binwright.agents.learned.numa.value import KNOWN, SIZE, value_es
+from binwright.agents.learned.value import KNOWN, SIZE, value_es
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import as_argument, go
 from binwright.fabric.ledger import Ledger

@@ -21,7 +21,8 @@ LADDERS = {
         "devices lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line",
     ),
     "agents.learned": (
-        "common", "numa", "cvd_rl hindsight nara padrl sched_rl value_es",
+        "weights mlp", "loop", "ppo numa", "value replay", "dqn_update", "dqn",
+        "cvd_rl hindsight nara padrl sched_rl value_es", "nara_network", "nara_training",
     ),
     "agents.solver": (
         "model", "language", "specification", "backends", "search", "local", "solving",

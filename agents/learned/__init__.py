@@ -6,11 +6,11 @@ TRAINERS = Registry(
     "trainer",
     "binwright.trainers",
     {
-        "nara": "binwright.agents.learned.nara.trainer:NaraTrainer",
-        "value-es": "binwright.agents.learned.value_es.trainer:ValueTrainer",
-        "cvd-rl": "binwright.agents.learned.cvd_rl.trainer:CvdTrainer",
-        "sched-rl": "binwright.agents.learned.sched_rl.trainer:SchedTrainer",
-        "padrl": "binwright.agents.learned.padrl.trainer:PADRLTrainer",
-        "hindsight": "binwright.agents.learned.hindsight.trainer:HindsightTrainer",
+        "nara": "binwright.agents.learned.nara_training:NaraTrainer",
+        "value-es": "binwright.agents.learned.value_es:ValueTrainer",
+        "cvd-rl": "binwright.agents.learned.cvd_rl:CvdTrainer",
+        "sched-rl": "binwright.agents.learned.sched_rl:SchedTrainer",
+        "padrl": "binwright.agents.learned.padrl:PADRLTrainer",
+        "hindsight": "binwright.agents.learned.hindsight:HindsightTrainer",
     },
 )

@@ -16,10 +16,10 @@ from subprocess import Popen, TimeoutExpired
 from threading import Thread
 from typing import NamedTuple
 
-from binwright.agents.learned.common.training import Row
+from binwright.agents.learned.loop import Row
 from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.batch.pool import child, ending
-from binwright.scenarios.learn.training import Lesson, course_of, learn, spec_of
+from binwright.scenarios.learn.training import TrainingJob, course_of, learn, spec_of
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 
@@ -37,16 +37,16 @@ class Heard(NamedTuple):
     over: bool = False
 
 
-def at_a_time(lessons: Sequence[Lesson], jobs: int | None) -> int:
+def at_a_time(lessons: Sequence[TrainingJob], jobs: int | None) -> int:
     """Say how many of these lessons are trained at a time; by default one for each CPU and thread of a training."""
     hands = checked_jobs(jobs) or max(1, usable_cpus() // spec_of(lessons[0].scenario).threads)
     return min(hands, len(lessons))
 
 
-def side_by_side(lessons: Sequence[Lesson], hands: int) -> Generator[tuple[Lesson, Heard], None, None]:
+def side_by_side(lessons: Sequence[TrainingJob], hands: int) -> Generator[tuple[TrainingJob, Heard], None, None]:
     """Train these lessons, whose folders are taken, on `hands` processes; the first mistake in one ends all of them."""
     left = deque(lessons)
-    going: dict[Connection, tuple[Popen[bytes], Lesson]] = {}
+    going: dict[Connection, tuple[Popen[bytes], TrainingJob]] = {}
     try:
         for _ in range(min(hands, len(left))):
             # The libraries of a training may use the same threads as alone, so that sums have the same order.
@@ -94,7 +94,7 @@ def work(handle: int) -> None:
     """Train the lessons that come, in this process, and tell what becomes of them, until nobody listens."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the command is in the background
     pipe = Connection(handle)
-    lessons: SimpleQueue[Lesson | None] = SimpleQueue()
+    lessons: SimpleQueue[TrainingJob | None] = SimpleQueue()
     Thread(target=_listen, args=(pipe, lessons), daemon=True).start()
     try:
         while lesson := lessons.get():
@@ -103,7 +103,7 @@ def work(handle: int) -> None:
         sys.exit(1)
 
 
-def _work(lesson: Lesson, pipe: Connection) -> None:
+def _work(lesson: TrainingJob, pipe: Connection) -> None:
     try:
         course = course_of(lesson.scenario)
         learn(lesson, course, lambda row: pipe.send(Heard(row)), lambda text: pipe.send(Heard(said=text)))
@@ -116,7 +116,7 @@ def _work(lesson: Lesson, pipe: Connection) -> None:
         pipe.send(RuntimeError(f"training seed {lesson.seed} ended with\n{traceback.format_exc()}"))
 
 
-def _listen(pipe: Connection, lessons: SimpleQueue[Lesson | None]) -> None:
+def _listen(pipe: Connection, lessons: SimpleQueue[TrainingJob | None]) -> None:
     """In a thread, so that a process notices the end of its parent in the midst of a training; None ends it, too."""
     try:
         while (lesson := pipe.recv()) is not None:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from binwright.agents.learned.common.trainer import ValidatesAnywhere, device_for
-from binwright.agents.learned.common.training import Course, Row, Training, forget, write_log
+from binwright.agents.learned.loop import Course, Row, Trainer, Training, ValidatesAnywhere, forget, write_log
+from binwright.agents.learned.weights import extra
 from binwright.agents.world import World
 from binwright.scenarios.batch.journal import lock
 from binwright.scenarios.build.world import build_learning
@@ -24,7 +24,7 @@ from binwright.simcore.files import clear, make_folder, writing
 from binwright.simcore.options import check_options
 
 
-class Lesson(NamedTuple):
+class TrainingJob(NamedTuple):
     """Names one seed of the training of a scenario in `folder`; `point` is its number in a sweep."""
 
     scenario: Scenario
@@ -62,10 +62,10 @@ def train(
     return log
 
 
-def lessons_of(scenario: Scenario, folder: Path, point: int = 0) -> list[Lesson]:
+def lessons_of(scenario: Scenario, folder: Path, point: int = 0) -> list[TrainingJob]:
     """List the seeds of a training."""
     spec = spec_of(scenario)
-    return [Lesson(scenario, folder, seed, point) for seed in range(spec.seed, spec.seed + spec.seeds)]
+    return [TrainingJob(scenario, folder, seed, point) for seed in range(spec.seed, spec.seed + spec.seeds)]
 
 
 def announced(scenario: Scenario, folder: Path) -> str:
@@ -78,7 +78,7 @@ def announced(scenario: Scenario, folder: Path) -> str:
 
 
 @contextmanager
-def taken(lessons: Sequence[Lesson], fresh: bool) -> Iterator[None]:
+def taken(lessons: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
     """Take the folder of these lessons, which is one; `fresh` removes what they have left there."""
     folder = lessons[0].folder
     with writing(folder):
@@ -93,7 +93,7 @@ def taken(lessons: Sequence[Lesson], fresh: bool) -> Iterator[None]:
             yield
 
 
-def learn(lesson: Lesson, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
+def learn(lesson: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
     """Go on with a lesson, to its end."""
     training = Training(course, lesson.own, lesson.seed)
     say(f"seed {lesson.seed}: {_standing(training.step, course.iterations)}")
@@ -110,7 +110,7 @@ def learn(lesson: Lesson, course: Course, watch: Callable[[Row], None], say: Cal
 def check_training(scenario: Scenario) -> None:
     """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
     if scenario.train:
-        _check_also(scenario.train)
+        _check_trainer(scenario.train)
         for each in (*_others(scenario).values(), scenario):
             _world_of(each)
 
@@ -124,7 +124,7 @@ def course_of(scenario: Scenario) -> Course:
     base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     judging = spec.validation
     held_out = range(judging.seed, judging.seed + judging.episodes)
-    _check_also(spec)
+    _check_trainer(spec)
     others = _others(scenario)
     for each in (*others.values(), scenario):
         try:
@@ -140,7 +140,7 @@ def course_of(scenario: Scenario) -> Course:
         spec.iterations,
         judging.every,
         held_out,
-        device_for(spec.device),
+        _device_of(spec),
         spec.threads,
         {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
         judging.keep,
@@ -166,13 +166,26 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
     return found
 
 
-def _check_also(spec: Train) -> None:
-    """Refuse to validate elsewhere with a trainer that validates in its own scenario only."""
+def _check_trainer(spec: Train) -> None:
+    """Refuse to validate elsewhere, or to train on a GPU, with a trainer that does not."""
     name = spec.agent.chosen[0]
-    if spec.validation.also and not issubclass(spec.agent.registry.load(name), ValidatesAnywhere):
-        raise UserError(
-            f"{name} is validated in its scenario only", key="train.validation.also", remedy="Take `also` out."
-        )
+    kind: type[Trainer] = spec.agent.registry.load(name)
+    if spec.validation.also and not issubclass(kind, ValidatesAnywhere):
+        problem = f"{name} is validated in its scenario only"
+        raise UserError(problem, key="train.validation.also", remedy="Take `also` out.")
+    if spec.device == "cuda" and not kind.uses_gpu:
+        remedy = "Write `device: auto` or `cpu`."
+        raise UserError(f"{name} trains on CPUs only", key="train.device", value=spec.device, remedy=remedy)
+
+
+def _device_of(spec: Train) -> str:
+    """Return the device to train on: CUDA where there is any and the trainer uses it, unless told otherwise."""
+    available = extra("torch").cuda.is_available()
+    if spec.device == "cuda" and not available:
+        remedy = "Write `device: auto` or `cpu`."
+        raise UserError("there is no CUDA device here", key="train.device", value=spec.device, remedy=remedy)
+    kind: type[Trainer] = spec.agent.registry.load(spec.agent.chosen[0])
+    return "cuda" if available and spec.device != "cpu" and kind.uses_gpu else "cpu"
 
 
 def _standing(done: int, iterations: int) -> str:

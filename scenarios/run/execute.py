@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
-from binwright.agents.learned.common.training_conditions import Learned, outside, regime_of
+from binwright.agents.learned.weights import Learned, outside, regime_of
 from binwright.agents.world import Luck, WarmStart, World
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun

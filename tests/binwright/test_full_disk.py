@@ -72,7 +72,7 @@ def test_results_survive_a_power_cut_at_any_moment(
     here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("binwright.scenarios.batch.batch.SYNCED", 0.0)
-    monkeypatch.setattr("binwright.agents.learned.common.training.PATIENCE", 0.0)
+    monkeypatch.setattr("binwright.agents.learned.loop.PATIENCE", 0.0)
     assert len(list(every_power_cut(COMMANDS[command], here / "out", seeds, every))) > 2
 
 

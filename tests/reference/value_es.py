@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from binwright.agents.learned.numa.value import HIDDEN, SIZE, TERMS
+from binwright.agents.learned.value import HIDDEN, SIZE, TERMS
 from binwright.simcore.types import Floats, Ints
 
 

@@ -11,26 +11,30 @@ import pytest
 import yaml
 
 import binwright as bw
-from binwright.agents.learned.common.tensors import read
+from binwright.agents.learned.weights import read
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch.pool import child as original
 from binwright.scenarios.learn import parallel
 from binwright.scenarios.learn.parallel import work
 from binwright.scenarios.learn.sweeping import points
-from binwright.scenarios.learn.training import Lesson
+from binwright.scenarios.learn.training import TrainingJob
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from tests.support.learning import trained
-from tests.support.training import interrupted
+from tests.support.training import falling, interrupted
 
 pytest.importorskip("torch")
-AGENT = {"sched-rl": {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}}
 RATES = [0.001, 0.01]
 
 
-def given(**train: Any) -> Scenario:
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return falling(tmp_path_factory.mktemp("agent"))
+
+
+def given(name: str, **train: Any) -> Scenario:
     """Two seeds of two points, each trained in moments."""
-    data = trained(AGENT, iterations=3)
+    data = trained({name: {"steep": 20.0}}, iterations=3)
     return bw.scenario({**data, "train": {**data["train"], "seeds": 2, "sweep": {"rate": RATES}, **train}})
 
 
@@ -52,16 +56,16 @@ def untimed(log: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def alone(tmp_path_factory: pytest.TempPathFactory, agent: str) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("alone")
-    bw.train(given(), out=folder, jobs=1)
+    bw.train(given(agent), out=folder, jobs=1)
     return come_to(folder)
 
 
-def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, alone: dict[str, Any]) -> None:
-    [(_, first), (_, second)] = points(given())
-    wrong = bw.scenario(given(sweep={}, agent={"sched-rl": {**AGENT["sched-rl"], "rate": 1e30}}).dump())
-    lessons = [Lesson(each, tmp_path / str(n), 1) for n, each in enumerate((first, second, wrong))]
+def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, agent: str, alone: dict[str, Any]) -> None:
+    [(_, first), (_, second)] = points(given(agent))
+    wrong = given(agent, sweep={}, agent={agent: {"rate": 1e308, "steep": 10.0}})
+    lessons = [TrainingJob(each, tmp_path / str(n), 1) for n, each in enumerate((first, second, wrong))]
     here, far = Pipe()
     for lesson in (*lessons, None):
         if lesson:
@@ -83,12 +87,12 @@ def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, alone: dict[
 
 
 @pytest.mark.long
-def test_processes_come_to_the_same_and_go_on(tmp_path: Path, alone: dict[str, Any]) -> None:
+def test_processes_come_to_the_same_and_go_on(tmp_path: Path, agent: str, alone: dict[str, Any]) -> None:
     assert len([name for name in alone if name.endswith("state.safetensors")]) == 4
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(given(), out=tmp_path, jobs=2, on_progress=interrupted(3))
-    log = bw.train(given(), out=tmp_path, jobs=2, on_progress=rows.append)
+        bw.train(given(agent), out=tmp_path, jobs=2, on_progress=interrupted(3))
+    log = bw.train(given(agent), out=tmp_path, jobs=2, on_progress=rows.append)
     assert come_to(tmp_path) == alone
     assert untimed(log) == [row | {"set.rate": rate} for rate in RATES for row in alone[f"rate={rate}/log.parquet"]]
     assert {row["point"] for row in rows} == {0, 1}
@@ -96,7 +100,9 @@ def test_processes_come_to_the_same_and_go_on(tmp_path: Path, alone: dict[str, A
 
 
 @pytest.mark.long
-def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path: Path, alone: dict[str, Any]) -> None:
+def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(
+    tmp_path: Path, agent: str, alone: dict[str, Any]
+) -> None:
     started: list[int] = []
 
     def child(*arguments: Any) -> Any:
@@ -112,16 +118,18 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parallel, "child", child)
         with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
-            bw.train(given(), out=tmp_path, jobs=2, on_progress=kill)
+            bw.train(given(agent), out=tmp_path, jobs=2, on_progress=kill)
     assert "the same command goes on" in str(found.value)
-    bw.train(given(), out=tmp_path, jobs=2)
+    bw.train(given(agent), out=tmp_path, jobs=2)
     assert come_to(tmp_path) == alone
 
 
 @pytest.mark.long
-def test_train_reports_mistakes_of_its_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_reports_mistakes_of_its_processes(
+    tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "small.yaml"
-    file.write_text(yaml.safe_dump(given(sweep={"rate": [0.001, 1e30]}).dump()))
+    file.write_text(yaml.safe_dump(given(agent, sweep={"rate": [0.001, 1e308]}).dump()))
     asked = ["train", str(file), "--out", str(tmp_path / "out"), "--jobs", "2"]
     assert main(asked) == MISTAKE
     said = capsys.readouterr().err

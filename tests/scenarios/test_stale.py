@@ -51,7 +51,7 @@ def names() -> set[str]:
     first(
         4,
         [
-            "agents/learned/cvd_rl/rule.py", "agents/learned/numa/value.py", "agents/solver/online/agent.py",
+            "agents/learned/cvd_rl.py", "agents/learned/value.py", "agents/solver/online/agent.py",
             "agents/solver/templates/numa.alloc", "agents/solver/backends/attempt.py", "agents/learned/weights/*",
             "fabric/run/simulation.py", "analysis/measure/metrics/requests.py",
         ],

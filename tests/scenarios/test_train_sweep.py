@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.agents.learned.common.tensors import read
+from binwright.agents.learned.weights import read
 from binwright.cli import main
 from binwright.scenarios.build.plan import named
 from binwright.scenarios.learn.sweeping import check_sweep, points, summary, written
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
-from tests.support.training import TINY, interrupted
+from tests.support.training import TINY, falling, interrupted
 
 SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
 
@@ -68,7 +68,7 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
 
 
 def test_settings_leave_the_columns_of_the_log_as_they_are_and_any_value_is_written(tmp_path: Path) -> None:
-    learner = {"agent": {"sched-rl": {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}}}
+    learner = {"agent": {falling(tmp_path): {"warm": [0.0]}}}
     alone = bw.train(learning(**learner, iterations=2), out=tmp_path / "alone")
     sweep = {"loss": ["squared", "huber"], "warm": [[0, 0.3], [0.5]]}
     log = bw.train(learning(**learner, iterations=2, sweep=sweep), out=tmp_path / "swept", jobs=1)

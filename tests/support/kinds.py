@@ -3,7 +3,7 @@
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.feasible import Feasible
 from binwright.agents.heuristics.networks.common import NetworkAgent
-from binwright.agents.learned.nara.agent import Nara
+from binwright.agents.learned.nara import Nara
 
 ANYWHERE = {"solver"}
 _KINDS = NetworkAgent | Feasible | Nara

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.agents.learned.common.tensors import read
+from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.training import train

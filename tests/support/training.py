@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from binwright.agents.learned.common.tensors import read
+from binwright.agents.learned.weights import read
 from tests.support.networks import SMALL_FABRIC
 
 TINY: dict[str, Any] = {
@@ -23,6 +23,43 @@ TINY: dict[str, Any] = {
     },
 }
 """A scenario in which an agent for networks is trained in moments."""
+
+OWN = """
+import numpy as np
+from binwright.agents.learned.loop import Trainer
+
+class Falling(Trainer):
+    def __init__(
+        self, rate: float = 0.1, steep: float = 1.0, loss: str = "huber", warm: tuple[float, ...] = ()
+    ) -> None:
+        self.rate, self.steep = rate, steep
+
+    def begin(self, training, validation, seed, device) -> None:
+        self.at = 1.0
+
+    def iterate(self, iteration):
+        self.at -= self.rate * self.steep
+        return {"at": self.at, "loss": 1 - self.at}
+
+    def validate(self, seeds):
+        return {"acceptance": self.at}
+
+    def save(self):
+        return {"at": np.array([self.at])}, {}
+
+    def load(self, tensors, notes) -> None:
+        self.at = float(tensors["at"][0])
+
+    def weights(self):
+        return {"at": np.array([self.at])}, {}
+"""
+"""A trainer of one's own, of which an iteration takes no time."""
+
+
+def falling(folder: Path) -> str:
+    """Write that trainer to a file, and return the name by which scenarios know it."""
+    (folder / "falling.py").write_text(OWN)
+    return f"{folder}/falling.py:Falling"
 
 
 def interrupted(at: int) -> Any:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from binwright.agents.learned.common.tensors import SHIPPED
+from binwright.agents.learned.weights import SHIPPED
 from binwright.reproduction.claims import Value, keys_of
 from binwright.reproduction.measures import Measure, Runs
 from binwright.simcore.types import Floats, Ints

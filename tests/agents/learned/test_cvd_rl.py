@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.candidates import RandomTop, candidates, counts
-from binwright.agents.learned.cvd_rl.agent import CvdRL
-from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
-from binwright.agents.learned.numa.mlp import size_of, untrained
+from binwright.agents.learned.cvd_rl import LAYERS, WIDTH, CvdRL, cvd_rl, sizes
+from binwright.agents.learned.mlp import size_of, untrained
+from binwright.agents.learned.replay import NONE
 from binwright.agents.rules.scan import drawn
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
@@ -128,7 +128,7 @@ def test_cvd_rl_chooses_the_candidate_of_highest_value(
     layers = sizes(ahead, None if parts else len(free), *shape, bool(units))
     weights = untrained(layers, np.random.default_rng(seed))
     how = np.array([2, 3, ahead, parts, shape[1], shape[0], *units], np.float64)
-    code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
+    code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
         assert code == -1
@@ -144,7 +144,7 @@ def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     for whole in (False, True):
         how = np.array([2, 3, True, whole, LAYERS, WIDTH], np.float64)
         weights = np.zeros(size_of(sizes(True, None if whole else len(free))))
-        code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
+        code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
         among = named(free, capacity, demand, spread, 2, 3)
         assert code == (among[0][0] * 2 + among[0][1] if among else -1)
 
@@ -182,7 +182,7 @@ MADE: dict[str, Agent] = {
     "another k": CvdRL("untrained", k=10),
     "no filter": CvdRL("untrained", filter="none"),
     "four and three": CvdRL("untrained", filter={"best-fit": 4, "internal": 3}),
-    "no look-ahead": CvdRL("untrained", lookahead=False),
+    "no server_features-ahead": CvdRL("untrained", lookahead=False),
     "no decomposition": CvdRL("untrained", decomposition=False),
 }
 

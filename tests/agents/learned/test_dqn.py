@@ -10,14 +10,23 @@ import pytest
 
 from binwright.agents.heuristics.servers.candidates import counts
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
-from binwright.agents.learned.common.tensors import read, write
-from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, look_around, sizes
-from binwright.agents.learned.cvd_rl.trainer import CvdTrainer
-from binwright.agents.learned.numa import replay_buffer
-from binwright.agents.learned.numa.dqn import DQN, taught_slots
-from binwright.agents.learned.numa.mlp import size_of, untrained
-from binwright.agents.learned.numa.replay_buffer import (
+from binwright.agents.learned import replay as replay_buffer
+from binwright.agents.learned import sched_rl as sched
+from binwright.agents.learned.cvd_rl import (
+    LAYERS,
+    WIDTH,
+    CvdTrainer,
+    action_features,
+    cvd_rl,
+    server_features,
+    sizes,
+)
+from binwright.agents.learned.dqn import DQN, taught_slots
+from binwright.agents.learned.mlp import size_of, untrained
+from binwright.agents.learned.numa import replays_of
+from binwright.agents.learned.replay import (
     CONTINUES,
+    NONE,
     TERMINATED,
     TRUNCATED,
     Decisions,
@@ -25,9 +34,8 @@ from binwright.agents.learned.numa.replay_buffer import (
     empty_trajectory,
     reset,
 )
-from binwright.agents.learned.numa.rollouts import replays_of
-from binwright.agents.learned.sched_rl import agent as sched
-from binwright.agents.learned.sched_rl.trainer import SchedTrainer
+from binwright.agents.learned.sched_rl import SchedTrainer
+from binwright.agents.learned.weights import read, write
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch
@@ -70,7 +78,7 @@ def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions,
     capacity = world.ledger(0).view.capacity
     written = empty_trajectory(rows, 5, capacity)
     reset(written, epsilon, 5, overflow == "stop", 7)
-    placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))
+    placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, written)))
     return decisions_of(written, capacity), placed, weights, world
 
 
@@ -91,10 +99,10 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
         assert set(listed[listed >= 0]) <= fitting
         assert min(2, len(fitting)) <= sum(listed >= 0) <= 5
         assert outcome in (CONTINUES, ends)
-        explored += code != cvd_rl(free, capacity, wanted, bool(spread), weights, how)
+        explored += code != cvd_rl(free, capacity, wanted, bool(spread), weights, how, NONE)
     assert explored > 0
     greedy = recorded(overflow, 0.0)
-    placed_by_rule = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how)))
+    placed_by_rule = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, NONE)))
     assert placed_by_rule == greedy[1]
 
 
@@ -209,12 +217,14 @@ class Watched:
         if not trainer.decomposition:
             rows = np.empty((len(codes), inputs), np.float32)
             for seen, code in zip(rows, codes, strict=True):
-                look_around(free, capacity, code, *how, True, seen)
+                action_features(free, capacity, code, *how, True, seen)
             return layered(theta, trainer._sizes, rows)[0][:, 0]
         servers = np.empty((len(codes), len(capacity), inputs), np.float32)
         for at, code in enumerate(codes):
             for server in range(len(capacity)):
-                look(free, capacity, server, code % 2 if code // 2 == server else -1, *how, servers[at, server], 0)
+                server_features(
+                    free, capacity, server, code % 2 if code // 2 == server else -1, *how, servers[at, server], 0
+                )
         return layered(theta, trainer._sizes, servers)[0][..., 0].sum(1)
 
 
@@ -355,7 +365,7 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
         luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer.replays)))
         assert luck
         replay = trainer.replays[chosen]
-        replay.placed(Compiled(cvd_rl, (weights, trainer._how)))  # the cluster is filled without chance
+        replay.placed(Compiled(cvd_rl, (weights, trainer._how, NONE)))  # the cluster is filled without chance
         gain = len(rows) + replay.first
         gain -= replay.placed(Compiled(first_fit)) + replay.first
         longer.add(int(np.sign(gain)))

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.agents.environments.observation import edge_index
-from binwright.agents.learned.common import ppo
-from binwright.agents.learned.common.proximal import Proximal
-from binwright.agents.learned.common.tensors import SHIPPED, read, write
-from binwright.agents.learned.nara.agent import FEATURES
-from binwright.agents.learned.nara.inference import infer, layers, product, wiring
-from binwright.agents.learned.nara.network import GraphTensors, Policy, drawn_as_in_keras
-from binwright.agents.learned.nara.trainer import NaraTrainer
-from binwright.agents.learned.nara.variants import TEXT, WIDTH, Form, noted, shapes
+from binwright.agents.learned import ppo
+from binwright.agents.learned.nara import FEATURES, TEXT, WIDTH, Form, form_from, infer, layers, product, shapes, wiring
+from binwright.agents.learned.nara_network import GraphTensors, Policy, drawn_as_in_keras
+from binwright.agents.learned.nara_training import NaraTrainer
+from binwright.agents.learned.ppo import Proximal
+from binwright.agents.learned.weights import SHIPPED, read, write
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
@@ -208,8 +206,8 @@ def test_notes_must_say_a_form_that_there_is(weights: Path, tmp_path: Path, form
 
 def test_weights_that_say_no_width_have_the_usual_one(tmp_path: Path) -> None:
     said = {name: value for name, value in asdict(TEXT).items() if name != "width"}
-    assert noted(tmp_path / "old.safetensors", {"form": said}) == TEXT
-    assert noted(tmp_path / "new.safetensors", {"form": {**said, "width": 8}}) == replace(TEXT, width=8)
+    assert form_from(tmp_path / "old.safetensors", {"form": said}) == TEXT
+    assert form_from(tmp_path / "new.safetensors", {"form": {**said, "width": 8}}) == replace(TEXT, width=8)
 
 
 @pytest.mark.parametrize("form", [Form(), replace(TEXT, width=8)])

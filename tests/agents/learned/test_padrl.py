@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.learned.common.tensors import Tensors, write
-from binwright.agents.learned.padrl.agent import PADRL, joined
-from binwright.agents.learned.padrl.network import (
+from binwright.agents.learned.padrl import (
+    AHEAD,
     ASKED,
     CELLS,
     FORECAST,
     HIDDEN,
     MEMORY,
+    PADRL,
     PLACE,
     SHAPES,
     SHARED_FROM,
@@ -23,11 +23,13 @@ from binwright.agents.learned.padrl.network import (
     begin_diary,
     diary_of,
     highest_score,
+    joined,
     padrl,
-    padrl_sampled,
     rows_of,
+    sequence,
 )
-from binwright.agents.learned.padrl.trainer import AHEAD, sequence
+from binwright.agents.learned.replay import NONE
+from binwright.agents.learned.weights import Tensors, write
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
@@ -107,7 +109,7 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
         free = rng.integers(0, capacity + 1)
         asked = int(rng.integers(1, 30)), int(rng.integers(1, 30))
         spread = bool(rng.integers(2))
-        code = padrl(free, capacity, asked, spread, joined(tensors), memory)
+        code = padrl(free, capacity, asked, spread, joined(tensors), memory, NONE)
         possible = slow.scores(free, capacity, asked, spread)
         if not possible:
             assert code == -1
@@ -118,10 +120,8 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
 
 def test_of_equal_places_it_is_the_first() -> None:
     free = np.full((3, 2, 2), 40)
-    assert (
-        padrl(free, free.copy(), (2, 2), False, joined({n: np.zeros(s) for n, s in SHAPES.items()}), np.zeros(MEMORY))
-        == 0
-    )
+    weights = joined({n: np.zeros(s) for n, s in SHAPES.items()})
+    assert padrl(free, free.copy(), (2, 2), False, weights, np.zeros(MEMORY), NONE) == 0
 
 
 def test_diary_records_choices_and_their_candidates() -> None:
@@ -132,7 +132,7 @@ def test_diary_records_choices_and_their_candidates() -> None:
     chosen = []
     for _ in range(2):
         begin_diary(diary, len(cluster.capacity), np.random.default_rng(1))
-        placed = replay.placed(Compiled(padrl_sampled, (joined(tensors), np.zeros(MEMORY), diary)))
+        placed = replay.placed(Compiled(padrl, (joined(tensors), np.zeros(MEMORY), diary)))
         actions, shared, mask, places = rows_of(diary, len(cluster.capacity))
         chosen.append(actions)
         assert len(actions) == placed > 10

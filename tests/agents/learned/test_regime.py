@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binwright.agents.learned.common.tensors import SHIPPED, read
-from binwright.agents.learned.common.training_conditions import Regime, noted, outside, regime_of
+from binwright.agents.learned.weights import SHIPPED, Regime, outside, read, regime_from, regime_of
 from binwright.analysis.measure.condition import outside_of
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_world
@@ -31,8 +30,8 @@ def test_servers_and_requests_in_a_few_numbers() -> None:
     capacity[2] += 1
     assert regime_of(capacity, demand, np.zeros(3, bool)).kinds == 2  # type: ignore[union-attr]
     assert regime_of(capacity, demand[:0], np.zeros(0, bool)) is None
-    assert noted({"regime": {"kinds": 2, "shares": [0.5, 0.25], "large": 0.1}}) == Regime(2, (0.5, 0.25), 0.1)
-    assert noted({}) is None
+    assert regime_from({"regime": {"kinds": 2, "shares": [0.5, 0.25], "large": 0.1}}) == Regime(2, (0.5, 0.25), 0.1)
+    assert regime_from({}) is None
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_regimes_that_differ_are_described(now: Regime, said: str) -> None:
 def test_all_shipped_weights_on_servers_say_what_they_were_learned_on() -> None:
     files = [file for file in SHIPPED.glob("*.safetensors") if file.name.startswith(NUMA)]
     assert files
-    assert not [file.name for file in files if noted(read(file)[1]) is None]
+    assert not [file.name for file in files if regime_from(read(file)[1]) is None]
 
 
 @pytest.mark.parametrize(("name", "fires"), [("quickstart", False), ("regimes/few", False), ("regimes/mixed", True)])
@@ -75,7 +74,7 @@ def test_shipped_weights_warn_where_they_may_do_harm(name: str, fires: bool, tmp
 
 
 def test_windows_of_the_trace_after_those_of_the_training_are_the_same_regime() -> None:
-    was = noted(read(SHIPPED / "value-es-huawei-10.safetensors")[1])
+    was = regime_from(read(SHIPPED / "value-es-huawei-10.safetensors")[1])
     assert was is not None
     world, told = build_world(load_scenario("moves/worth-room")), []
     for seed in range(20):

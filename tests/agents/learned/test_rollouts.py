@@ -9,7 +9,7 @@ import pytest
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import first_fit, internal
-from binwright.agents.learned.numa.rollouts import HeldOut, play_all, replays_of
+from binwright.agents.learned.numa import HeldOut, play_all, replays_of
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger

@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.learned.common.tensors import read
-from binwright.agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
-from binwright.agents.learned.numa.value import SIZE, value_es
-from binwright.agents.learned.numa.value_agent import begun
-from binwright.agents.learned.value_es.agent import ValueES
+from binwright.agents.learned.value import (
+    SIZE,
+    ValueES,
+    beginning_of,
+    begun,
+    fitting_on,
+    known_sizes,
+    sizes_of,
+    value_es,
+)
+from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.rng import stream

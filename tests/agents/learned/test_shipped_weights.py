@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from binwright.agents import AGENTS
-from binwright.agents.learned.common.tensors import SHIPPED
+from binwright.agents.learned.weights import SHIPPED
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play

@@ -10,17 +10,16 @@ import pytest
 import torch
 
 import binwright as bw
-from binwright.agents.learned.common import ppo
-from binwright.agents.learned.common.tensors import read
-from binwright.agents.learned.common.trainer import TRAINING
-from binwright.agents.learned.common.training import forget
-from binwright.agents.learned.nara.trainer import NaraTrainer
+from binwright.agents.learned import ppo
+from binwright.agents.learned.loop import TRAINING, forget
+from binwright.agents.learned.nara_training import NaraTrainer
+from binwright.agents.learned.weights import read, write
 from binwright.cli import main
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import load_scenario
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, ScenarioError, UserError
-from tests.support.training import TINY, interrupted, sound
+from tests.support.training import TINY, falling, interrupted, sound
 
 
 def tiny(**train: Any) -> Scenario:
@@ -224,39 +223,8 @@ def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
     assert len(bw.train(tiny(iterations=1), out=tmp_path)) == 2
 
 
-OWN = """
-import numpy as np
-from binwright.agents.learned.common.trainer import Trainer
-
-class Falling(Trainer):
-    def __init__(self, rate: float = 0.1, steep: float = 1.0) -> None:
-        self.rate, self.steep = rate, steep
-
-    def begin(self, training, validation, seed, device) -> None:
-        self.at = 1.0
-
-    def iterate(self, iteration):
-        self.at -= self.rate * self.steep
-        return {"at": self.at}
-
-    def validate(self, seeds):
-        return {"acceptance": self.at}
-
-    def save(self):
-        return {"at": np.array([self.at])}, {}
-
-    def load(self, tensors, notes) -> None:
-        self.at = float(tensors["at"][0])
-
-    def weights(self):
-        return {"at": np.array([self.at])}, {}
-"""
-
-
 def test_a_trainer_of_ones_own_need_not_be_a_dataclass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "falling.py"
-    file.write_text(OWN)
-    asked = [f"train.agent={{'{file}:Falling': {{rate: 0.2}}}}", "train.iterations=2", "train.validation.every=1"]
+    asked = [f"train.agent={{'{falling(tmp_path)}': {{rate: 0.2}}}}", "train.iterations=2", "train.validation.every=1"]
     scenario = tmp_path / "own.yaml"
     scenario.write_text(json.dumps(TINY))
     overrides = [part for one in asked for part in ("--set", one)]
@@ -264,3 +232,18 @@ def test_a_trainer_of_ones_own_need_not_be_a_dataclass(tmp_path: Path, capsys: p
     assert "20.0 points below its best one, whose weights are kept; a lower `rate` may" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"validated in its scenario only\n.*Take `also` out"):
         course_of(bw.scenario(scenario, *asked, "train.validation.also={there: {changes: {workload.requests: 3}}}"))
+
+
+def test_a_device_that_a_trainer_does_not_use_is_refused() -> None:
+    with pytest.raises(UserError, match=r"train\.device: cvd-rl trains on CPUs only \(got 'cuda'\)"):
+        course_of(tiny(agent="cvd-rl", device="cuda"))
+
+
+def test_a_checkpoint_of_another_version_is_a_message(tmp_path: Path) -> None:
+    agent = {falling(tmp_path): {"rate": 0.1}}
+    bw.train(tiny(agent=agent, iterations=1), out=tmp_path / "out")
+    state = tmp_path / "out" / "seed-0" / "state.safetensors"
+    tensors, notes = read(state, state=True)
+    write(state, {"before": tensors["at"]}, notes)
+    with pytest.raises(UserError, match="this checkpoint is of another version of binwright: it has no 'at'"):
+        bw.train(tiny(agent=agent, iterations=2), out=tmp_path / "out")

@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.learned.numa.remaining_fits import PER_SIZE
-from binwright.agents.learned.numa.value import KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
-from binwright.agents.learned.numa.value_agent import by_table, value_of
-from binwright.agents.learned.value_es.agent import ValueES
+from binwright.agents.learned.value import (
+    KNOWN,
+    PER_SIZE,
+    SIZE,
+    TERMS,
+    ValueES,
+    by_table,
+    grains_of,
+    value_es,
+    value_es_by_table,
+    value_of,
+)
 from binwright.fabric.cluster import NEVER
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger

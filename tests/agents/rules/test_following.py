@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright import fabric
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose, first_fit, internal, worst_fit
-from binwright.agents.learned.numa.value_agent import begun, value_of
+from binwright.agents.learned.value import begun, value_of
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import NEVER, Cluster

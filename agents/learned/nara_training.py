@@ -10,12 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from binwright.agents.environments.observation import Observer
-from binwright.agents.learned.common.proximal import Proximal, averages, put_averages
-from binwright.agents.learned.common.tensors import Tensors
-from binwright.agents.learned.common.trainer import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
-from binwright.agents.learned.nara.agent import described, import_network
-from binwright.agents.learned.nara.inference import infer_all, layers, wiring
-from binwright.agents.learned.nara.variants import WIDEST, WIDTH, Form
+from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
+from binwright.agents.learned.nara import WIDEST, WIDTH, Form, described, infer_all, layers, wiring
+from binwright.agents.learned.ppo import Batch, Proximal, averages, masked, put_averages, returns_of, standardised
+from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
 from binwright.simcore.rng import stream
 
@@ -28,7 +26,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
     one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
     libraries do. `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
-    `binwright.agents.learned.nara.variants` explains.
+    `binwright.agents.learned.nara` explains.
     """
 
     episodes: Count = 16
@@ -54,7 +52,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
         self.begin_ppo()
-        torch, network = self._torch, import_network()
+        torch, network = self._torch, extra("binwright.agents.learned.nara_network")
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._device = torch.device(device)
         self._training, self._validation = training, validation
@@ -84,7 +82,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """Play; returns what was seen, the batch, and how well it went."""
-        torch, library, episodes = self._torch, self._library, self._playing
+        torch, episodes = self._torch, self._playing
         draws = torch.Generator(self._device).manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
         rewards, active = [], []
@@ -94,7 +92,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
                 seen = [torch.from_numpy(part).to(self._device, copy=True) for part in self._look()]
                 mask = torch.from_numpy(episodes.state.mask).to(self._device, copy=True)
                 logits, values = self._policy(self._graph, *seen)
-                logits = library.masked(logits, mask)
+                logits = masked(logits, mask)
                 actions = torch.multinomial(torch.softmax(logits, 1), 1, generator=draws).squeeze(1)
                 active.append(~episodes.over)
                 episodes.step(actions.cpu().numpy())
@@ -103,27 +101,20 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
                 rewards.append(result @ self._rewards + self.choice * going_on)
                 results += result.sum(axis=0)
                 steps.append((*seen, actions, mask, logits, values))
-        there, earned = np.array(active), np.array(rewards)
+        decided, earned = np.array(active), np.array(rewards)
         returns = np.zeros_like(earned)
         for i in range(self.episodes):
-            last = int(there[:, i].sum())
-            returns[:last, i] = library.returns_of(earned[:last, i], self.discount)
-        kept = torch.from_numpy(there).to(self._device)
+            last = int(decided[:, i].sum())
+            returns[:last, i] = returns_of(earned[:last, i], self.discount)
+        kept = torch.from_numpy(decided).to(self._device)
         parts = [torch.stack(column)[kept] for column in zip(*steps, strict=True)]
         nodes, edges, cluster, actions, mask, logits, values = parts
         wanted = torch.from_numpy(returns.astype(np.float32)).to(self._device)[kept]
-        batch = library.Batch(
-            actions=actions,
-            mask=mask,
-            old_logits=logits,
-            values=values,
-            returns=wanted,
-            advantages=library.standardised(wanted - values),
-        )
+        batch = Batch(actions, mask, logits, values, wanted, standardised(wanted - values))
         metrics = {
             "acceptance": float(results[0] / results.sum()),
             "reward": float(earned.sum() / self.episodes),
-            "decisions": float(there.sum()),
+            "decisions": float(decided.sum()),
         }
         return [nodes, edges, cluster], batch, metrics
 

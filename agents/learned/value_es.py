@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.learned.common.tensors import Tensors
-from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
-from binwright.agents.learned.numa.rollouts import discriminative_episodes, play_all, rules_of
-from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from binwright.agents.learned.numa.value import SIZE, TERMS, grains_of
-from binwright.agents.learned.numa.value_agent import by_table, described, first_of, tensors_of, value_of
+from binwright.agents.learned.loop import Count, CountFromZero, Positive, Share
+from binwright.agents.learned.numa import SAMPLED, SIMPLE, NumaTrainer, discriminative_episodes, play_all, rules_of
+from binwright.agents.learned.value import SIZE, TERMS, by_table, described, first_of, grains_of, tensors_of, value_of
+from binwright.agents.learned.weights import Tensors
 from binwright.agents.world import World
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
@@ -54,9 +52,6 @@ class Evolution:
         self.mean, self.average, self._moments = (tensors[name] for name in ("mean", "average", "moments"))
 
 
-SIMPLE = ("best-fit", "internal")
-
-
 @dataclass
 class ValueTrainer(NumaTrainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
@@ -88,7 +83,7 @@ class ValueTrainer(NumaTrainer):
         self._scale[TERMS:SIZE] *= self.network
         self._evolution = Evolution(mean, self.memory)
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
-        rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
+        rules = rules_of(SIMPLE[:2]) + [self._candidate(mean + self.sigma * error) for error in errors]
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
         self._grains = grains_of(self._replays)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.weights import Tensors
 from binwright.agents.rules.scan import drawn
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
@@ -20,6 +20,10 @@ where there are fewer), and what is free.
 """
 CONTINUES, TERMINATED, TRUNCATED = range(3)
 """Outcomes of a decision: there is a next one; a refusal ended the episode; neither is known."""
+
+
+NONE: Floats = np.zeros(0)
+"""No trajectory: a rule that is given it neither explores nor records."""
 
 
 class Decisions(NamedTuple):
@@ -60,7 +64,7 @@ def decisions_of(trajectory: Floats, capacity: Ints) -> Decisions:
 @kernel
 def exploring(codes: Ints, trajectory: Floats) -> int:
     """Return any candidate now and then, and -1 otherwise or where there is none; changes the random stream."""
-    if not len(codes) or drawn(trajectory[SEED:HEAD]) >= trajectory[EPSILON]:
+    if not len(codes) or not len(trajectory) or drawn(trajectory[SEED:HEAD]) >= trajectory[EPSILON]:
         return -1
     return int(codes[int(drawn(trajectory[SEED:HEAD]) * len(codes))])
 
@@ -68,6 +72,8 @@ def exploring(codes: Ints, trajectory: Floats) -> int:
 @kernel
 def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, trajectory: Floats) -> None:
     """Add a decision, or without candidates an end, unless the trajectory is full; changes it."""
+    if not len(trajectory):
+        return
     slots, resources = int(trajectory[SLOTS]), len(demand)
     width = 3 + resources + slots + free.size
     at = HEAD + int(trajectory[ROWS]) * width

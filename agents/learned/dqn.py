@@ -9,15 +9,28 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from binwright.agents.learned.common.tensors import Tensors
-from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, PositiveShare, Share
-from binwright.agents.learned.numa import replay_buffer
-from binwright.agents.learned.numa.dqn_update import Learning, Reals, Shape, update
-from binwright.agents.learned.numa.remaining_fits import frequent_sizes, known_sizes, remaining
-from binwright.agents.learned.numa.replay_buffer import Decisions, ReplayBuffer
-from binwright.agents.learned.numa.rollouts import compiled_agent, discriminative_episodes, replays_of, rules_of
-from binwright.agents.learned.numa.settings import CompiledAgent
-from binwright.agents.learned.numa.trainer import NumaTrainer
+from binwright.agents.learned.dqn_update import Learning, Reals, Shape, scratch_for, update
+from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
+from binwright.agents.learned.numa import (
+    SIMPLE,
+    CompiledAgent,
+    NumaTrainer,
+    compiled_agent,
+    discriminative_episodes,
+    replays_of,
+    rules_of,
+)
+from binwright.agents.learned.replay import (
+    NONE,
+    TRUNCATED,
+    Decisions,
+    ReplayBuffer,
+    decisions_of,
+    empty_trajectory,
+    reset,
+)
+from binwright.agents.learned.value import frequent_sizes, known_sizes, remaining
+from binwright.agents.learned.weights import Tensors
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.simcore.errors import UserError
@@ -25,7 +38,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints
 
 Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
-SIMPLE = ("best-fit", "internal", "first-fit")
+SAVED = "network", "target_network", "averaged_network", "moments"
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
 
@@ -84,8 +97,8 @@ class DQN(NumaTrainer):
         """Return the shared cells of decisions, and those after and before each slot, for `ReplayBuffer.add`."""
 
     @abstractmethod
-    def rule(self, network: Reals, recorded: Floats | None) -> Compiled:
-        """Return the agent's rule with these weights; with a trajectory, one that explores and writes to it."""
+    def rule(self, network: Reals, trajectory: Floats) -> Compiled:
+        """Return the agent's rule with these weights, which explores and writes to the trajectory unless it is [0]."""
 
     @abstractmethod
     def slots(self) -> int:
@@ -95,11 +108,11 @@ class DQN(NumaTrainer):
         """Make the networks, and an empty replay buffer."""
         super().begin(training, validation, seed, device)
         self.shape, inputs, weights = self.make(stream(seed, "train", "weights"))
-        self.network, self.target_network, self.averaged_network = np.tile(weights.astype(np.float32), (3, 1))
-        self.moments = np.zeros((2, len(weights)), np.float32)
-        self.updated = 0
+        self.networks = np.tile(weights.astype(np.float32), (3, 1))
+        self.target_network, self.network, self.averaged_network = self.networks
+        self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
         self.buffer = ReplayBuffer(self.memory, inputs, self.shape.outputs, self.slots())
-        self._trajectory = replay_buffer.empty_trajectory(ROWS, self.slots(), self.view.capacity)
+        self._trajectory = empty_trajectory(ROWS, self.slots(), self.view.capacity)
         teacher = compiled_agent(self.teacher)
         teacher.start(self.view, stream(seed, "train", "teacher"))
         assert teacher.compiled
@@ -108,45 +121,43 @@ class DQN(NumaTrainer):
             remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
             raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
         if self.telling:
-            self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))[0]
+            self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE[:3]))[0]
         else:
             shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
             pairs = zip(self._seeds.tolist(), shares, strict=True)
-            self.replays = [replays_of(training, [one], [share])[0] for one, share in pairs]
+            self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]
         if self.reward == "residual-capacity":
             sizes = frequent_sizes(map(training.draw, self._seeds.tolist()), training.ledger(0))
             self._known = known_sizes(sizes, np.column_stack([sizes[:, 3], np.zeros(len(sizes))]).ravel())
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes, and learn from what is remembered."""
-        rng = stream(self._seed, "train", iteration)
+        rng, stops = stream(self._seed, "train", iteration), self._training.overflow.mode == "stop"
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
-        placed = played = 0
+        placed, played, playing, learning = 0, 0, 0.0, 0.0
         learned: list[Floats] = []
-        seconds = {"playing_seconds": 0.0, "learning_seconds": 0.0}
         for number in range(self.episodes):
             start = perf_counter()
-            stops, seed = self._training.overflow.mode == "stop", int(rng.integers(2**53))
-            replay_buffer.reset(self._trajectory, epsilon, self.slots(), stops, seed)
+            reset(self._trajectory, epsilon, self.slots(), stops, int(rng.integers(2**53)))
             replay = self.replays[int(rng.integers(len(self.replays)))]
-            placed += replay.placed(self.rule(self.network, self._trajectory), self.rule(self.network, None))
-            new = replay_buffer.decisions_of(self._trajectory, self.view.capacity)
+            placed += replay.placed(self.rule(self.network, self._trajectory), self.rule(self.network, NONE))
+            new = decisions_of(self._trajectory, self.view.capacity)
             taught = taught_slots(new, self.view.capacity, self.teacher_rule) if self.lessons else np.array(-1)
             self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new.code)), taught, self.cells(new))
             played += len(new.code)
-            seconds["playing_seconds"] += perf_counter() - start
-            start = perf_counter()
+            middle = perf_counter()
             if self.updates == "decision":
                 learned.append(self.learn(rng, len(new.code), iteration <= self.lessons))
             elif number == self.episodes - 1:
                 learned.append(self.learn(rng, self.updates, iteration <= self.lessons))
-            seconds["learning_seconds"] += perf_counter() - start
+            playing, learning = playing + middle - start, learning + perf_counter() - middle
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
         if not np.isfinite(self.network).all():
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
-        return {**means, "decisions": float(played), "updates": float(len(metrics)), **seconds}
+        counts = {"decisions": float(played), "updates": float(len(metrics))}
+        return {**means, **counts, "playing_seconds": playing, "learning_seconds": learning}
 
     def _baseline(self, replay: Replay, decisions: int) -> Floats:
         """Return for each of the decisions that were just played what the teacher earns from there on, if paired."""
@@ -171,37 +182,33 @@ class DQN(NumaTrainer):
     def learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> Floats:
         """Update the networks so many times; returns loss and mean value of what was chosen, float64 [updates, 2]."""
         buffer = self.buffer
-        known = np.flatnonzero(buffer.outcome != replay_buffer.TRUNCATED)
+        known = np.flatnonzero(buffer.outcome != TRUNCATED)
         if not len(known):
-            raise UserError(
-                "there is nothing to learn: no episode had two decisions",
-                key="train.episodes",
-                remedy="Give more requests, or more servers.",
-            )
+            problem = "there is nothing to learn: no episode had two decisions"
+            raise UserError(problem, key="train.episodes", remedy="Give more requests, or more servers.")
         samples = known[rng.integers(len(known), size=(updates, self.batch))]
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
         returns = len(buffer.outcome) if self.returns == "episode" else self.returns
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
-        how = Learning(*settings, self.slots())
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
-        networks = self.network, self.target_network, self.averaged_network, self.moments
+        scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, len(self.network))
+        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots()), imitates, self.updated
         metrics = np.empty((updates, 2))
-        self.updated = update(samples, memory, *networks, self.shape, how, imitates, self.updated, metrics)
+        self.updated = update(samples, memory, *state, scratch, metrics)
         return metrics
 
     def used(self) -> Compiled:
         """Return the rule that always takes the best choice."""
-        return self.rule(self.averaged_network, None)
+        return self.rule(self.averaged_network, NONE)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the networks, Adam's moments, and the replay buffer."""
-        names = "network", "target_network", "averaged_network", "moments"
-        return {**{name: getattr(self, name).copy() for name in names}, **self.buffer.save()}, {"updated": self.updated}
+        return {**{name: getattr(self, name).copy() for name in SAVED}, **self.buffer.save()}, {"updated": self.updated}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """Put back what `save` returned."""
-        for name in ("network", "target_network", "averaged_network", "moments"):
-            setattr(self, name, tensors[name].copy())
+        for name in SAVED:
+            getattr(self, name)[:] = tensors[name]
         self.buffer.load(tensors)
         self.updated = notes["updated"]
 

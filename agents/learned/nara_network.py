@@ -17,8 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from binwright.agents.learned.nara.inference import wiring
-from binwright.agents.learned.nara.variants import CLUSTER, STAGES, Form
+from binwright.agents.learned.nara import CLUSTER, STAGES, Form, wiring
 from binwright.fabric.topology import Topology
 
 

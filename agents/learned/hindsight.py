@@ -8,20 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.learned.common.proximal import averages, finite, put_averages
-from binwright.agents.learned.common.tensors import Tensors, extra
-from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
-from binwright.agents.learned.numa.remaining_fits import SIZE_COLUMNS, fitting_on
-from binwright.agents.learned.numa.rollouts import discriminative_episodes, rules_of
-from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from binwright.agents.learned.numa.value import HIDDEN, INPUTS, LARGE, MIDDLE, SIZE, SMALL, TERMS
-from binwright.agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
+from binwright.agents.learned.loop import Count, CountFromZero, Positive, Share
+from binwright.agents.learned.numa import SAMPLED, SIMPLE, NumaTrainer, discriminative_episodes, rules_of
+from binwright.agents.learned.ppo import averages, finite, put_averages
+from binwright.agents.learned.value import (
+    HIDDEN,
+    INPUTS,
+    LARGE,
+    MIDDLE,
+    SIZE,
+    SIZE_COLUMNS,
+    SMALL,
+    TERMS,
+    described,
+    first_of,
+    fitting_on,
+    tensors_of,
+    value_of,
+)
+from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Offer, Replay
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints
-
-SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
 
 
 @dataclass
@@ -35,7 +44,7 @@ class HindsightTrainer(NumaTrainer):
     known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
     softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
     Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
-    paired with `against`. `sizes` are as in `binwright.agents.learned.value_es.trainer`.
+    paired with `against`. `sizes` are as in `binwright.agents.learned.value_es`.
     """
 
     agent = "hindsight"
@@ -67,7 +76,7 @@ class HindsightTrainer(NumaTrainer):
         """Look at some decisions in hindsight, and take a step towards the better ones."""
         rng = stream(self._seed, "train", iteration)
         student = self._rule(self._weights.detach().numpy())
-        lessons, lengths, planned = [], [], []
+        samples, lengths, planned = [], [], []
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             replay = self._replays[number]
             length = replay.placed(student)
@@ -77,17 +86,17 @@ class HindsightTrainer(NumaTrainer):
             staying = replay.staying()
             if not len(staying):
                 continue
-            lesson = lesson_of(replay, student, int(rng.choice(staying)), plans, self._known)
-            if lesson is not None and np.ptp(lesson.reached) > 0:
-                lessons.append(lesson)
+            sample = sample_of(replay, student, int(rng.choice(staying)), plans, self._known)
+            if sample is not None and np.ptp(sample.reached) > 0:
+                samples.append(sample)
         metrics = {
             "episodes": len(self._replays),
             "placed": float(np.mean(lengths)),
             "planned": float(np.mean(planned)),
-            "lessons": len(lessons),
+            "lessons": len(samples),
         }
-        if lessons:
-            loss = self._loss(lessons)
+        if samples:
+            loss = self._loss(samples)
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
@@ -97,24 +106,24 @@ class HindsightTrainer(NumaTrainer):
         self._average = self.memory * self._average + (1 - self.memory) * self._weights.detach().numpy()
         return metrics
 
-    def _loss(self, lessons: Sequence[Lesson]) -> Any:
-        """Return how much less the policy's choices reach, in percent of the best place of each lesson."""
+    def _loss(self, samples: Sequence[Sample]) -> Any:
+        """Return how much less the policy's choices reach, in percent of the best place of each sample."""
         torch = self._torch
-        most = max(len(lesson.reached) for lesson in lessons)
-        before, after = np.zeros((2, len(lessons), most, INPUTS + len(self._scale) - SIZE))
-        short = np.zeros((len(lessons), most))
-        there = np.zeros((len(lessons), most), np.bool_)
-        for row, lesson in enumerate(lessons):
-            there[row, : len(lesson.reached)] = True
-            before[row, there[row]], after[row, there[row]] = lesson.before, lesson.after
-            reached = np.log(np.maximum(lesson.reached, 1))
+        most = max(len(sample.reached) for sample in samples)
+        before, after = np.zeros((2, len(samples), most, INPUTS + len(self._scale) - SIZE))
+        short = np.zeros((len(samples), most))
+        there = np.zeros((len(samples), most), np.bool_)
+        for row, sample in enumerate(samples):
+            there[row, : len(sample.reached)] = True
+            before[row, there[row]], after[row, there[row]] = sample.before, sample.after
+            reached = np.log(np.maximum(sample.reached, 1))
             short[row, there[row]] = 100 * (reached.max() - reached)
         gain = self._worth(after) - self._worth(before)
         gain = torch.where(torch.from_numpy(there), gain / self.temperature, -1e9)
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, seen: Floats) -> Any:
-        """Compute the worth of servers, as `agents.learned.numa.value` does, of what `places_of` sees of them."""
+        """Compute the worth of servers, as `agents.learned.value` does, of what `places_of` sees of them."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
         network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
@@ -146,7 +155,7 @@ class HindsightTrainer(NumaTrainer):
 NO_SIZES: Floats = np.zeros((0, SIZE_COLUMNS))
 
 
-class Lesson(NamedTuple):
+class Sample(NamedTuple):
     """Holds c places that lead to different clusters, and how far each leads.
 
     `before` and `after` float64 [c, any] are what is seen of the server: the free shares, as `inputs_of` has them, and
@@ -171,7 +180,7 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
 
 
 def terms_of(inputs: Floats) -> Floats:
-    """Compute the terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
+    """Compute the terms of `agents.learned.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     least = np.minimum(mem, other_mem)
     terms = np.empty((*inputs.shape[:-1], TERMS))
@@ -201,10 +210,10 @@ def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[l
     return (server * 2 + choice)[first].tolist(), before[first], after[first]
 
 
-def lesson_of(
+def sample_of(
     replay: Replay, student: Compiled, answers: int, plans: list[Compiled], sizes: Floats = NO_SIZES
-) -> Lesson | None:
-    """Make a lesson of the state that a student comes to after so many answers.
+) -> Sample | None:
+    """Make a sample of the state that a student comes to after so many answers.
 
     Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
     nothing to choose.
@@ -216,4 +225,4 @@ def lesson_of(
     if len(codes) < 2:
         return None
     reached = np.max([replay.tried(codes, plan) for plan in plans], axis=0)
-    return Lesson(before, after, reached.astype(np.float64))
+    return Sample(before, after, reached.astype(np.float64))

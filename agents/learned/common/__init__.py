@@ -1,1 +1,0 @@
-"""Trains agents of every method: the course, checkpoints, optimisers."""

@@ -1,0 +1,330 @@
+"""Places as CVD-RL does, by which candidate leaves the cluster most worth in the eyes of a network; and trains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.heuristics.servers.candidates import Filter, candidates, counts
+from binwright.agents.learned.dqn import DQN
+from binwright.agents.learned.dqn_update import Reals, Shape
+from binwright.agents.learned.loop import Count
+from binwright.agents.learned.mlp import dense, depth_and_width, size_of, untrained
+from binwright.agents.learned.numa import check_servers, check_size
+from binwright.agents.learned.replay import NONE, Decisions, exploring, write
+from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.jit import kernel
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Placement, Request, View
+
+NODES, RESOURCES = 2, 2
+LAYERS, WIDTH = 6, 32
+"""Of the network, if nothing else is said: layers with weights, and units of those between."""
+BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, DEPTH, BREADTH, UNITS = range(7)
+"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators; the network's layers
+and units; and last, if it sees absolute sizes, the quanta of each resource that are 1 to it."""
+
+
+def sizes(
+    lookahead: bool, servers: int | None = None, width: int = WIDTH, layers: int = LAYERS, absolute: bool = False
+) -> tuple[int, ...]:
+    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once.
+
+    Without looking ahead, of each server what the request takes is seen beside what is free, and the request itself.
+    With `absolute` sizes what is free is seen as an amount, too.
+    """
+    return (inputs(lookahead, absolute) * (servers or 1), *(width,) * (layers - 1), 1)
+
+
+@kernel
+def inputs(ahead: bool, absolute: bool) -> int:
+    """Return how many numbers of a server the network sees."""
+    amounts = NODES * RESOURCES if absolute else 0
+    return amounts + (NODES * RESOURCES if ahead else NODES * 2 * RESOURCES + RESOURCES + 1)
+
+
+@kernel
+def server_features(
+    free: Any,
+    capacity: Ints,
+    server: int,
+    node: int,
+    demand: Amounts,
+    spread: bool,
+    ahead: bool,
+    units: Floats,
+    seen: Any,
+    at: int,
+) -> int:
+    """Write what the network sees of a server to seen[at:end]; returns `end`.
+
+    The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
+    the request there if `ahead`; else those before and the shares that it takes, and at last the request: its shares of
+    the first node, and whether it is spread. With `units` float64 [resources], not [0], it is also what is free of each
+    node in these, and the request is in these. Which node is which makes no difference: the smaller numbers come first.
+    `free` are quanta of any type.
+    """
+    absolute = len(units) > 0
+    width = RESOURCES * (1 + (not ahead) + absolute)
+    for n in range(NODES):
+        for r in range(RESOURCES):
+            takes = 0
+            if node >= 0 and spread:
+                takes = demand[r] // 2 + (n < demand[r] % 2)
+            elif n == node:
+                takes = demand[r]
+            left, of = free[server, n, r], capacity[server, n, r]
+            seen[at + n * width + r] = (left - takes if ahead else left) / of
+            if not ahead:
+                seen[at + n * width + RESOURCES + r] = takes / of
+            if absolute:
+                seen[at + (n + 1) * width - RESOURCES + r] = (left - takes if ahead else left) / units[r]
+    for i in range(at, at + width):
+        if seen[i] != seen[width + i]:
+            if seen[i] > seen[width + i]:
+                for j in range(at, at + width):
+                    seen[j], seen[width + j] = seen[width + j], seen[j]
+            break
+    end = at + NODES * width
+    if not ahead:
+        for r in range(RESOURCES):
+            seen[end + r] = demand[r] / (units[r] if absolute else capacity[server, 0, r])
+        seen[end + RESOURCES] = spread
+        end += RESOURCES + 1
+    return end
+
+
+@kernel
+def action_features(
+    free: Any,
+    capacity: Ints,
+    code: int,
+    demand: Amounts,
+    spread: bool,
+    ahead: bool,
+    units: Floats,
+    whole: bool,
+    seen: Any,
+) -> int:
+    """Write what the network sees of a choice: the server of `code` alone, or the `whole` cluster; returns how much."""
+    chosen, end = code // NODES, 0
+    if not whole:
+        return server_features(free, capacity, chosen, code % NODES, demand, spread, ahead, units, seen, 0)
+    for server in range(len(capacity)):
+        node = code % NODES if server == chosen else -1
+        end = server_features(free, capacity, server, node, demand, spread, ahead, units, seen, end)
+    return end
+
+
+@kernel
+def network_value(count: int, weights: Floats, how: Floats, room: Floats) -> float:
+    """Return what the network says of room[0, :count]; changes `room` float64 [2, inputs or units, the larger]."""
+    x, y, at, width = room[0], room[1], 0, int(how[BREADTH])
+    for _ in range(int(how[DEPTH]) - 1):
+        at = dense(x, count, weights, at, y, width, True)
+        x, y, count = y, x, width
+    dense(x, count, weights, at, y, 1, False)
+    value: float = y[0]
+    return value
+
+
+@kernel
+def best_of(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
+) -> int:
+    """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster."""
+    ahead, whole, units = how[LOOKAHEAD] > 0, how[DECOMPOSITION] == 0, how[UNITS:]
+    seen = inputs(ahead, len(units) > 0) * (len(capacity) if whole else 1)
+    room = np.empty((2, max(int(how[BREADTH]), seen)))
+    best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
+    for i in range(len(codes) if len(codes) > 1 else 0):
+        server = codes[i] // NODES
+        if not whole and server != last:
+            count = server_features(free, capacity, server, -1, demand, spread, ahead, units, room[0], 0)
+            last, before = server, network_value(count, weights, how, room)
+        count = action_features(free, capacity, codes[i], demand, spread, ahead, units, whole, room[0])
+        gain = network_value(count, weights, how, room) - before
+        if gain > best_gain:
+            best, best_gain = int(codes[i]), gain
+    return best
+
+
+@kernel
+def cvd_rl(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
+) -> int:
+    """Decide as a `Scan` with numbers: the network's, how to use it, and where to record it, if anywhere.
+
+    With a `trajectory`, which changes, it takes another candidate now and then.
+    """
+    codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
+    code = exploring(codes, trajectory)
+    if code < 0 and len(codes):
+        code = best_of(free, capacity, demand, spread, weights, how, codes)
+    write(free, demand, spread, codes, code, trajectory)
+    return code
+
+
+class CvdRL(Learned, ScanAgent):
+    """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
+    training begins with that `seed`. `filter` says who names the candidates, and as `{best-fit: 4, internal: 3}` how
+    many each; `k` is 5 where it does not. `lookahead` and `decomposition` are as the weights were trained; whether it
+    sees absolute sizes, the weights say. Any number of servers, each of two NUMA nodes; without decomposition the
+    number of the training.
+    """
+
+    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
+    scan = staticmethod(cvd_rl)
+
+    def __init__(
+        self,
+        weights: str = "huawei-10",
+        path: str | None = None,
+        seed: int = 0,
+        filter: Filter = "both",
+        k: int | None = None,
+        lookahead: bool = True,
+        decomposition: bool = True,
+    ) -> None:
+        known = weights == "untrained" and path is None
+        self._file = None if known else find("cvd-rl", weights, path, ["untrained"])
+        self._seed, self._lookahead, self._decomposition = seed, lookahead, decomposition
+        self.any_size = decomposition
+        how = np.array([*counts(filter, k), lookahead, decomposition, LAYERS, WIDTH], np.float64)
+        self.numbers = np.zeros(0), how, NONE
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, and compile the kernel or load it."""
+        check_servers(view, "cvd-rl")
+        how = self.numbers[1]
+        self._trained = None if self._decomposition else len(view.capacity)
+        if self._file is None:
+            layers = sizes(self._lookahead, self._trained)
+            weights = untrained(layers, stream(self._seed, "train", "weights"))
+        else:
+            notes = read(self._file)[1]
+            if self._trained and notes.get("agent") == "cvd-rl" and not notes.get("decomposition"):
+                check_size("cvd-rl", notes.get("servers"), self._trained, self._file)
+            depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
+            units = units_in(notes)
+            layers = sizes(self._lookahead, self._trained, width, depth, len(units) > 0)
+            wanted = described(view, self._lookahead, self._decomposition, layers, units)
+            weights = fitting(self._file, {"weights": (size_of(layers),)}, wanted)["weights"].astype(np.float64)
+            how = np.concatenate([how[:DEPTH], [depth, width], units])
+            self.regime = regime_from(notes)
+        self.numbers = weights, how, NONE
+        self.get_ready(view)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request where the kernel says; without decomposition on as many servers as in training."""
+        if self._trained:
+            check_size("cvd-rl", self._trained, len(view.free), self._file)
+        return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The kernel and its numbers."""
+        return Compiled(self.scan, self.numbers)
+
+
+def units_in(notes: dict[str, Any]) -> Floats:
+    """Read in the notes beside weights by which quanta of each resource their network measures, [0] if by none."""
+    said = notes.get("units")
+    if isinstance(said, list) and len(said) == RESOURCES and all(isinstance(one, int) and one > 0 for one in said):
+        return np.array(said, np.float64)
+    return np.zeros(0)
+
+
+def described(
+    view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...], units: Floats
+) -> dict[str, Any]:
+    """Return what the notes beside the weights say they were trained for."""
+    return {
+        "agent": "cvd-rl",
+        "resources": list(view.resources),
+        "lookahead": lookahead,
+        "decomposition": decomposition,
+        "layers": list(layers),
+        **({} if decomposition else {"servers": len(view.capacity)}),
+        **({"units": [int(unit) for unit in units]} if len(units) else {}),
+    }
+
+
+@dataclass
+class CvdTrainer(DQN):
+    """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
+
+    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; the network has `layers` layers of weights, and
+    `width` units between them. With `sizes` absolute it also sees how much is free, and so of which kind a server is;
+    as measured by an average node of the training. More settings are in `binwright.agents.learned.dqn`.
+    """
+
+    agent = "cvd-rl"
+    filter: Filter = "both"
+    k: Count | None = None
+    lookahead: bool = True
+    decomposition: bool = True
+    width: Count = WIDTH
+    layers: Count = LAYERS
+    sizes: Literal["relative", "absolute"] = "relative"
+
+    def __post_init__(self) -> None:
+        self._counts = counts(self.filter, self.k)
+
+    def make(self, rng: np.random.Generator) -> tuple[Shape, int, Floats]:
+        """Return the network of one server, or without decomposition of the cluster."""
+        capacity, operators = self.view.capacity, (self.lookahead, self.decomposition)
+        servers, absolute = None if self.decomposition else len(capacity), self.sizes == "absolute"
+        self._units: Floats = np.floor(capacity.mean(axis=(0, 1))) if absolute else np.zeros(0)
+        self._how = np.array([*self._counts, *operators, self.layers, self.width, *self._units], np.float64)
+        self._sizes = sizes(self.lookahead, servers, self.width, self.layers, absolute)
+        return Shape(self.layers, self.width, 1, False), self._sizes[0], untrained(self._sizes, rng)
+
+    def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
+        """Share all servers as they are, and exchange the chosen one; or else value the cluster after each choice."""
+        capacity, candidates = self.view.capacity, np.maximum(decisions.candidates.astype(np.int64), 0)
+        servers = len(capacity) if self.decomposition else 0
+        observed = np.empty((len(candidates), servers + self.slots(), self._sizes[0]), np.float32)
+        of = decisions.free, decisions.demand, decisions.spread, candidates
+        observe_all(*of, capacity, self.lookahead, self._units, servers, observed)
+        numbers = self.buffer.number(observed)
+        shared, after = numbers[:, :servers], numbers[:, servers:]
+        before = np.take_along_axis(shared, candidates // NODES, axis=1) if servers else np.zeros_like(after)
+        return shared, after, before
+
+    def rule(self, network: Reals, trajectory: Floats) -> Compiled:
+        """Return the agent's kernel with these weights."""
+        return Compiled(cvd_rl, (network.astype(np.float64), self._how, trajectory))
+
+    def slots(self) -> int:
+        """Return how many candidates the filter lets through, or how many places there are."""
+        return sum(self._counts) or self.view.capacity.shape[0] * self.view.capacity.shape[1]
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return the network's weights, and which candidates they were trained with."""
+        notes = described(self.view, self.lookahead, self.decomposition, self._sizes, self._units)
+        return {"weights": self.averaged_network.copy()}, notes | {"filter": self.filter, "k": self.k}
+
+
+@kernel
+def observe_all(
+    free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, ahead: bool, units: Floats,
+    servers: int, observed: npt.NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Write to observed [n, servers + slots, inputs] the `servers` as they are, and each candidate's after the choice.
+
+    With 0 servers it is the whole cluster after each choice.
+    """
+    for b in range(len(free)):
+        demand, both = (int(demands[b, 0]), int(demands[b, 1])), spread[b] > 0
+        for server in range(servers):
+            server_features(free[b], capacity, server, -1, demand, both, ahead, units, observed[b, server], 0)
+        for i in range(candidates.shape[1]):
+            seen = observed[b, servers + i]
+            action_features(free[b], capacity, candidates[b, i], demand, both, ahead, units, servers == 0, seen)

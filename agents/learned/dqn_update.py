@@ -1,0 +1,341 @@
+"""Updates the networks of double DQN, many times in one compiled call, with gradients by hand.
+
+Each different observation in a batch is valued once, however many decisions it is in, and gradients are added up by
+observation before they go backward. Layers are products of float32 matrices. Kernels here make no arrays and add no
+arrays to each other, which would take several times as long to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TAUGHT, TERMINATED, TRUNCATED
+from binwright.simcore.jit import reordering
+from binwright.simcore.types import Floats, Ints
+
+Reals: TypeAlias = npt.NDArray[np.float32]
+
+
+class Shape(NamedTuple):
+    """Says how many layers with weights the network has, the units between them, and its outputs.
+
+    The weights are of each layer those of the first input, of the second, ..., then the biases. `dueling` outputs are
+    advantages less their mean, plus the value of the state, whose weights come last (Wang et al. 2016,
+    arXiv:1511.06581).
+    """
+
+    layers: int
+    width: int
+    outputs: int
+    dueling: bool
+
+
+class Learning(NamedTuple):
+    """Holds the settings of `binwright.agents.learned.dqn.DQN` that an update needs."""
+
+    rate: float
+    discount: float
+    returns: int
+    huber: bool
+    target: int
+    tau: float
+    averaged: float
+    slots: int
+
+
+class Scratch(NamedTuple):
+    """Holds arrays that updates write to; `most` observations are in a batch at most, and `cells` in the buffer.
+
+    `seen` float32 [most, inputs]; `hidden` float32 [layers, most, width]; `outs` float32 [2, most, outputs], of the
+    target network and of the network; `below` float32 [2, most, width]; `total` float32 [most]; `grad` float32
+    [weights], 0 between updates; `later`, `values` and `slopes` float32 [cells]; `met` int64 [most]; `known` uint8
+    [observations], 0 between updates but for the first; `near` [2 * batch, any], copies of records, as memory is slow:
+    of decisions, then of those after them; `sums` and `discounts` float64 [batch].
+    """
+
+    seen: Reals
+    hidden: Reals
+    outs: Reals
+    below: Reals
+    total: Reals
+    grad: Reals
+    later: Reals
+    values: Reals
+    slopes: Reals
+    met: Ints
+    known: Any
+    near: Any
+    sums: Floats
+    discounts: Floats
+
+
+def scratch_for(batch: int, shape: Shape, records: Any, observations: Reals, weights: int) -> Scratch:
+    """Make the arrays that updates by batches of so many decisions need."""
+    most, cells = min(len(observations), batch * records.shape[1]), len(observations) * shape.outputs
+    known = np.zeros(len(observations), np.uint8)
+    known[0] = 1
+
+    def reals(*size: int) -> Reals:
+        return np.zeros(size, np.float32)
+
+    layers = reals(most, observations.shape[1]), reals(shape.layers, most, shape.width), reals(2, most, shape.outputs)
+    slopes = reals(2, most, shape.width), reals(most), reals(weights), reals(cells), reals(cells), reals(cells)
+    near = np.zeros((2 * batch, records.shape[1]), records.dtype)
+    return Scratch(*layers, *slopes, np.zeros(most, np.int64), known, near, np.zeros(batch), np.zeros(batch))
+
+
+@reordering
+def forward(theta: Reals, shape: Shape, seen: Reals, hidden: Reals, values: Reals) -> None:
+    """Write the outputs for `seen` float32 [n, inputs] to `values` [n, outputs]; each layer's units go to `hidden`."""
+    count, at, last, inputs = len(seen), 0, seen, 0
+    units = seen
+    for layer in range(shape.layers):
+        ends = layer == shape.layers - 1
+        last, inputs = units, units.shape[1]
+        out = values if ends else hidden[layer][:count]
+        outputs = out.shape[1]
+        end = at + inputs * outputs
+        np.dot(units, theta[at:end].reshape(inputs, outputs), out)
+        lowest = np.float32(-np.inf) if ends else np.float32(0)
+        for row in range(count):
+            for j in range(outputs):
+                out[row, j] = max(out[row, j] + theta[end + j], lowest)
+        at, units = end + outputs, out
+    if shape.dueling:
+        for row in range(count):
+            mean = np.float32(0)
+            for j in range(shape.outputs):
+                mean += values[row, j]
+            state = theta[at + inputs] - mean / np.float32(shape.outputs)
+            for j in range(inputs):
+                state += last[row, j] * theta[at + j]
+            for j in range(shape.outputs):
+                values[row, j] += state
+
+
+@reordering
+def backward(
+    theta: Reals, shape: Shape, seen: Reals, hidden: Reals, slopes: Reals, grad: Reals, below: Reals, total: Reals
+) -> None:
+    """Add to `grad` the gradient of sum(slopes * values) of what `forward` computed; changes `slopes` and scratch.
+
+    `slopes` are float32 [n, outputs], `below` float32 [2, n, width], `total` float32 [n].
+    """
+    count, end = len(seen), len(theta)
+    inputs = shape.width if shape.layers > 1 else seen.shape[1]
+    if shape.dueling:
+        end -= inputs + 1
+        last = hidden[shape.layers - 2][:count] if shape.layers > 1 else seen
+        for row in range(count):
+            total[row] = 0
+            for j in range(shape.outputs):
+                total[row] += slopes[row, j]
+            for j in range(shape.outputs):
+                slopes[row, j] -= total[row] / np.float32(shape.outputs)
+            grad[end + inputs] += total[row]
+            for j in range(inputs):
+                grad[end + j] += total[row] * last[row, j]
+    state, here = end, slopes
+    for layer in range(shape.layers - 1, -1, -1):
+        units = hidden[layer - 1][:count] if layer > 0 else seen
+        inputs, outputs = units.shape[1], here.shape[1]
+        bias = end - outputs
+        at = bias - inputs * outputs
+        np.dot(units.T, here, grad[at:bias].reshape(inputs, outputs))
+        for row in range(count):
+            for j in range(outputs):
+                grad[bias + j] += here[row, j]
+        if layer > 0:
+            there = below[layer % 2][:count]
+            np.dot(here, theta[at:bias].reshape(inputs, outputs).T, there)
+            if shape.dueling and layer == shape.layers - 1:
+                for row in range(count):
+                    for j in range(inputs):
+                        there[row, j] += total[row] * theta[state + j]
+            for row in range(count):
+                for j in range(inputs):
+                    there[row, j] = there[row, j] if units[row, j] > 0 else np.float32(0)
+            here = there
+        end = at
+
+
+@reordering
+def meet(
+    records: Any, row: int, first: int, last: int, slots: int, outputs: int, met: Ints, known: Any, count: int
+) -> int:
+    """Add the observations of a record's slots first to last and of its shared cells to met[:count].
+
+    Returns how many there are then; `known`, which tells which are there, changes.
+    """
+    shared = CELLS + 2 * slots
+    for start in (CELLS + first, CELLS + slots + first):
+        for at in range(start, start + last - first):
+            number = records[row, at] if outputs == 1 else records[row, at] // outputs
+            if known[number] == 0:
+                known[number], met[count] = 1, number
+                count += 1
+    for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
+        number = records[row, at] if outputs == 1 else records[row, at] // outputs
+        if known[number] == 0:
+            known[number], met[count] = 1, number
+            count += 1
+    return count
+
+
+@reordering
+def best_gain(records: Any, row: int, slots: int, values: Reals, margin: float) -> int:
+    """Return the slot that gains most, the first of equals; others than the taught gain `margin` more."""
+    best, highest = 0, np.float32(-np.inf)
+    for slot in range(slots):
+        gain = values[records[row, CELLS + slot]] - values[records[row, CELLS + slots + slot]]
+        gain += np.float32(margin * (slot + 1 != records[row, TAUGHT]))
+        if records[row, CELLS + slot] > 0 and gain > highest:
+            best, highest = slot, gain
+    return best
+
+
+@reordering
+def total_of(records: Any, row: int, slots: int, slot: int, values: Reals) -> Any:
+    """Return what the choice of a slot is worth, with all shared cells."""
+    total = values[records[row, CELLS + slot]] - values[records[row, CELLS + slots + slot]]
+    shared = CELLS + 2 * slots
+    for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
+        total += values[records[row, at]] * np.float32(records[row, at + 1])
+    return total
+
+
+@reordering
+def gather(
+    samples: Ints, memory: Any, networks: Reals, shape: Shape, how: Learning, imitates: bool, room: Scratch
+) -> tuple[int, int]:
+    """Value all observations that the decisions `samples` int64 [batch], and those after them, need.
+
+    Adds up the rewards from each decision on, the next `how.returns` of them if the episode lasts so long: `room.sums`
+    are discounted, `room.discounts` are of the decisions after them, 0 where the episode is over. A decision whose
+    outcome is not known is one after them. Returns how many decisions are taught, and how many observations are of
+    the decisions: those have a gradient.
+    """
+    outcome, rewards, _, records, observations = memory
+    # Taking an array out of a tuple counts its holders, which takes as long as ten sums.
+    near, met, known, sums, discounts = room.near, room.met, room.known, room.sums, room.discounts
+    seen, outs, later, values, slopes = room.seen, room.outs, room.later, room.values, room.slopes
+    batch = len(samples)
+    count = current = taught = 0
+    for b in range(2 * batch):
+        of = b if b < batch else b - batch
+        row = samples[of]
+        if b < batch:
+            sums[b], discounts[b] = 0.0, 1.0
+        else:
+            current = count if b == batch else current
+            end = row + how.returns
+            while row < end and outcome[row] != TRUNCATED:
+                sums[of] += discounts[of] * rewards[row]
+                discounts[of] *= how.discount
+                if outcome[row] == TERMINATED:
+                    discounts[of] = 0.0
+                    break
+                row += 1
+        for i in range(records.shape[1]):
+            near[b, i] = records[row, i]
+        first, last = 0, how.slots
+        if b < batch:
+            taught += near[b, TAUGHT] > 0
+            if not imitates:
+                first, last = near[b, CHOSEN], near[b, CHOSEN] + 1
+        if discounts[of] > 0:
+            count = meet(near, b, first, last, how.slots, shape.outputs, met, known, count)
+    for k in range(count):
+        known[met[k]] = 0
+        for i in range(seen.shape[1]):
+            seen[k, i] = observations[met[k], i]
+    for which in range(2):
+        forward(networks[which], shape, seen[:count], room.hidden, outs[which][:count])
+    for k in range(count):
+        for j in range(shape.outputs):
+            cell = met[k] * shape.outputs + j
+            later[cell], values[cell], slopes[cell] = outs[0, k, j], outs[1, k, j], 0
+    return taught, current
+
+
+@reordering
+def slope(
+    samples: Ints, baseline: Floats, how: Learning, imitates: bool, taught: int, room: Scratch
+) -> tuple[float, float]:
+    """Write the slopes of the loss by cell to `room.slopes`; returns the loss and the mean value of the chosen.
+
+    Where it `imitates`, a margin loss to the teacher's choice is added.
+    """
+    batch, slots, near, values, slopes = len(samples), how.slots, room.near, room.values, room.slopes
+    sums, discounts, later = room.sums, room.discounts, room.later
+    margin, shared, loss, mean = 1 - how.discount, CELLS + 2 * how.slots, 0.0, 0.0
+    for b in range(batch):
+        wanted = margin * sums[b] - baseline[samples[b]]
+        if discounts[b] > 0:
+            best = best_gain(near, batch + b, slots, values, 0.0)
+            wanted += discounts[b] * total_of(near, batch + b, slots, best, later)
+        total = total_of(near, b, slots, near[b, CHOSEN], values)
+        error = total - np.float32(wanted)
+        mean += total / batch
+        if how.huber:
+            loss += (0.5 * error * error if abs(error) < 1 else abs(error) - 0.5) / batch
+            error = max(np.float32(-1), min(np.float32(1), error)) / np.float32(2)
+        else:
+            loss += error * error / batch
+        step = 2 * error / np.float32(batch)
+        chosen = CELLS + near[b, CHOSEN]
+        slopes[near[b, chosen]] += step
+        slopes[near[b, chosen + slots]] -= step
+        for at in range(shared, shared + 2 * near[b, DIFFERENT], 2):
+            slopes[near[b, at]] += step * np.float32(near[b, at + 1])
+        if imitates and near[b, TAUGHT] > 0:
+            best, right = CELLS + best_gain(near, b, slots, values, margin), CELLS + near[b, TAUGHT] - 1
+            loss += margin * (best != right) / taught
+            for sign, at in ((1, best), (-1, right)):
+                loss += sign * (values[near[b, at]] - values[near[b, at + slots]]) / taught
+                slopes[near[b, at]] += np.float32(sign / taught)
+                slopes[near[b, at + slots]] -= np.float32(sign / taught)
+    return loss, mean
+
+
+@reordering
+def follow(network: Reals, theta: Reals, share: float) -> None:
+    """Move a network's weights to `theta` by a share of the way."""
+    for i in range(len(theta)):
+        network[i] = theta[i] if share == 1 else network[i] + np.float32(share) * (theta[i] - network[i])
+
+
+@reordering
+def update(
+    samples: Ints, memory: Any, networks: Reals, moments: Reals, shape: Shape, how: Learning, imitates: bool,
+    learned: int, room: Scratch, metrics: Floats,
+) -> int:  # fmt: skip
+    """Learn from batches int64 [updates, batch] of decisions in `memory`; returns how many updates there were in all.
+
+    Changes the `networks` float32 [3, weights] (the target network, the network, and its average), and Adam's `moments`
+    [2, weights]; writes loss and mean value of the chosen to `metrics` [updates, 2].
+    """
+    target, theta, average, grad = networks[0], networks[1], networks[2], room.grad
+    for number in range(len(samples)):
+        taught, current = gather(samples[number], memory, networks, shape, how, imitates, room)
+        metrics[number, 0], metrics[number, 1] = slope(samples[number], memory[2], how, imitates, taught, room)
+        slopes, cells, met = room.outs[0][:current], room.slopes, room.met
+        for k in range(current):
+            for j in range(shape.outputs):
+                slopes[k, j] = cells[met[k] * shape.outputs + j]
+        backward(theta, shape, room.seen[:current], room.hidden, slopes, grad, room.below, room.total)
+        learned += 1
+        rate, root = np.float32(how.rate / (1 - 0.9**learned)), np.float32(np.sqrt(1 - 0.999**learned))
+        for i in range(len(theta)):
+            moments[0, i] += (grad[i] - moments[0, i]) * np.float32(0.1)
+            moments[1, i] = moments[1, i] * np.float32(0.999) + np.float32(0.001) * grad[i] * grad[i]
+            theta[i] -= rate * moments[0, i] / (np.sqrt(moments[1, i]) / root + np.float32(1e-8))
+        for i in range(len(theta)):
+            grad[i] = 0
+        if learned % how.target == 0:
+            follow(target, theta, how.tau)
+        follow(average, theta, how.averaged)
+    return learned

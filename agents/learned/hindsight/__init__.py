@@ -1,1 +1,0 @@
-"""Learns to imitate plans made in hindsight (arXiv:2207.06272)."""

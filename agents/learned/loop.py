@@ -1,0 +1,255 @@
+"""Trains one agent with one seed, with logs, checkpoints and validation, and goes on where it was interrupted.
+
+A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
+`step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
+and per validation; `below_best` is by how much a validation is below the best one so far. Notes of the weights say
+after which iteration they were validated (`trained`), those of `best` also how many were done (`iterations`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import Field
+
+from binwright.agents.learned.weights import Tensors, extra, read, write
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import sync, write_table
+
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000)]
+CountFromZero: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+FromZero: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+PositiveShare: TypeAlias = Annotated[float, Field(gt=0, le=1)]
+Row: TypeAlias = dict[str, Any]
+
+TRAINING = 2**40
+"""Seeds of training requests start here: far from those of any scenario."""
+WELL_BELOW = 0.05
+"""A validation that is so far below the best one is worth a warning."""
+PATIENCE = 10.0
+"""Seconds between two checkpoints; there is always one at the end, whatever ends it."""
+ANEW = "Give --fresh to begin again, or name another folder with --out."
+
+
+class Trainer(ABC):
+    """Trains one agent. Constructor arguments are the settings of the YAML; ours are the fields of dataclasses.
+
+    What happens in iteration n depends on the seed, on n, and on what `save` saves: nothing else is needed to go on.
+    """
+
+    score: ClassVar[str] = "acceptance"
+    """Which metric of `validate` is to be as large as possible."""
+    warms: ClassVar[bool] = False
+    """Whether its episodes begin as the scenario's `warm_start` says; a scenario with one is refused otherwise."""
+    uses_gpu: ClassVar[bool] = True
+    """Whether it trains on the device that `begin` names; a scenario with `device: cuda` is refused otherwise."""
+
+    @abstractmethod
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Make what is trained."""
+
+    @abstractmethod
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """Train for one iteration and return metrics. Iterations count from 1."""
+
+    @abstractmethod
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
+
+    @abstractmethod
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return everything that training goes on from: arrays, and notes that JSON can hold."""
+
+    @abstractmethod
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """Go on from what `save` returned."""
+
+    @abstractmethod
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return what the agent needs in use: arrays, and notes that say what they are for."""
+
+    def met(self) -> dict[str, Any]:
+        """Return notes about what was learned on: servers and requests."""
+        return {}
+
+
+class ValidatesAnywhere(Trainer):
+    """Trains an agent that is validated in other worlds, too: for `also` in a scenario's `validation`."""
+
+    @abstractmethod
+    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Return the metrics of `validate` in this world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Holds everything that the outcome of a training depends on but for the seed.
+
+    `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
+    agent is validated with the requests of the seeds `held_out`, then in the worlds `also`, named, with seeds of their
+    own; with `keep` the weights of every validation are kept, not only the best.
+    """
+
+    trainer: Callable[[], Trainer]
+    training: World
+    validation: World
+    iterations: int
+    every: int
+    held_out: Sequence[int]
+    device: str
+    threads: int
+    terms: dict[str, Any]
+    keep: bool = False
+    also: Sequence[tuple[str, World, Sequence[int]]] = ()
+
+    def validated(self, trainer: Trainer) -> dict[str, float]:
+        """Return the metrics of a validation; those in other worlds begin with the name of the world."""
+        metrics = trainer.validate(self.held_out)
+        for name, world, seeds in self.also:
+            assert isinstance(trainer, ValidatesAnywhere)
+            metrics |= {f"{name}_{metric}": value for metric, value in trainer.validate_in(world, seeds).items()}
+        return metrics
+
+
+class Training:
+    """Trains one seed of a course, in a folder of its own; `step` iterations are done."""
+
+    def __init__(self, course: Course, folder: Path, seed: int) -> None:
+        self.course, self.folder, self.seed = course, folder, seed
+        self.rows: list[Row] = []
+        self.step, self._best, self._seconds, self._cpu = 0, None, 0.0, 0.0
+        self._checkpoint: tuple[Tensors, dict[str, Any]] | None = None
+        self._state = folder / "state.safetensors"
+        self.trainer = course.trainer()
+        if self._state.exists():
+            self._resume()
+
+    def _resume(self) -> None:
+        tensors, notes = read(self._state, state=True)
+        if notes["terms"] != self.course.terms:
+            before, now = _flat(notes["terms"]), _flat(self.course.terms)
+            differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
+            agents = [next(iter(terms["train"]["agent"])) for terms in (self.course.terms, notes["terms"])]
+            if agents[0] != agents[1]:  # then all settings differ
+                before, now, differ = {"the agent": agents[1]}, {"the agent": agents[0]}, ["the agent"]
+            was = ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
+            raise UserError(f"this checkpoint was trained on other terms: {was}", file=self._state, remedy=ANEW)
+        self._checkpoint = tensors, notes["trainer"]
+        self.step, self._best = notes["step"], notes["best"]
+        self._seconds, self._cpu = notes["seconds"], notes["cpu_seconds"]
+        # A log may be ahead of the checkpoint, never behind.
+        log = pl.read_parquet(self.folder / "log.parquet").filter(pl.col("step") <= self.step)
+        self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
+
+    def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
+        """Train to the end, showing every row of the log to `watch`."""
+        if self.step >= self.course.iterations:
+            return
+        extra("torch").set_num_threads(self.course.threads)
+        self.trainer.begin(self.course.training, self.course.validation, self.seed, self.course.device)
+        if self._checkpoint:
+            try:
+                self.trainer.load(*self._checkpoint)
+            except KeyError as error:
+                problem = f"this checkpoint is of another version of binwright: it has no {error}"
+                raise UserError(problem, file=self._state, remedy=ANEW) from None
+        sound: Callable[[], None] | None = None  # writes the last checkpoint that is known to be sound
+        saved = perf_counter()
+        try:
+            while self.step < self.course.iterations:
+                rows = self._iterate()
+                sound = self._snapshot()
+                for row in rows:
+                    watch(row)
+                if perf_counter() - saved > PATIENCE:
+                    sound()
+                    saved = perf_counter()
+        finally:
+            if sound is not None:
+                best = self.folder / "best.safetensors"
+                if best.exists():
+                    tensors, notes = read(best)
+                    write(best, tensors, {**notes, "iterations": self.step})
+                sound()
+
+    def _iterate(self) -> list[Row]:
+        """Train for one iteration, and validate where it is time to; returns the new rows of the log."""
+        begun, step = (perf_counter(), process_time()), self.step + 1
+        rows = [self._row("train", self.trainer.iterate(step), *begun)]
+        wrong = [key for key, value in rows[0].items() if isinstance(value, float) and not isfinite(value)]
+        if wrong:
+            left = f"state.safetensors has iteration {self.step}" if self.step else "there is no checkpoint yet"
+            raise UserError(
+                f"training went astray: {', '.join(wrong)} of iteration {step} is not a finite number; {left}",
+                file=self.folder,
+                remedy="Lower the learning rate (`rate`), and give --fresh or another folder with --out.",
+            )
+        if step == self.course.iterations or step % self.course.every == 0:
+            row = self._row("validation", self.course.validated(self.trainer), *begun)
+            score, rows = row[self.trainer.score], [*rows, row]
+            row["below_best"] = max(0.0, (score if self._best is None else self._best) - score)
+            if self._best is None or score > self._best:
+                self._best = score
+                self._write("best", row)
+            if self.course.keep:
+                self._write(f"step-{step}", row)
+        self.step, self._seconds, self._cpu = step, rows[-1]["seconds"], rows[-1]["cpu_seconds"]
+        self.rows += rows
+        return rows
+
+    def _row(self, split: str, metrics: dict[str, float], begun: float, cpu: float) -> Row:
+        seconds, used = self._seconds + perf_counter() - begun, self._cpu + process_time() - cpu
+        head = {"step": self.step + 1, "seconds": seconds, "cpu_seconds": used, "split": split, "seed": self.seed}
+        return {**head, **metrics}
+
+    def _write(self, name: str, row: Row) -> None:
+        """Write the weights as they are, with the row of their validation."""
+        tensors, notes = self.trainer.weights()
+        notes |= {**self.trainer.met(), "trained": row, "terms": self.course.terms}
+        write(self.folder / f"{name}.safetensors", tensors, notes)
+
+    def _snapshot(self) -> Callable[[], None]:
+        """Keep all of this moment in memory and return a function that writes it."""
+        tensors, trainer = self.trainer.save()
+        rows, progress = list(self.rows), {"step": self.step, "seconds": self._seconds, "cpu_seconds": self._cpu}
+        notes = {**progress, "best": self._best, "trainer": trainer, "terms": self.course.terms}
+
+        def put() -> None:
+            write_log(self.folder / "log.parquet", rows)
+            write(self._state, tensors, notes)
+
+        return put
+
+
+def _flat(terms: Any, at: str = "") -> Row:
+    """Flatten plain data to dotted keys; lists are values."""
+    if not isinstance(terms, dict):
+        return {at: terms}
+    return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
+
+
+def write_log(file: Path, rows: Sequence[Row]) -> None:
+    """Write rows as Parquet, whole or not at all; a row has null for what it does not say."""
+    write_table(file, pl.DataFrame(rows, infer_schema_length=None))
+
+
+def forget(folder: Path) -> None:
+    """Remove what a training has left."""
+    if (state := folder / "state.safetensors").exists():
+        state.unlink()
+        sync(folder)  # nothing else may be missing while it is there
+    for name in ("state.json", "best.safetensors", "best.json", "log.parquet"):
+        (folder / name).unlink(missing_ok=True)
+    for file in folder.glob("step-*.*"):
+        file.unlink()

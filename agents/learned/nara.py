@@ -1,0 +1,438 @@
+"""Takes the trained network's favourite server, again and again: Nara, without torch.
+
+Its network is computed as one kernel, with the same sums as in `nara_network`, which says what they are. Torch takes
+many times as long, nearly all of it between its operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.environments.observation import Features, Reals, Watched, deduct, edge_index, show, shown
+from binwright.agents.learned.weights import find, fitting, read
+from binwright.agents.networked import network_of, provisioned
+from binwright.fabric.multi_server import Filling, begin, choose, filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.reachable_servers import Flags, allow, homes, narrow
+from binwright.fabric.topology import Topology
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent, Ints, Refusal, Request, View
+
+STAGES, WIDTH, CLUSTER = 3, 16, 8
+WIDEST = 1024
+
+
+@dataclass(frozen=True)
+class Form:
+    """Says in which of two ways each part of the network is read, and how wide it is.
+
+    The defaults are ours, `TEXT` is the publication's.
+
+    `readout` makes the logits: a network of two layers over a server's embedding, the mean embedding of the servers
+    chosen and the state of the cluster, or one linear layer over the server's embedding. What all servers share would
+    shift all logits of a linear layer alike and change no choice, so it isn't there. With `normalise` every final
+    embedding has length 1. `features` and `free` are how the network is observed (`agents.environments.observation`).
+    `value` is estimated in training from the mean embedding of all servers and what the readout sees, or from the state
+    of the cluster alone. `width` is how many numbers embed a vertex, and how many units the readout's hidden layer has.
+    """
+
+    readout: Literal["layers", "linear"] = "layers"
+    normalise: bool = False
+    features: Literal["marked", "plain"] = "marked"
+    free: Literal["before", "left"] = "before"
+    value: Literal["servers", "cluster"] = "servers"
+    width: int = WIDTH
+
+    def __post_init__(self) -> None:
+        """Refuse what is no way to read a part; the other way would be taken for it."""
+        for name, kind in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            ways: Sequence[Any] = get_args(kind) or (False, True)
+            choice = f"one of {', '.join(map(str, ways))}"
+            if kind is int:
+                ways, choice = range(1, WIDEST + 1), f"a whole number from 1 to {WIDEST}"
+            if type(value) is not type(ways[0]) or value not in ways:
+                raise UserError("is no form of Nara's network", key=name, value=value, remedy=f"It is {choice}.")
+
+    @property
+    def seen(self) -> Features:
+        """Tell how the network is observed."""
+        return Features(self.features == "plain", self.free == "left")
+
+
+TEXT = Form("linear", True, "plain", "left", "cluster")
+
+
+def form_from(file: Path, notes: Mapping[str, Any]) -> Form:
+    """Return the form that the notes beside weights tell; refuses notes that tell none, or one that there is not.
+
+    Weights that say no width are from when all had `WIDTH`.
+    """
+    form, names = notes.get("form"), [each.name for each in fields(Form)]
+    remedy = "Take weights that `binwright train` wrote."
+    try:
+        if not isinstance(form, Mapping) or {"width", *form} != set(names):
+            raise UserError(f"does not say all of {', '.join(names)}, and only that", value=form)
+        return Form(**{"width": WIDTH, **form})
+    except UserError as error:
+        error.file, error.key = file.with_suffix(".json"), f"form.{error.key}" if error.key else "form"
+        error.remedy = f"{error.remedy} {remedy}" if error.remedy else remedy
+        raise
+
+
+def shapes(resources: int, form: Form) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors of such a network, without those of the value."""
+    found: dict[str, tuple[int, ...]] = {}
+    width = form.width
+    for stage in range(STAGES):
+        found[f"stages.{stage}.state.weight"] = width, resources + 1 if stage == 0 else width
+        found[f"stages.{stage}.state.bias"] = found[f"stages.{stage}.link"] = (width,)
+    if form.readout == "layers":
+        for layer, inputs in ((0, resources + 1), (2, CLUSTER)):
+            found[f"cluster.{layer}.weight"], found[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
+        found |= {"server.weight": (width, width), "server.bias": (width,), "context.weight": (width, width + CLUSTER)}
+    return {**found, "logit.weight": (1, width), "logit.bias": (1,)}
+
+
+class Wiring(NamedTuple):
+    """Holds the edges of a topology, int64 [any] but `share`.
+
+    `own` are those of servers, to racks `rack_of`; `inner` those between switches, `sender` to `receiver`, both ways.
+    `share` float32 [switches] is one over the number of messages that a switch gets.
+    """
+
+    own: Ints
+    rack_of: Ints
+    inner: Ints
+    sender: Ints
+    receiver: Ints
+    share: Reals
+
+
+def wiring(topology: Topology) -> Wiring:
+    """Return the edges of this topology."""
+    edges, switches = edge_index(topology).astype(np.int64), topology.switches
+    to_server = (edges >= switches).any(axis=1)
+    own, inner = np.flatnonzero(to_server), np.flatnonzero(~to_server)
+    degree = 1 + np.bincount(edges.reshape(-1), minlength=switches + topology.servers)[:switches]
+    return Wiring(
+        own=own[np.argsort(edges[own].max(axis=1))],
+        rack_of=topology.rack_of.astype(np.int64),
+        inner=np.concatenate([inner, inner]),
+        sender=np.concatenate([edges[inner, 0], edges[inner, 1]]),
+        receiver=np.concatenate([edges[inner, 1], edges[inner, 0]]),
+        share=(1 / degree).astype(np.float32),
+    )
+
+
+class Layers(NamedTuple):
+    """Holds the weights, float32, inputs first, and which form of the network they are of.
+
+    They are `stage` [STAGES, rows, width] (of the first as many rows as features, of the others `width`), `stage_bias`
+    and `link` [STAGES, width]; `cluster` [2, rows, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [width,
+    width], `server_bias` [width], `context` [width + CLUSTER, width], `logit` [width + 1]. A `linear` readout has zeros
+    for those between `link` and `logit`.
+    """
+
+    stage: Reals
+    stage_bias: Reals
+    link: Reals
+    cluster: Reals
+    cluster_bias: Reals
+    server: Reals
+    server_bias: Reals
+    context: Reals
+    logit: Reals
+    linear: bool
+    normalise: bool
+
+
+def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
+    """Make the layers from tensors with the names that torch gives them."""
+    features, width = tensors["stages.0.state.weight"].shape[1], form.width
+
+    def stacked(name: str, numbers: Sequence[int], rows: int, columns: int) -> Reals:
+        """Stack tensors, inputs first, to float32 [numbers, rows, columns]; zeros for what the form has not."""
+        stack = np.zeros((len(numbers), rows, columns), np.float32)
+        for place, number in enumerate(numbers):
+            tensor = tensors.get(name.format(number))
+            if tensor is not None:
+                matrix = np.atleast_2d(tensor if tensor.ndim == 1 else tensor.T)
+                stack[place, : len(matrix)] = matrix
+        return stack
+
+    stages = range(STAGES)
+    return Layers(
+        stage=stacked("stages.{}.state.weight", stages, max(features, width), width),
+        stage_bias=stacked("stages.{}.state.bias", stages, 1, width)[:, 0],
+        link=stacked("stages.{}.link", stages, 1, width)[:, 0],
+        cluster=stacked("cluster.{}.weight", (0, 2), max(features, CLUSTER), CLUSTER),
+        cluster_bias=stacked("cluster.{}.bias", (0, 2), 1, CLUSTER)[:, 0],
+        server=stacked("server.weight", (0,), width, width)[0],
+        server_bias=stacked("server.bias", (0,), 1, width)[0, 0],
+        context=stacked("context.weight", (0,), width + CLUSTER, width)[0],
+        logit=np.concatenate([tensors["logit.weight"][0], tensors["logit.bias"]]),
+        linear=form.readout == "linear",
+        normalise=form.normalise,
+    )
+
+
+@kernel
+def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
+    """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
+    fours = inputs - inputs % 4
+    for n in range(len(states)):
+        for unit in range(len(bias)):
+            out[n, unit] = bias[unit]
+        for f in range(0, fours, 4):  # four at a time is twice as fast; the order of the sum is the same
+            a, b, c, d = states[n, f], states[n, f + 1], states[n, f + 2], states[n, f + 3]
+            for unit in range(len(bias)):
+                total = out[n, unit] + a * weight[f, unit] + b * weight[f + 1, unit]
+                out[n, unit] = total + c * weight[f + 2, unit] + d * weight[f + 3, unit]
+        for f in range(fours, inputs):
+            state = states[n, f]
+            for unit in range(len(bias)):
+                out[n, unit] += state * weight[f, unit]
+
+
+@kernel
+def infer(
+    wires: Wiring,
+    weights: Layers,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
+    states: Reals,
+    sent: Reals,
+    logits: Reals,
+) -> None:
+    """Write `logits` float32 [servers] of an observation.
+
+    That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]; `states` and
+    `sent`, float32 [vertices, width], are scratch.
+    """
+    width = weights.link.shape[1]
+    switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
+    own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
+    for stage in range(STAGES):
+        link = weights.link[stage]
+        if stage == 0:
+            product(nodes, nodes.shape[1], weights.stage[stage], weights.stage_bias[stage], sent)
+        else:
+            product(states, width, weights.stage[stage], weights.stage_bias[stage], sent)
+        for server in range(servers):
+            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            for unit in range(width):
+                heard = max(zero, sent[rack, unit] + edge * link[unit])
+                states[vertex, unit] = (max(zero, sent[vertex, unit]) + heard) * np.float32(0.5)
+        if stage == STAGES - 1:  # what switches would hear, no server hears any more
+            break
+        for switch in range(switches):
+            for unit in range(width):
+                states[switch, unit] = max(zero, sent[switch, unit])
+        for server in range(servers):
+            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            for unit in range(width):
+                states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
+        for place in range(len(inner)):
+            edge, one, other = edges[inner[place]], sender[place], receiver[place]
+            for unit in range(width):
+                states[other, unit] += max(zero, sent[one, unit] + edge * link[unit])
+        for switch in range(switches):
+            for unit in range(width):
+                states[switch, unit] *= wires.share[switch]
+    if weights.normalise:
+        _normalise(states[switches:])
+    if weights.linear:
+        for server in range(servers):
+            total = weights.logit[width]
+            for unit in range(width):
+                total += states[switches + server, unit] * weights.logit[unit]
+            logits[server] = total
+        return
+    common = _common(weights, nodes[switches:, nodes.shape[1] - 1], states[switches:], cluster)
+    product(states[switches:], width, weights.server, common, sent)
+    for server in range(servers):
+        total = weights.logit[width]
+        for unit in range(width):
+            total += max(zero, sent[server, unit]) * weights.logit[unit]
+        logits[server] = total
+
+
+@kernel
+def infer_all(
+    wires: Wiring,
+    weights: Layers,
+    going: Flags,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
+    states: Reals,
+    sent: Reals,
+    logits: Reals,
+) -> None:
+    """Write the `logits` float32 [s, servers] of those observations, each [s, ...], whose simulation is `going`."""
+    for i in range(len(going)):
+        if going[i]:
+            infer(wires, weights, nodes[i], edges[i], cluster[i], states, sent, logits[i])
+
+
+@kernel
+def _normalise(states: Reals) -> None:
+    """Give every row of `states` float32 [n, width] the length 1, unless it is 0."""
+    width = states.shape[1]
+    for n in range(len(states)):
+        square = np.float32(0)
+        for unit in range(width):
+            square += states[n, unit] * states[n, unit]
+        length = max(np.sqrt(square), np.float32(1e-12))
+        for unit in range(width):
+            states[n, unit] /= length
+
+
+@kernel
+def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
+    """Return what all servers of these `states` have in common before the last layer, float32 [width]."""
+    width = len(weights.server_bias)
+    zero, context = np.float32(0), np.zeros(width + CLUSTER, np.float32)
+    taken = 0
+    for server in range(len(states)):
+        if chosen[server] > 0:
+            taken += 1
+            for unit in range(width):
+                context[unit] += states[server, unit]
+    for unit in range(width):
+        context[unit] /= np.float32(max(1, taken))
+    first = np.zeros(CLUSTER, np.float32)
+    for unit in range(CLUSTER):
+        first[unit] = weights.cluster_bias[0, unit]
+        for f in range(len(cluster)):
+            first[unit] += cluster[f] * weights.cluster[0, f, unit]
+    for unit in range(CLUSTER):
+        excited = weights.cluster_bias[1, unit]
+        for f in range(CLUSTER):
+            excited += max(zero, first[f]) * weights.cluster[1, f, unit]
+        context[width + unit] = max(zero, excited)
+    common = weights.server_bias.copy()
+    for f in range(len(context)):
+        for unit in range(width):
+            common[unit] += context[f] * weights.context[f, unit]
+    return common
+
+
+FEATURES = ("enough free", "chosen")
+"""What the weights are for: see `binwright.agents.environments.observation`."""
+
+
+class Nara(Agent):
+    """A graph neural network over servers, switches and links, trained with PPO.
+
+    It takes servers one by one, each time the one with the largest score, and scores again after every choice; equals
+    go to the first.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote; its notes say which form of the network
+    they are of. `mask` is "any" as published, to choose from all servers that have anything free and are not chosen, or
+    "feasible" for those that also have a working route to all chosen.
+    """
+
+    reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
+    needs_lifetimes = True
+
+    def __init__(
+        self, weights: str = "alpha-uniform", path: str | None = None, mask: Literal["any", "feasible"] = "any"
+    ) -> None:
+        self.feasible = mask == "feasible"
+        self._file = find("nara", weights, path)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Make the arrays to work in, and load the network."""
+        view = network_of(self, view)
+        servers, nodes, resources = view.capacity.shape
+        topology, routes = view.topology, view.routing.routes
+        self.room = room = filling(view.routing, nodes, resources)
+        self.allowed = np.zeros(servers, np.bool_)
+        self._home, self._reach = homes(topology), np.zeros(topology.racks, np.bool_)
+        self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
+        free, wires = view.free, view.link_free
+        self._begin = prepared(begin, room, (1,) * resources)
+        self._allow = prepared(allow, routes, free, wires, room, 1, self._reach, True, self.allowed)
+        self._choose = prepared(choose, routes, wires, topology.link_tier, free, room, 1, 1, True)
+        self._narrow = prepared(narrow, routes, self._home, wires, room, 1, 1, True, self._reach)
+        self._load(view)
+
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """Take servers until the request is complete, or one has no route."""
+        assert isinstance(view, NetworkView)
+        self._begin(self.room, request.demand)
+        self._reach[:] = True
+        while self._may_choose(view, request, self.feasible):
+            scores = np.where(self.allowed, self._scores(view, request), -np.inf)
+            server = int(scores.argmax())
+            status = self._take(view, request, server)
+            if status:
+                return self._refusals[-1 - status] if status < 0 else provisioned(self.room)
+            if self.feasible:
+                routes, bandwidth = view.routing.routes, request.bandwidth
+                self._narrow(
+                    routes, self._home, view.link_free, self.room, server, bandwidth, view.weighted, self._reach
+                )
+        if self.feasible and self._may_choose(view, request, False):  # tell for want of what
+            return self._refusals[-1 - self._take(view, request, int(self.allowed.argmax()))]
+        return None
+
+    def _may_choose(self, view: NetworkView, request: Request, feasible: bool) -> bool:
+        routes, bandwidth = view.routing.routes, request.bandwidth
+        return self._allow(routes, view.free, view.link_free, self.room, bandwidth, self._reach, feasible, self.allowed)
+
+    def _take(self, view: NetworkView, request: Request, server: int) -> int:
+        routes, tiers = view.routing.routes, view.topology.link_tier
+        return self._choose(
+            routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
+        )
+
+    def _load(self, view: NetworkView) -> None:
+        topology = view.topology
+        resources = len(view.resources)
+        form = form_from(self._file, read(self._file)[1])
+        tensors = fitting(self._file, shapes(resources, form), described(view))
+        self._fixed: Any = form.seen.plain, topology.switches, np.zeros(3)
+        self._shown = shown(topology, resources, 1, form.seen)
+        self._total, room = view.capacity.sum(axis=(0, 1)), cast(Any, self.room)
+        self._filling = Filling(*(array[None] for array in room))
+        watched, self._left = self._watched(view, 1, 1.0), form.seen.left
+        self._observe: Any = prepared(show, watched, *self._fixed, self._shown, 0, 1, False)
+        self._deduct: Any = prepared(deduct, watched, *self._fixed[:2], self._filling, self._shown)
+        scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
+        self._logits = np.zeros(topology.servers, np.float32)
+        observed = (part[0] for part in self._shown.seen)
+        self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
+        self._infer = prepared(infer, *self._inputs)
+
+    def _watched(self, view: NetworkView, bandwidth: int, duration: float) -> Watched:
+        """Collect what the network is shown of one request."""
+        room, free, link_free = self._filling, view.free[None], view.link_free[None]
+        at, result = np.array([[0, 1]]), np.zeros((1, 2), np.int64)
+        lasts, wide = np.array([[duration]], np.float64), np.array([[bandwidth]], np.int64)
+        need, counts, servers, chosen = room.need, room.counts, room.servers, room.chosen
+        return Watched(self._total, free, link_free, at, lasts, wide, result, need, counts, servers, chosen)
+
+    def _scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
+        """Return the network's logits of all servers, given `self.room`: what is chosen so far and still needed."""
+        watched, self._shown.row[0] = self._watched(view, request.bandwidth, request.duration), -1
+        self._observe(watched, *self._fixed, self._shown, 0, 1, False)
+        if self._left:
+            self._deduct(watched, *self._fixed[:2], self._filling, self._shown)
+        self._infer(*self._inputs)
+        return self._logits
+
+
+def described(view: View) -> dict[str, Any]:
+    """Return what the notes beside the weights say they were trained for."""
+    return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}

@@ -1,1 +1,0 @@
-"""Learns a graph neural network that chooses servers: Nara (arXiv:2106.02412)."""

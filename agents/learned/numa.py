@@ -1,0 +1,255 @@
+"""Trains agents on servers with NUMA nodes: plays compiled episodes from warm starts, many rules in each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import numpy as np
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from binwright.agents import AGENTS
+from binwright.agents.learned.loop import TRAINING, Count, Trainer
+from binwright.agents.learned.weights import regime_of
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.run.play import play_compiled
+from binwright.fabric.run.simulation import Simulation
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError
+from binwright.simcore.options import by_name, check_options
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Compiled, Floats, Ints, View
+
+NODES = 2
+DISCRIMINATIVE = 0.02
+"""An episode teaches something in which the best of some rules places so much more than the worst."""
+SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
+"""Rules that tell discriminative episodes from others, the first so many of them."""
+SHARES = 0.0, 0.3, 0.5
+SAMPLED = 20
+"""Training episodes whose requests are looked at where all are too many."""
+
+
+def rules_of(names: Sequence[str]) -> list[Compiled]:
+    """Return the rules of these agents, each of which must be compiled."""
+    return [AGENTS.load(name)().compiled for name in names]
+
+
+def compiled_agent(spec: str | Mapping[str, Any]) -> Agent:
+    """Make the agent of a name or {name: options}; raises a `UserError` if it is not for compiled episodes."""
+    [[name, options]] = [(spec, {})] if isinstance(spec, str) else spec.items()
+    kind = AGENTS.load(name)
+    agent: Agent = kind(**check_options(kind, options, (name,)))
+    if agent.compiled is None:
+        remedy = "Name one that is, such as internal."
+        raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
+    return agent
+
+
+def _checked_agent(spec: str | dict[str, Any]) -> str | dict[str, Any]:
+    compiled_agent(spec)
+    return spec
+
+
+def _checked_shares(shares: tuple[float, ...]) -> tuple[float, ...]:
+    if not shares:
+        raise UserError("names no share", remedy="Give one or more, from 0 to less than 1: [0.0, 0.3].")
+    return shares
+
+
+class _OptionsOfAgents:
+    """Says in a JSON schema which options each agent has."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "properties": by_name(AGENTS)}
+
+
+_Share: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
+WarmStarts: TypeAlias = Annotated[
+    tuple[_Share, ...], AfterValidator(_checked_shares), Field(json_schema_extra={"minItems": 1})
+]
+"""The shares of the cluster's first resource that are in use when an episode begins."""
+_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1), _OptionsOfAgents()]
+CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_checked_agent)]
+"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
+
+
+def check_servers(view: View, agent: str) -> None:
+    """Raise a `UserError` unless every server has two nodes with some of two resources each."""
+    _, nodes, resources = view.capacity.shape
+    if nodes != NODES or resources != 2 or (view.capacity == 0).any():
+        here = f"{nodes} node{'s' * (nodes != 1)} and {resources} resource{'s' * (resources != 1)}"
+        if nodes == NODES and resources == 2:
+            here = "none of a resource on some node"
+        raise UserError(
+            f"{agent} is for servers of two NUMA nodes that have both of two resources; here they have {here}",
+            key="agents",
+            remedy="Take another agent, such as internal.",
+        )
+
+
+def check_size(agent: str, trained: object, servers: int, file: Path | None) -> None:
+    """Raise a `UserError` unless there are as many servers as a network that sees the whole cluster was trained for."""
+    if trained != servers:
+        raise UserError(
+            f"{agent} sees the whole cluster: these weights are for {trained} servers, and there are {servers}",
+            file=file,
+            remedy=f"Give the cluster {trained} servers, train on {servers} (`binwright train`), or take value-es.",
+        )
+
+
+def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> list[Replay]:
+    """Return replays of every seed's requests from each of these shares on.
+
+    They are of the resource of the world's warm start, filled by its agent or by every rule itself; without one, of the
+    first resource, filled by Best-Fit.
+    """
+    warm, replays = world.warm_start, []
+    for seed in seeds:
+        workload = world.draw(seed)
+        for share in shares:
+            ledger = world.ledger(0)
+            resource = ledger.view.resources.index(warm.resource) if warm else 0
+            simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
+            start: tuple[int, float] | None = (resource, share)
+            if warm is None or warm.agent is not None:
+                agent = warm.agent() if warm and warm.agent else AGENTS.load("best-fit")()
+                agent.start(ledger.view, stream(seed, "warm-start"))
+                wanted = share * int(ledger.view.capacity[:, :, resource].sum())
+                largest = int(workload.demand[:, resource].max(initial=1))
+                play_compiled(simulation, agent, partial(_missing, ledger, resource, wanted, largest))
+                start = None
+            simulation.overflow = world.overflow
+            replays.append(Replay(simulation, start))
+    return replays
+
+
+def _missing(ledger: Ledger, resource: int, wanted: float, largest: int) -> int:
+    """Return after how many more placements, at least, so much of a resource is used; 0 once it is."""
+    left = wanted - int(ledger.used()[resource])
+    return max(1, int(left // largest)) if left > 0 else 0
+
+
+def discriminative_episodes(
+    world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]
+) -> tuple[list[Replay], Floats]:
+    """Return the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
+
+    Most episodes end at one burst of demand whoever decides, and teach nothing.
+    """
+    telling: list[Replay] = []
+    lengths = []
+    for seed in seeds.tolist():
+        replays = replays_of(world, [seed], warm)
+        placed = play_all(replays, rules)
+        differ = np.ptp(placed, axis=0) > DISCRIMINATIVE * placed.min(axis=0)
+        telling += [replay for replay, differs in zip(replays, differ, strict=True) if differs]
+        lengths.append(placed[:, differ])
+    if not telling:
+        raise UserError(
+            "there is nothing to learn: all rules place as many requests in every training episode",
+            key="train.episodes",
+            remedy="Give more requests, fewer servers, or a larger `pool`.",
+        )
+    return telling, np.concatenate(lengths, axis=1)
+
+
+def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
+    """Count the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
+
+    def play_one(replay: Replay) -> list[int]:
+        copies = [rule._replace(weights=tuple(part.copy() for part in rule.weights)) for rule in rules]
+        return [replay.placed(copy) for copy in copies]
+
+    with ThreadPoolExecutor(usable_cpus()) as pool:
+        placed = np.array(list(pool.map(play_one, replays)), float)
+    return placed.reshape(len(replays), len(rules)).T.copy()
+
+
+class HeldOut:
+    """Holds the episodes of validation, and how many requests the agent `against` places in them."""
+
+    def __init__(self, world: World, warm: Sequence[float], against: str | Mapping[str, Any]) -> None:
+        agent = compiled_agent(against)
+        agent.start(world.ledger(0).view, stream(0, "train", "against"))
+        assert agent.compiled
+        self._world, self._warm, self._other = world, warm, agent.compiled
+        self._seeds: list[int] = []
+
+    def gains(self, rule: Compiled, seeds: Sequence[int]) -> dict[str, float]:
+        """Return how much more a rule places in the episodes of these seeds: ratios of means, in all and by share."""
+        if self._seeds != list(seeds):
+            self._seeds, self._replays = list(seeds), replays_of(self._world, seeds, self._warm)
+            self._base = play_all(self._replays, [self._other])[0]
+        placed, base = play_all(self._replays, [rule])[0], self._base
+        means, others = (each.reshape(-1, len(self._warm)).mean(axis=0) for each in (placed, base))
+        ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
+        each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self._warm, means / others, strict=True)}
+        return {"gain": float((means / others).mean() - 1), "log_gain": float(ratio.mean()), **each}
+
+
+@dataclass
+class NumaTrainer(Trainer):
+    """Prepares episodes for training and validation.
+
+    Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
+    Best-Fit before, or as the scenario's warm start says, which also says the share where `warm` does not. Without
+    either the shares are 0, .3 and .5. What is validated is how much more is placed than by the agent `against`.
+    """
+
+    score = "gain"
+    warms = True
+    uses_gpu = False
+    agent: ClassVar[str]
+    """What the agent is called."""
+
+    pool: Count = 250
+    warm: WarmStarts | None = None
+    against: CompiledAgent = "best-fit"
+
+    @abstractmethod
+    def used(self) -> Compiled:
+        """Return the rule of the agent as it would be used."""
+
+    def check(self, view: View) -> None:
+        """Refuse servers that the agent is not for."""
+        check_servers(view, self.agent)
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Check the worlds and draw the seeds."""
+        self._training, self._seed = training, seed
+        self.view = training.ledger(0).view
+        for world in (training, validation):
+            if world.overflow.mode not in ("drop", "stop") or world.pacing:
+                remedy = "Write `overflow: stop`, and no pacing."
+                raise UserError(f"{self.agent} does not learn with it", key="overflow", remedy=remedy)
+            self.check(world.ledger(0).view)
+        self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
+        try:
+            self._held_out = HeldOut(validation, self.shares, self.against)
+        except UserError as error:
+            error.key = f"train.agent.{self.agent}.against"
+            raise
+        self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
+
+    def met(self) -> dict[str, Any]:
+        """Return notes on the servers and on the requests of some episodes."""
+        ledger = self._training.ledger(0)
+        demand = np.concatenate([self._training.draw(seed).demand for seed in self._seeds[:SAMPLED].tolist()])
+        demand = demand[ledger.possible(demand)]
+        regime = regime_of(ledger.view.capacity, demand, ledger.spreads(demand))
+        return {"regime": regime._asdict()} if regime else {}
+
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """Return how much more is placed than by `against`."""
+        return self._held_out.gains(self.used(), seeds)

@@ -1,1 +1,0 @@
-"""Shares what learners on servers with NUMA nodes have in common."""

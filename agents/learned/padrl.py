@@ -1,0 +1,526 @@
+"""Places as padrl does: an LSTM forecasts demand, and a policy scores every place with that; and trains both.
+
+`weights` holds all of both, in the order of `SHAPES`. `memory` is what the LSTM remembers: its output, its cell and its
+forecast; every request is shown to it, once per decision. First the forecast and a policy that imitates Best-Fit are
+trained, then the policy alone, by PPO.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt, tanh
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive
+from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
+from binwright.agents.learned.ppo import Batch, Proximal, averages, finite, masked, put_averages
+from binwright.agents.learned.replay import NONE
+from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
+from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.world import World
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View, Workload
+
+ASKED, CELLS, FORECAST = 3, 8, 6
+"""Numbers of a request, units of the LSTM, numbers that it forecasts."""
+SHARED, PLACE, HIDDEN = ASKED + 2 + FORECAST, 8, 16
+"""Inputs of the policy that all places share, inputs of each place, hidden units."""
+SHAPES = {
+    "lstm.weight_ih": (4 * CELLS, ASKED),
+    "lstm.weight_hh": (4 * CELLS, CELLS),
+    "lstm.bias": (4 * CELLS,),
+    "forecast.weight": (FORECAST, CELLS),
+    "forecast.bias": (FORECAST,),
+    "shared.weight": (HIDDEN, SHARED),
+    "shared.bias": (HIDDEN,),
+    "place.weight": (HIDDEN, PLACE),
+    "score.weight": (HIDDEN,),
+}
+SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
+AT_FORECAST = 4 * CELLS * (ASKED + CELLS + 1)
+AT_POLICY = AT_FORECAST + FORECAST * (CELLS + 1)
+MEMORY = 2 * CELLS + FORECAST
+SHARED_FROM, SLOTS = 256, 4096
+"""From how many servers on equal ones share a score, and the slots of the hash table by which they are found."""
+
+
+@kernel
+def sigmoid(x: float) -> float:
+    """Return 1 / (1 + exp(-x))."""
+    return 1 / (1 + exp(-x))
+
+
+@kernel
+def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
+    """Tell the LSTM of a request, `seen` [ASKED]; changes `memory`."""
+    gates = np.empty(4 * CELLS)
+    at_hidden, at_bias = 4 * CELLS * ASKED, 4 * CELLS * (ASKED + CELLS)
+    for gate in range(4 * CELLS):
+        total = weights[at_bias + gate]
+        for i in range(ASKED):
+            total += weights[gate * ASKED + i] * seen[i]
+        for i in range(CELLS):
+            total += weights[at_hidden + gate * CELLS + i] * memory[i]
+        gates[gate] = total
+    for i in range(CELLS):  # torch's order: input, forget, cell, output
+        cell = sigmoid(gates[CELLS + i]) * memory[CELLS + i] + sigmoid(gates[i]) * tanh(gates[2 * CELLS + i])
+        memory[CELLS + i] = cell
+        memory[i] = sigmoid(gates[3 * CELLS + i]) * tanh(cell)
+    for k in range(FORECAST):
+        total = weights[AT_FORECAST + FORECAST * CELLS + k]
+        for i in range(CELLS):
+            total += weights[AT_FORECAST + k * CELLS + i] * memory[i]
+        memory[2 * CELLS + k] = total
+
+
+@kernel
+def observe(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, shared: Floats
+) -> None:
+    """Write the inputs that all places share to `shared` [SHARED], and show the request to the LSTM: changes `memory`.
+
+    These are the roots of the request's shares of the first node, whether it is spread, the free shares of the cluster,
+    and the forecast.
+    """
+    shared[0], shared[1] = sqrt(demand[0] / capacity[0, 0, 0]), sqrt(demand[1] / capacity[0, 0, 1])
+    shared[2] = 1.0 if spread else 0.0
+    remember(shared[:ASKED], weights, memory)
+    for r in range(2):
+        left, total = 0, 0
+        for server in range(len(free)):
+            for node in range(2):
+                left += free[server, node, r]
+                total += capacity[server, node, r]
+        shared[ASKED + r] = left / total
+    for i in range(FORECAST):
+        shared[ASKED + 2 + i] = memory[2 * CELLS + i]
+
+
+@kernel
+def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, out: Floats) -> bool:
+    """Tell whether the request fits there, and if so describes the place in `out` [PLACE].
+
+    These are the free shares of this node and of the other, cpu and mem, as they are and as they would be.
+    """
+    if spread:
+        if node > 0 or not fits_spread(free, server, demand):
+            return False
+    elif not fits_node(free, server, node, demand):
+        return False
+    for n in range(2):
+        where = node if n == 0 else 1 - node
+        for r in range(2):
+            taken = demand[r] if n == 0 else 0
+            if spread:  # the first node takes the odd quanta
+                taken = demand[r] - demand[r] // 2 if n == 0 else demand[r] // 2
+            there, of = free[server, where, r], capacity[server, where, r]
+            out[n * 2 + r] = there / of
+            out[4 + n * 2 + r] = (there - taken) / of
+    return True
+
+
+@kernel
+def begin_scores(shared: Floats, weights: Floats, common: Floats) -> None:
+    """Write the part of the hidden layer that all places have in common to `common` [HIDDEN]."""
+    at = AT_POLICY
+    for j in range(HIDDEN):
+        total = weights[at + HIDDEN * SHARED + j]
+        for i in range(SHARED):
+            total += weights[at + j * SHARED + i] * shared[i]
+        common[j] = total
+
+
+@kernel
+def score(place: Floats, common: Floats, weights: Floats) -> float:
+    """Score one place, `place` [PLACE]."""
+    at = AT_POLICY + HIDDEN * (SHARED + 1)
+    found = 0.0
+    for j in range(HIDDEN):
+        total = common[j]
+        for i in range(PLACE):
+            total += weights[at + j * PLACE + i] * place[i]
+        found += weights[at + HIDDEN * PLACE + j] * max(total, 0.0)
+    return found
+
+
+@lean
+def _is_alike(free: Ints, capacity: Ints, server: int, slots: Ints) -> bool:
+    """Tell whether a server has the same free and capacity as the last one in its slot, and put it there.
+
+    `slots` int64 [SLOTS] are servers by their hash, -1 for none. What another server has pushed out is scored again.
+    """
+    mixed = np.uint64(0)
+    for node in range(2):
+        for r in range(2):
+            mixed = (mixed ^ np.uint64(free[server, node, r])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+    at = mixed % np.uint64(SLOTS)
+    other, same = slots[at], slots[at] >= 0
+    for node in range(2):
+        for r in range(2):
+            same &= free[other, node, r] == free[server, node, r]
+            same &= capacity[other, node, r] == capacity[server, node, r]
+    slots[at] = server
+    return bool(same)
+
+
+@lean
+def highest_score(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    common: Floats,
+    weights: Floats,
+    place: Floats,
+    slots: Ints,
+) -> int:
+    """Find the place with the highest score, the first of equals; -1 if there is none.
+
+    `place` [PLACE] is scratch, and so is `slots` int64 [SLOTS], all -1: most servers of a run are equal, and of these
+    one is scored. Without slots, int64 [0], all are.
+    """
+    best, highest = -1, -np.inf
+    for server in range(len(free)):
+        if len(slots) and _is_alike(free, capacity, server, slots):
+            continue
+        for node in range(2):
+            if describe(free, capacity, demand, spread, server, node, place):
+                found = score(place, common, weights)
+                if found > highest:
+                    best, highest = server * 2 + node, found
+    return best
+
+
+@kernel
+def padrl(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, diary: Floats
+) -> int:
+    """Take, as a `Scan` for two nodes and two resources, the place with the highest score, the first of equals.
+
+    `memory` float64 [MEMORY] changes. With a `diary` it takes each place with probability softmax(score), and writes
+    what was seen and done. That is float64: how many rows there are so far, and then rows as `rows_of` reads them,
+    whose first number is a random one in [0, 1) before they are written. It takes none once the diary is full.
+    """
+    shared, common = np.empty(SHARED), np.empty(HIDDEN)
+    places, number = 2 * len(free), int(diary[0]) if len(diary) else 0
+    width = 1 + SHARED + places * (1 + PLACE)
+    if len(diary) and 1 + (number + 1) * width > len(diary):
+        return -1
+    observe(free, capacity, demand, spread, weights, memory, shared)
+    begin_scores(shared, weights, common)
+    if not len(diary):
+        slots = np.full(SLOTS * (len(free) >= SHARED_FROM), -1, np.int64)
+        return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
+    row, scores = diary[1 + number * width : 1 + (number + 1) * width], np.full(places, -np.inf)
+    row[1 : 1 + SHARED] = shared
+    mask = row[1 + SHARED : 1 + SHARED + places]
+    for code in range(places):
+        place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
+        mask[code] = describe(free, capacity, demand, spread, code // 2, code % 2, place)
+        if mask[code] > 0:
+            scores[code] = score(place, common, weights)
+    highest = scores.max()
+    if highest == -np.inf:
+        return -1
+    chances = np.exp(scores - highest).cumsum()
+    chosen = min(np.searchsorted(chances, row[0] * chances[-1], side="right"), places - 1)
+    while mask[chosen] == 0.0:  # a sum that rounding kept below the random number
+        chosen -= 1
+    row[0] = chosen
+    diary[0] = number + 1
+    return int(chosen)
+
+
+def diary_of(rows: int, servers: int) -> Floats:
+    """Make a diary for so many decisions."""
+    return np.zeros(1 + rows * _width(servers))
+
+
+def begin_diary(diary: Floats, servers: int, rng: np.random.Generator) -> None:
+    """Empty a diary, and give it new random numbers."""
+    diary[0] = 0.0
+    numbers = diary[1 :: _width(servers)]
+    numbers[:] = rng.random(len(numbers))
+
+
+def rows_of(diary: Floats, servers: int) -> tuple[Ints, Floats, npt.NDArray[np.bool_], Floats]:
+    """Read actions [n], shared inputs [n, SHARED], places that fitted [n, places], their inputs [n, places, PLACE]."""
+    places = 2 * servers
+    rows = diary[1:].reshape(-1, _width(servers))[: int(diary[0])]
+    parts = np.split(rows, [1, 1 + SHARED, 1 + SHARED + places], axis=1)
+    there = parts[2] > 0
+    return parts[0][:, 0].astype(np.int64), parts[1], there, parts[3].reshape(-1, places, PLACE)
+
+
+def _width(servers: int) -> int:
+    return 1 + SHARED + 2 * servers * (1 + PLACE)
+
+
+class PADRL(Learned, ScanAgent):
+    """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
+    NUMA nodes.
+    """
+
+    scan = staticmethod(padrl)
+    reference = (
+        "a rival in Sheng et al. 2025, arXiv:2503.00537; from its description: page 'Learned placement on NUMA servers'"
+    )
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
+        self._file = find("padrl", weights, path)
+        self.numbers = np.zeros(SIZE), np.zeros(MEMORY), NONE
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, and forget all requests."""
+        check_servers(view, "padrl")
+        weights, memory, _ = self.numbers
+        weights[:] = joined(fitting(self._file, SHAPES, described(view)))
+        self.regime = regime_from(read(self._file)[1])
+        self.get_ready(view)
+        memory[:] = 0.0
+
+
+def described(view: View) -> dict[str, Any]:
+    """Return what the notes beside the weights say they were trained for."""
+    sizes = [CELLS, FORECAST, HIDDEN]
+    return {"agent": "padrl", "resources": list(view.resources), "nodes": NODES, "sizes": sizes}
+
+
+def joined(tensors: Tensors) -> Floats:
+    """Join all weights into one array, float64 [SIZE]."""
+    return np.concatenate([tensors[name].astype(np.float64).ravel() for name in SHAPES])
+
+
+AHEAD = 100
+"""How many of the next requests are forecast together."""
+LARGE = (0.2, 0.4, 0.8)
+"""Shares of a node's cpu: how many of the next requests want as much."""
+
+
+def sequence(workload: Workload, cluster: Cluster) -> tuple[Floats, Floats]:
+    """Describe every request that has `AHEAD` after it, [n, ASKED], and what those are like, [n, FORECAST].
+
+    That is: the means of their shares of a node's cpu and mem, the share that is spread, and those that want at least
+    so much cpu. Both float64, not standardised.
+    """
+    shares = workload.demand / cluster.capacity[0, 0]
+    spread = cluster.spreads(workload.demand).astype(np.float64)
+    seen = np.column_stack([np.sqrt(shares), spread])
+    like = np.column_stack([shares, spread, *(shares[:, 0] >= large for large in LARGE)])
+    sums = np.concatenate([np.zeros((1, like.shape[1])), like.cumsum(axis=0)])
+    wanted = (sums[1 + AHEAD :] - sums[1:-AHEAD]) / AHEAD
+    assert seen.shape[1] == ASKED
+    return seen[: len(wanted)], wanted
+
+
+LENGTH, UNHEARD = 256, 64
+"""The LSTM learns from pieces of so many requests, from the errors after the first few."""
+
+
+@dataclass
+class PADRLTrainer(Proximal, NumaTrainer):
+    """An LSTM that forecasts demand, and PPO (Schulman et al. 2017, arXiv:1707.06347) that is told the forecast.
+
+    In the first `lessons` iterations the LSTM learns from `sequences` pieces of training workloads by least squares,
+    and the policy to do as Best-Fit does; from then on the LSTM stays as it is. An episode is the requests of a seed
+    from a share of `warm` on; of the episodes of `pool` seeds only those are kept in which simple
+    rules differ. In every iteration `plays` of each of `episodes` of them are sampled. The advantage of all decisions
+    of a play is how much longer it lasts (log) than the other plays of its episode: no value is learned. `decisions`
+    of them are learned from, `epochs` times. What is validated is paired with `against`.
+    """
+
+    agent = "padrl"
+    lessons: CountFromZero = 15
+    sequences: Count = 64
+    episodes: Count = 16
+    plays: Count = 8
+    decisions: Count = 16384
+    minibatch: Count = 512
+    epochs: Count = 4
+    rate: Positive = 1e-2
+    learning: Positive = 1e-2
+    clip: Positive = 0.2
+    pool: Count = 200
+    value_weight = 0.0
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Make the networks, the optimisers and the episodes."""
+        super().begin(training, validation, seed, device)
+        self.begin_ppo()
+        torch = self._torch
+        self._cluster = training.ledger(0).cluster
+        self._width = self.view.capacity.shape[0]
+        rng = stream(seed, "train", "weights")
+        self._tensors = {name: torch.nn.Parameter(self._first(name, rng)) for name in SHAPES}
+        ours = ("lstm", "forecast")
+        parts = [[self._tensors[name] for name in SHAPES if name.startswith(ours) == mine] for mine in (True, False)]
+        rates = self.learning, self.rate
+        self._optimisers = [torch.optim.Adam(part, lr=rate) for part, rate in zip(parts, rates, strict=True)]
+        self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
+        self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
+        some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
+        if not any(map(len, some)):
+            remedy = f"Give more than {AHEAD + LENGTH} requests."
+            raise UserError("there is nothing to forecast", key="train.episodes", remedy=remedy)
+        wanted = np.concatenate(some)
+        self._usual = wanted.mean(axis=0), np.maximum(wanted.std(axis=0), 1e-3)
+
+    def _first(self, name: str, rng: np.random.Generator) -> Any:
+        """Draw weights to begin with: uniform within one over the root of the inputs, scores near 0."""
+        shape = SHAPES[name]
+        inputs = shape[-1] if len(shape) > 1 else {"lstm.bias": CELLS, "forecast.bias": CELLS}.get(name, HIDDEN)
+        weights = rng.uniform(-1, 1, shape) / np.sqrt(inputs)
+        return self._torch.from_numpy(weights)
+
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """Play some episodes; what is learned from them depends on the iteration."""
+        rng = stream(self._seed, "train", iteration)
+        metrics = self._forecast(rng) if iteration <= self.lessons else {}
+        seen, batch, said = self._play(rng)
+        metrics |= said
+        if iteration <= self.lessons:
+            metrics |= self._imitate(seen, batch)
+            if not finite(self._tensors.values()):
+                metrics["policy_loss"] = float("nan")
+        else:
+            for group in self._optimisers[1].param_groups:
+                group["lr"] = self.rate
+
+            def evaluate(rows: Any) -> Any:
+                return self._evaluate(*(part[rows] for part in seen))
+
+            found = self.improve(evaluate, self._optimisers[1], self._tensors.values(), batch, rng)
+            metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
+        return metrics
+
+    def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
+        """Take a step of the LSTM; returns the mean square of its errors, which is 1 for always saying the mean."""
+        torch, parts = self._torch, []
+        mean, deviation = self._usual
+        for _ in range(self.sequences):
+            seen, wanted = sequence(self._training.draw(TRAINING + int(rng.integers(2**40))), self._cluster)
+            first = int(rng.integers(max(len(seen) - LENGTH, 0) + 1))
+            parts.append((seen[first : first + LENGTH], ((wanted - mean) / deviation)[first : first + LENGTH]))
+        least = min(len(seen) for seen, _ in parts)
+        inputs, targets = (torch.from_numpy(np.stack([pair[i][:least] for pair in parts])) for i in (0, 1))
+        loss = 0.0
+        for rows in torch.arange(self.sequences).split(16):
+            said = self._said(inputs[rows])
+            error = (said - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
+            self._optimisers[0].zero_grad()
+            error.backward()
+            self._optimisers[0].step()
+            loss += float(error.detach()) * len(rows) / self.sequences
+        return {"forecast_loss": loss}
+
+    def _said(self, inputs: Any) -> Any:
+        """Return the LSTM's forecasts [b, steps, FORECAST] after each of `inputs` [b, steps, ASKED]."""
+        torch, tensors = self._torch, self._tensors
+        hidden = cell = torch.zeros(len(inputs), CELLS, dtype=torch.float64)
+        told = inputs @ tensors["lstm.weight_ih"].T + tensors["lstm.bias"]
+        outputs = []
+        for step in range(inputs.shape[1]):
+            gates = told[:, step] + hidden @ tensors["lstm.weight_hh"].T
+            enter, keep, new, out = gates.chunk(4, 1)
+            cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(new)
+            hidden = torch.sigmoid(out) * torch.tanh(cell)
+            outputs.append(hidden)
+        return torch.stack(outputs, 1) @ tensors["forecast.weight"].T + tensors["forecast.bias"]
+
+    def _evaluate(self, shared: Any, places: Any) -> tuple[Any, Any]:
+        """Return logits [n, places] of inputs [n, SHARED] and [n, places, PLACE], and values of 0 [n]."""
+        torch, tensors = self._torch, self._tensors
+        common = shared @ tensors["shared.weight"].T + tensors["shared.bias"]
+        hidden = torch.relu(common[:, None] + places @ tensors["place.weight"].T)
+        return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
+
+    def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
+        """Play; returns what was seen, the batch, and how well it went."""
+        torch, weights = self._torch, joined(self._arrays())
+        kept: list[tuple[Any, ...]] = []
+        lengths, advantages = [], []
+        share = max(1, self.decisions // (self.episodes * self.plays))
+        for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
+            replay, placed, mine = self._replays[number], [], []
+            for _ in range(self.plays):
+                diary = self._diary
+                begin_diary(diary, self._width, rng)
+                rule = Compiled(padrl, (weights, np.zeros(MEMORY), diary))
+                placed.append(replay.placed(rule, self.used()))
+                rows = rows_of(diary, self._width)
+                telling = np.flatnonzero(rows[2].sum(axis=1) > 1)
+                some = rng.permutation(telling)[:share]
+                mine.append(tuple(part[some] for part in rows))
+            kept += mine
+            lengths += placed
+            logs = np.log(np.maximum(placed, 1))
+            advantages += [np.full(len(seen[0]), far) for seen, far in zip(mine, logs - logs.mean(), strict=True)]
+        actions, shared, mask, places = (torch.from_numpy(np.concatenate(part)) for part in zip(*kept, strict=True))
+        advantage = torch.from_numpy(np.concatenate(advantages))
+        with torch.no_grad():
+            logits, values = self._evaluate(shared, places)
+        batch = Batch(
+            actions=actions,
+            mask=mask,
+            old_logits=masked(logits, mask),
+            values=values,
+            returns=values,
+            advantages=advantage / advantage.std(correction=0).clamp(min=1e-4),
+        )
+        metrics = {"episodes": float(len(self._replays)), "placed": float(np.mean(lengths)), "decisions": len(actions)}
+        return [shared, places], batch, metrics
+
+    def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
+        """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
+        torch, (shared, places) = self._torch, seen
+        for group in self._optimisers[1].param_groups:
+            group["lr"] = self.learning
+        least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
+        wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
+        order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
+        loss = 0.0
+        for rows in order.split(self.minibatch):
+            logits = masked(self._evaluate(shared[rows], places[rows])[0], batch.mask[rows])
+            error = torch.nn.functional.cross_entropy(logits, wanted[rows])
+            self._optimisers[1].zero_grad()
+            error.backward()
+            self._optimisers[1].step()
+            loss += float(error.detach()) * len(rows) / len(wanted)
+        return {"imitation_loss": loss}
+
+    def used(self) -> Compiled:
+        """Return the rule that always takes the highest score."""
+        return Compiled(padrl, (joined(self._arrays()), np.zeros(MEMORY), NONE))
+
+    def _arrays(self) -> Tensors:
+        return {name: tensor.detach().numpy().copy() for name, tensor in self._tensors.items()}
+
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return the weights, both optimisers' averages, and the weight of the KL penalty."""
+        tensors = {f"weights.{name}": array for name, array in self._arrays().items()}
+        for which, optimiser in enumerate(self._optimisers):
+            tensors |= averages(optimiser, f"adam.{which}")
+        return tensors, {"kl_weight": self._kl_weight}
+
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """Put back what `save` returned."""
+        with self._torch.no_grad():
+            for name, parameter in self._tensors.items():
+                parameter[:] = self._torch.from_numpy(tensors[f"weights.{name}"])
+        for which, optimiser in enumerate(self._optimisers):
+            put_averages(optimiser, tensors, f"adam.{which}")
+        self._kl_weight = notes["kl_weight"]
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return the weights of both networks."""
+        return self._arrays(), described(self.view)

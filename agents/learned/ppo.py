@@ -1,0 +1,154 @@
+"""Improves a policy by proximal policy optimisation, as RLlib had it in 2021 (Schulman et al. 2017, arXiv:1707.06347).
+
+Both the clipped ratio and a KL penalty whose coefficient adapts to a target; the value's change is clipped, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from binwright.agents.learned.loop import Count, FromZero, Positive
+from binwright.agents.learned.weights import Tensors, extra
+from binwright.simcore.types import Floats
+
+if TYPE_CHECKING:  # torch is imported when a training begins
+    from torch import Tensor
+
+FORBIDDEN = -1e9
+"""The logit of what the mask forbids: its probability is exactly 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Holds n decisions: `old_logits` [n, actions] masked, `values` as they were then, `returns` as they came."""
+
+    actions: Tensor
+    mask: Tensor
+    old_logits: Tensor
+    values: Tensor
+    returns: Tensor
+    advantages: Tensor
+
+
+@dataclass
+class Proximal:
+    """Holds settings with RLlib's defaults of 2021, and improves a policy with them.
+
+    Only `minibatch` and `rate` are those of Nara's publication. A value may move by `value_clip`, and `value_weight` is
+    what errors in values count in the loss.
+    """
+
+    minibatch: Count = 256
+    epochs: Count = 30
+    rate: Positive = 5e-3
+    clip: Positive = 0.3
+    kl_weight: FromZero = 0.2
+    kl_target: Positive = 0.01
+    value_clip, value_weight = 10.0, 1.0  # no settings, unless a trainer makes them some
+
+    def begin_ppo(self) -> None:
+        """Import torch, and begin with the given weight of the KL penalty, which `improve` then adapts."""
+        self._torch, self._kl_weight = extra("torch"), float(self.kl_weight)
+
+    def improve(
+        self,
+        evaluate: Callable[[Tensor], tuple[Tensor, Tensor]],
+        optimiser: Any,
+        parameters: Iterable[Tensor],
+        batch: Batch,
+        rng: np.random.Generator,
+    ) -> dict[str, float]:
+        """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
+
+        Returns the means over the last epoch, and adapts the weight of the KL penalty. Stops at a loss that is not a
+        number: the caller sees it in what is returned.
+        """
+        torch, means = self._torch, self._torch.zeros(4)
+        for _ in range(self.epochs):
+            parts = []
+            order = torch.from_numpy(rng.permutation(len(batch.actions))).to(batch.actions.device)
+            for rows in order.split(self.minibatch):
+                loss, part = loss_of(*evaluate(rows), batch, rows, self._kl_weight, self)
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                optimiser.step()
+                parts.append(part)
+            means = torch.stack(parts).mean(0)
+            if not means.isfinite().all():
+                break
+        metrics = dict(zip(("policy_loss", "value_loss", "kl", "entropy"), means.tolist(), strict=True))
+        metrics["kl_weight"] = self._kl_weight
+        if not finite(parameters):
+            metrics["policy_loss"] = float("nan")
+        self._kl_weight = next_kl_weight(self._kl_weight, metrics["kl"], self.kl_target)
+        return metrics
+
+
+def returns_of(rewards: Floats, discount: float) -> Floats:
+    """Return for every decision of an episode, float64 [n], the discounted sum of its reward and those after it."""
+    returns, following = np.zeros(len(rewards)), 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        returns[t] = following = rewards[t] + discount * following
+    return returns
+
+
+def standardised(advantages: Tensor) -> Tensor:
+    """Shift and scale advantages to mean 0 and deviation 1 over the batch."""
+    return (advantages - advantages.mean()) / advantages.std(correction=0).clamp(min=1e-4)
+
+
+def masked(logits: Tensor, mask: Tensor) -> Tensor:
+    """Mask `logits` [n, actions] where the mask [n, actions] forbids."""
+    return logits.masked_fill(~mask, FORBIDDEN)
+
+
+def loss_of(
+    logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Proximal
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
+    actions, advantages, returns = batch.actions[rows, None], batch.advantages[rows], batch.returns[rows]
+    log = masked(logits, batch.mask[rows]).log_softmax(1)
+    old, before = batch.old_logits[rows].log_softmax(1), batch.values[rows]
+    ratio = (log.gather(1, actions) - old.gather(1, actions)).squeeze(1).exp()
+    clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
+    policy = -(ratio * advantages).minimum(clipped * advantages).mean()
+    kl = (old.exp() * (old - log)).sum(1).mean()
+    near = before + (values - before).clamp(-settings.value_clip, settings.value_clip)
+    value = ((values - returns) ** 2).maximum((near - returns) ** 2).mean()
+    entropy = -(log.exp() * log).sum(1).mean()
+    total = policy + kl_weight * kl + settings.value_weight * value
+    return total, extra("torch").stack([policy, value, kl, entropy]).detach()
+
+
+def next_kl_weight(weight: float, kl: float, target: float) -> float:
+    """Return the next KL weight: half as much again when the policy moved over twice too far, half when under half."""
+    return weight * (1.5 if kl > 2 * target else 0.5 if kl < 0.5 * target else 1.0)
+
+
+def finite(parameters: Iterable[Tensor]) -> bool:
+    """Tell whether all numbers of the parameters are finite."""
+    return all(bool(part.isfinite().all()) for part in parameters)
+
+
+def averages(optimiser: Any, prefix: str = "adam") -> Tensors:
+    """Return copies of a torch optimiser's averages, named `prefix`.number of the parameter.name."""
+    states = optimiser.state_dict()["state"]
+    return {
+        f"{prefix}.{number}.{name}": value.cpu().numpy().copy()
+        for number, state in states.items()
+        for name, value in state.items()
+    }
+
+
+def put_averages(optimiser: Any, tensors: Mapping[str, Any], prefix: str = "adam") -> None:
+    """Put the averages of `tensors` that have this prefix into the optimiser, which changes."""
+    torch, states = extra("torch"), dict[int, dict[str, Any]]()
+    for key, array in tensors.items():
+        if key.startswith(f"{prefix}."):
+            number, name = key.removeprefix(f"{prefix}.").split(".")
+            states.setdefault(int(number), {})[name] = torch.from_numpy(array.copy())
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": states})

@@ -1,0 +1,373 @@
+"""Places by what every server of two NUMA nodes is worth: the agents value-es and hindsight.
+
+A server is worth a small function of what is free on it and, as the shares of a node say nothing of how large it is,
+the requests of known absolute sizes that still fit. Sizes are those of the requests that a training met, and are kept
+with the weights, float64 [k, 4]: what a request of this size takes of a node's cpu and mem, in quanta, whether it is
+spread (1, and then it takes as much of the other node), and its importance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import floor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from binwright.agents.learned.numa import NODES, check_servers
+from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
+
+SIZE_COLUMNS = 4
+PER_SIZE = 2
+"""Weights of a size: of every request that fits, and of whether one does."""
+ROW = 3 + PER_SIZE
+"""Numbers of a size in the kernel: 1 / cpu, 1 / mem, whether it is spread, and its weights."""
+SCALE = 50.0
+"""What a weight of a size is like, in units of its importance."""
+FREQUENT = 100
+"""Sizes of requests of which it is counted at most how many still fit."""
+SLACK = 1e-9
+"""Room for so much of a request is missing at most by what floats round."""
+
+
+def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int) -> Floats:
+    """Return the sizes that take most of the cluster, `most` at most: float64 [k, 4], the smallest first.
+
+    What a size takes is its number of requests times the larger of its shares of an average node's resources. Its
+    importance is its share of what all of these take, times that larger share.
+    """
+    demands = np.concatenate([workload.demand for workload in workloads])
+    rows, count = np.unique(demands[ledger.possible(demands)], axis=0, return_counts=True)
+    share = (rows / ledger.view.capacity.mean(axis=(0, 1))).max(axis=1)
+    chosen = np.sort(np.argsort(-count * share, kind="stable")[:most])
+    rows, count, share = rows[chosen], count[chosen], share[chosen]
+    table = _table(rows, ledger, count * share / (count * share).sum() * share)
+    return table[np.argsort(share, kind="stable")]
+
+
+def frequent_sizes(workloads: Iterable[Workload], ledger: Ledger) -> Floats:
+    """Return the most frequent sizes, float64 [k, 4], each with its share of all requests as its importance."""
+    demands = np.concatenate([workload.demand for workload in workloads])
+    rows, count = np.unique(demands, axis=0, return_counts=True)
+    chosen = np.sort(np.argsort(-count, kind="stable")[:FREQUENT])
+    return _table(rows[chosen], ledger, count[chosen] / count[chosen].sum())
+
+
+def _table(rows: Ints, ledger: Ledger, importance: Floats) -> Floats:
+    """Make the table of these demands, int64 [k, resources]."""
+    spread = ledger.spreads(rows).astype(np.float64)
+    return np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
+
+
+def beginning_of(sizes: Floats) -> tuple[Floats, Floats]:
+    """Return where training begins with these sizes, and its scale, both float64 [k * PER_SIZE].
+
+    Then a server is worth the requests that still fit on it, each by its importance.
+    """
+    begin = np.tile(np.eye(PER_SIZE)[0], len(sizes))
+    return begin, np.repeat(SCALE * sizes[:, 3], PER_SIZE)
+
+
+def known_sizes(sizes: Floats, weights: Floats) -> Floats:
+    """Put sizes [k, 4] and their weights [k * PER_SIZE] together for the kernel, float64 [k * ROW]."""
+    parts = [1 / sizes[:, :2], sizes[:, 2:3], weights.reshape(len(sizes), PER_SIZE)]
+    return np.concatenate(parts, axis=1).ravel()
+
+
+def fitting_on(free: Ints, sizes: Floats) -> Floats:
+    """Count what fits on servers with these quanta free, int64 [..., 2 nodes, 2 resources]: [..., k * PER_SIZE].
+
+    Of each size how many requests do, and as 0 or 1 whether any does: what its weights are of.
+    """
+    each = np.floor((free[..., None, :] / sizes[:, :2]).min(axis=-1) + SLACK)  # [..., nodes, k]
+    fits = np.where(sizes[:, 2] > 0, each.min(axis=-2), each.sum(axis=-2))
+    return np.stack([fits, fits > 0], axis=-1).reshape(*fits.shape[:-1], PER_SIZE * len(sizes))
+
+
+@inlined
+def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floats) -> float:
+    """Compute the worth of what still fits on a server with these quanta free on its nodes."""
+    value = 0.0
+    for at in range(0, len(known), ROW):
+        here = min(cpu * known[at], mem * known[at + 1]) + SLACK
+        there = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
+        fits = floor(min(here, there)) if known[at + 2] > 0 else floor(here) + floor(there)
+        if fits > 0:
+            value += known[at + 3] * fits + known[at + 4]
+    return value
+
+
+@kernel
+def remaining(free: Floats, codes: Floats, demand: Floats, spread: Floats, known: Floats, levels: Floats) -> None:
+    """Write to levels [n] what still fits on a server after each placement, on average over the servers.
+
+    `free` [n, servers, 2, 2], `demand` [n, 2] quanta, `codes` [n], and `spread` [n] are as in a trajectory; spread
+    requests take their odd quanta of the first node.
+    """
+    for b in range(len(free)):
+        levels[b] = 0.0
+        chosen, node = int(codes[b]) // 2, int(codes[b]) % 2
+        for server in range(free.shape[1]):
+            left = free[b, server].copy()
+            if server == chosen:
+                for r in range(2):
+                    half = demand[b, r] // 2
+                    left[node, r] -= demand[b, r] - half if spread[b] > 0 else demand[b, r]
+                    left[1 - node, r] -= half if spread[b] > 0 else 0.0
+            levels[b] += room(left[0, 0], left[0, 1], left[1, 0], left[1, 1], known) / free.shape[1]
+
+
+TERMS, HIDDEN, INPUTS = 6, 8, 4
+SIZE = TERMS + (INPUTS + 2) * HIDDEN
+"""Weights: of the terms; then of the network, for all hidden units those of each input, the biases, and what
+they count."""
+
+KNOWN: Floats = np.array([23.9, 1.02, 1.61, 2.10, 0.94, 0.56])
+"""Weights of the terms that an earlier evolution strategy found, without a network."""
+LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
+"""Shares of cpu and mem: 32 of 40 cores and 64 of 90 GB, half, a quarter."""
+
+
+def beginning(rng: np.random.Generator, terms: bool = True) -> tuple[Floats, Floats]:
+    """Return where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
+
+    The known terms begin with weights of 1, or 0 without `terms`, the network with weights that count for nothing yet.
+    """
+    weights, scale = np.ones((2, SIZE))
+    scale[:TERMS] = KNOWN
+    weights[:TERMS] = terms
+    weights[TERMS:] = rng.normal(size=SIZE - TERMS)
+    weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
+    return weights, scale
+
+
+@kernel
+def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: Floats) -> float:
+    """Compute the worth of a server with these shares free on its nodes; which node is which makes no difference.
+
+    The terms: the square of the free share of the server's cpu; the least share of all; the squares of the nodes'
+    shares of cpu; and 1 for each of three sizes while both nodes have room for it.
+    """
+    if cpu > other_cpu or (cpu == other_cpu and mem > other_mem):
+        cpu, mem, other_cpu, other_mem = other_cpu, other_mem, cpu, mem
+    both, least = (cpu + other_cpu) / 2, min(mem, other_mem)
+    value: float = weights[0] * both * both + weights[1] * min(cpu, least)
+    value += weights[2] * (cpu * cpu + other_cpu * other_cpu)
+    value += weights[3] * (cpu >= LARGE[0] and least >= LARGE[1])
+    value += weights[4] * (cpu >= MIDDLE[0] and least >= MIDDLE[1])
+    value += weights[5] * (cpu >= SMALL[0] and least >= SMALL[1])
+    for unit in range(HIDDEN):
+        at = TERMS + unit
+        excited = weights[at] * cpu + weights[at + HIDDEN] * mem
+        excited += weights[at + 2 * HIDDEN] * other_cpu + weights[at + 3 * HIDDEN] * other_mem
+        value += weights[at + 5 * HIDDEN] * max(excited + weights[at + 4 * HIDDEN], 0.0)
+    return value
+
+
+@cheapest
+def value_es(free: Ints, capacity: Ints, taken: Ints, node: int, weights: Floats, known: Floats) -> float:
+    """Costs the worth that the server loses, one of two nodes and two resources.
+
+    `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
+    `known_sizes` has them.
+    """
+    before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights, known)
+    return before - _worth_of(*_after(free, taken), capacity, weights, known)
+
+
+@lean
+def _after(free: Ints, taken: Ints) -> tuple[int, int, int, int]:
+    """Return what is left of cpu and mem on both nodes."""
+    return free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
+
+
+@lean
+def _worth_of(
+    cpu: int, mem: int, other_cpu: int, other_mem: int, capacity: Ints, weights: Floats, known: Floats
+) -> float:
+    """Compute the worth of a server with these quanta free on its nodes."""
+    shares = cpu / capacity[0, 0], mem / capacity[0, 1], other_cpu / capacity[1, 0], other_mem / capacity[1, 1]
+    return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)
+
+
+HEAD = 4
+"""Numbers at the head of a table: the grains of cpu and mem; in how many states a node may be by mem, and in all."""
+LARGEST = 100_000
+"""States of a server of which a table is made at most."""
+
+
+def grains_of(replays: Sequence[Replay]) -> Ints | None:
+    """Return of which amounts of cpu and mem all that requests take of a node is a multiple, int64 [2].
+
+    Then few different amounts can be free, and a table can hold what each state of a server is worth. `None` where
+    servers differ, rules of placement hide some, or there are too many states.
+    """
+    capacity = replays[0].capacity
+    if (capacity != capacity[0]).any() or any(replay.has_rules for replay in replays):
+        return None
+    grains: Ints = np.maximum(np.gcd.reduce([np.gcd.reduce(replay.takes(), axis=0) for replay in replays]), 1)
+    return grains if float(np.prod(capacity[0].max(axis=0) // grains + 1)) ** 2 <= LARGEST else None
+
+
+def table_of(weights: Floats, known: Floats, capacity: Ints, grains: Ints) -> Floats:
+    """Return what each state of a server is worth by what `value_es` takes, for `value_es_by_table`: float64 [any].
+
+    All servers have this capacity, int64 [2 nodes, 2 resources].
+    """
+    states = capacity.max(axis=0) // grains + 1
+    table = np.concatenate([grains, [states[1], states.prod()], np.empty(states.prod() ** 2)])
+    _fill(table, weights, known, capacity, capacity % grains)
+    return table
+
+
+@kernel
+def _fill(table: Floats, weights: Floats, known: Floats, capacity: Ints, rest: Ints) -> None:
+    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
+    for first in range(states):
+        cpu, mem = first // by_mem * cpu_grain + rest[0, 0], first % by_mem * mem_grain + rest[0, 1]
+        for second in range(states):
+            other_cpu = second // by_mem * cpu_grain + rest[1, 0]
+            other_mem = second % by_mem * mem_grain + rest[1, 1]
+            table[HEAD + first * states + second] = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
+
+
+@cheapest
+def value_es_by_table(free: Ints, capacity: Ints, taken: Ints, node: int, table: Floats) -> float:
+    """Costs what `value_es` says, and looks up in a table what servers are worth."""
+    before = _worth_in(free[0, 0], free[0, 1], free[1, 0], free[1, 1], table)
+    return before - _worth_in(*_after(free, taken), table)
+
+
+@lean
+def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, table: Floats) -> float:
+    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
+    first = cpu // cpu_grain * by_mem + mem // mem_grain
+    second = other_cpu // cpu_grain * by_mem + other_mem // mem_grain
+    found: float = table[HEAD + first * states + second]
+    return found
+
+
+class ValueAgent(Learned, ScanAgent):
+    """Takes the place that costs its server least of its worth, by the weights in a file, or by the known terms alone.
+
+    `untrained` has the weights with which the training of the file began. Subclasses have a `name`, by which their
+    weights are known.
+    """
+
+    name: ClassVar[str]
+    scan = staticmethod(value_es)
+
+    def __init__(self, file: Path | None, untrained: bool = False) -> None:
+        self._file, self._untrained = file, untrained
+        self.numbers = value_of(begun(np.zeros((0, SIZE_COLUMNS))), np.zeros((0, SIZE_COLUMNS))).weights
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights."""
+        check_servers(view, self.name)
+        if self._file is not None:
+            weights, sizes = self._found(view, self._file)
+            self.numbers = value_of(begun(sizes) if self._untrained else weights, sizes).weights
+        self.get_ready(view)
+
+    def _found(self, view: View, file: Path) -> tuple[Floats, Floats]:
+        """Read the weights, and the sizes of requests that they know."""
+        tensors, notes = read(file)
+        count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
+        shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
+        if count:
+            shapes["sizes"] = count, SIZE_COLUMNS
+        found = fitting(file, shapes, described(view, self.name))
+        self.regime = regime_from(notes)
+        sizes = found["sizes"].astype(np.float64) if count else np.zeros((0, SIZE_COLUMNS))
+        if not (sizes[:, :2] >= 1).all():
+            raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")
+        return found["weights"].astype(np.float64), sizes
+
+
+def value_of(weights: Floats, sizes: Floats) -> Compiled:
+    """Return the rule with these weights, float64 [SIZE + PER_SIZE * k], of shares and of `sizes` float64 [k, 4]."""
+    return Compiled(value_es, (weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:])))
+
+
+def by_table(rule: Compiled, capacity: Ints, grains: Ints | None) -> Compiled:
+    """Return what decides as a rule of `value_of` does, in less time, if there are `grains_of` the requests.
+
+    All servers have this capacity, int64 [2 nodes, 2 resources].
+    """
+    if grains is None:
+        return rule
+    weights, known = rule.weights
+    return Compiled(value_es_by_table, (table_of(weights, known, capacity, grains),))
+
+
+def begun(sizes: Floats) -> Floats:
+    """Return the weights with which training begins: the room for `sizes`, or without any the known terms."""
+    weights = np.zeros(SIZE)
+    if not len(sizes):
+        weights[: len(KNOWN)] = KNOWN
+    first, scale = beginning_of(sizes)
+    return np.concatenate([weights, first * scale])
+
+
+def first_of(
+    training: World, seeds: Sequence[int], most: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """Return the sizes that a training knows, `most` at most, where it begins, and its scale; see `beginning`.
+
+    The sizes float64 [k, 4] are those of the training requests of some seeds.
+    """
+    sizes = np.zeros((0, SIZE_COLUMNS))
+    if most:
+        sizes = sizes_of(map(training.draw, seeds), training.ledger(0), most)
+    parts = beginning(rng, not most), beginning_of(sizes)
+    mean, scale = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sizes, mean, scale
+
+
+def described(view: View, agent: str) -> dict[str, Any]:
+    """Return what the notes beside an agent's weights say they were trained for."""
+    return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
+
+
+def tensors_of(weights: Floats, sizes: Floats) -> Tensors:
+    """Return what is kept of weights and the sizes of requests that they know."""
+    return {"weights": weights, "sizes": sizes} if len(sizes) else {"weights": weights}
+
+
+class ValueES(ValueAgent):
+    """The place that costs its server least of its worth, a small function whose weights evolution found.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote; `terms` are the six terms alone, with
+    the weights known before, and `untrained` is where the training of the weights began. Any number of servers, each of
+    two NUMA nodes.
+    """
+
+    name = "value-es"
+    reference = "ours: the page 'Learned placement on NUMA servers' has the method and the measurements"
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
+        known = weights == "terms" and path is None
+        super().__init__(None if known else find(self.name, weights, path, ["terms"]), untrained)
+
+
+class Hindsight(ValueAgent):
+    """Imitates, without seeing any future, a planner that knew all of it, by what every server is worth.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote, and `untrained` is where the training
+    of the weights began. Any number of servers, each of two NUMA nodes.
+    """
+
+    name = "hindsight"
+    reference = "Sinclair et al. 2023, Hindsight Learning for MDPs with Exogenous Inputs, ICML, arXiv:2207.06272"
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
+        super().__init__(find(self.name, weights, path), untrained)

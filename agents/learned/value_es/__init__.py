@@ -1,1 +1,0 @@
-"""Learns a value of every server by an evolution strategy."""
