@@ -22,7 +22,7 @@ LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_b
 
 def train(args: Namespace) -> int:
     """Answer `binwright train FILE`."""
-    from binwright.agents.learned.common.training import WELL_BELOW
+    from binwright.agents.learned.loop import WELL_BELOW
     from binwright.api import train as teach
     from binwright.scenarios.learn.training import spec_of
     from binwright.scenarios.schema.load import folder_for, load_scenario
@@ -62,7 +62,7 @@ def train(args: Namespace) -> int:
 
 
 def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
-    from binwright.scenarios.learn.cost import cost
+    from binwright.scenarios.learn.sweeping import cost
     from binwright.scenarios.learn.training import spec_of
 
     spec = spec_of(scenario)
@@ -82,8 +82,7 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
 
 def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
     """Count the iterations that every point and seed has done already."""
-    from binwright.scenarios.learn.cost import log_of
-    from binwright.scenarios.learn.sweeping import points
+    from binwright.scenarios.learn.sweeping import log_of, points
 
     return {
         (number, seed): len(log_of(folder, point, seed))

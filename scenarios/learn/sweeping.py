@@ -1,16 +1,18 @@
-"""Trains an agent with all seeds and every combination of some settings: the `sweep` of a scenario's `train:`."""
+"""Trains an agent with all seeds and every combination of some settings, and estimates what that costs."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from functools import partial
 from itertools import chain, product
+from math import ceil
 from pathlib import Path
-from typing import Any
+from time import process_time
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from binwright.agents.learned.common.training import Row
+from binwright.agents.learned.loop import Row
+from binwright.agents.learned.weights import extra
 from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.learn.parallel import at_a_time, side_by_side
 from binwright.scenarios.learn.training import (
@@ -25,13 +27,14 @@ from binwright.scenarios.learn.training import (
 )
 from binwright.scenarios.schema.load import source_of, validate
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.train import Train
 from binwright.simcore.files import write_table
 
 TABLE = "sweep.parquet"
 """A row per point and seed: the settings, the best validation, and how long it took."""
 SETTING = "set."
 """What the names of settings begin with as columns: logs have columns such as `loss` of their own."""
+PATIENCE = 10.0
+"""Seconds of CPU after which no further iteration is tried to estimate a cost; the points of a sweep share them."""
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -39,8 +42,16 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
     spec = scenario.train
     if spec is None or not spec.sweep:
         return [({}, scenario)]
-    combined = (dict(zip(spec.sweep, values, strict=True)) for values in product(*spec.sweep.values()))
-    return [(point, _with(scenario, spec, point)) for point in combined]
+    settings = [dict(zip(spec.sweep, values, strict=True)) for values in product(*spec.sweep.values())]
+    varied = []
+    for point in settings:
+        source = source_of(scenario)
+        for key, value in point.items():
+            keys = ("train", "agent", spec.agent.chosen[0], key)
+            source.set(keys, value, {keys: source.place(("train", "sweep", key))})
+        source.set(("train", "sweep"), {}, {})
+        varied.append((point, validate(source)))
+    return varied
 
 
 def train_all(
@@ -57,8 +68,7 @@ def train_all(
     `set.rate` (`written`), `watch` is called with rows that have the number of their point, too, and the folder gets
     sweep.parquet (`summary`) after every training.
     """
-    found = points(scenario)
-    spec = spec_of(scenario)
+    found, spec = points(scenario), spec_of(scenario)
     folders = [folder / named(point) if spec.sweep else folder for point, _ in found]
     logs: dict[int, pl.DataFrame] = {}
 
@@ -76,7 +86,10 @@ def train_all(
         for number, (point, each) in enumerate(found):
             if spec.sweep:
                 say(f"{named(point)} ({number + 1} of {len(found)})")
-            seen = partial(_numbered, watch, number) if spec.sweep else watch
+
+            def seen(row: Row, number: int = number) -> None:
+                watch({**row, "point": number} if spec.sweep else row)
+
             note(number, train(each, folders[number], fresh, seen, say))
         return _joined(logs)
     say(announced(scenario, folder))
@@ -139,15 +152,86 @@ def _kind(value: float | str) -> type:
     return float if type(value) is int else type(value)
 
 
-def _numbered(watch: Callable[[Row], None], number: int, row: Row) -> None:
-    watch({**row, "point": number})
+class Measured(NamedTuple):
+    """Holds the seconds of CPU of one iteration, of preparing a seed and of one validation, of so many iterations."""
+
+    each: float
+    preparing: float
+    validation: float
+    tried: int
 
 
-def _with(scenario: Scenario, spec: Train, point: dict[str, Any]) -> Scenario:
-    """Return the scenario with these settings of the trainer, and without the sweep."""
-    source = source_of(scenario)
-    for key, value in point.items():
-        keys = ("train", "agent", spec.agent.chosen[0], key)
-        source.set(keys, value, {keys: source.place(("train", "sweep", key))})
-    source.set(("train", "sweep"), {}, {})
-    return validate(source)
+class Cost(NamedTuple):
+    """Holds what is left to do, in seconds of CPU in all, and what that goes by.
+
+    `iterations` are left of all seeds together; each takes so many seconds, preparing a seed and a validation as well:
+    of a sweep these are means over what is left. `tried` iterations were measured, by this or in the folder.
+    """
+
+    seconds: float
+    iterations: int
+    each: float
+    preparing: float
+    validation: float
+    tried: int
+
+
+def cost(scenario: Scenario, folder: Path | None) -> Cost:
+    """Estimate what is left to train of a scenario in `folder`, or all of it. Nothing is written.
+
+    Every point of a sweep goes by its own log, where the folder has one; else its first seed begins here. The first
+    iteration counts only if there is no time for another, because it may compile.
+    """
+    spec, found = spec_of(scenario), points(scenario)
+    counts, seconds, tried = [0, 0, 0], [0.0, 0.0, 0.0], 0  # of iterations, seeds that begin, validations
+    for point, each in found:
+        logs = [log_of(folder, point, seed) for seed in range(spec.seed, spec.seed + spec.seeds)]
+        left = [max(0, spec.iterations - len(log)) for log in logs]
+        if any(left):
+            took = _logged(logs) or _measured(each, PATIENCE / len(found))
+            more = sum(left), sum(n > 0 for n in left), sum(ceil(n / spec.validation.every) for n in left)
+            for part, (count, each_takes) in enumerate(zip(more, took[:3], strict=True)):
+                counts[part] += count
+                seconds[part] += count * each_takes
+            tried += took.tried
+    iteration, preparing, validation = (s / max(1, n) for s, n in zip(seconds, counts, strict=True))
+    return Cost(sum(seconds), counts[0], iteration, preparing, validation, tried)
+
+
+def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
+    """Read the iterations that a seed has done."""
+    if folder is None:
+        return pl.DataFrame()
+    own = (folder / named(point) if point else folder) / f"seed-{seed}"
+    file = own / "log.parquet"
+    if not (file.exists() and (own / "state.json").exists()):
+        return pl.DataFrame()
+    return pl.read_parquet(file).filter(pl.col("split") == "train")
+
+
+def _logged(logs: Sequence[pl.DataFrame]) -> Measured | None:
+    """Go by logs; what preparation takes is in none, and validations are in the time of the next iteration."""
+    if tried := sum(map(len, logs)):
+        return Measured(sum(log["cpu_seconds"].to_list()[-1] for log in logs if len(log)) / tried, 0.0, 0.0, tried)
+    return None
+
+
+def _measured(scenario: Scenario, patience: float) -> Measured:
+    """Begin a training, and try no further iteration after `patience` seconds of CPU."""
+    course = course_of(scenario)
+    extra("torch").set_num_threads(course.threads)
+    trainer, start = course.trainer(), process_time()
+    trainer.begin(course.training, course.validation, spec_of(scenario).seed, course.device)
+    preparing, times = process_time() - start, list[float]()
+    while len(times) < course.iterations and sum(times) < patience:
+        start = process_time()
+        trainer.iterate(len(times) + 1)
+        times.append(process_time() - start)
+    start = process_time()
+    course.validated(trainer)  # prepares its episodes, too
+    first = process_time() - start
+    start = process_time()
+    course.validated(trainer)
+    validation = process_time() - start
+    later = times[1:] or times
+    return Measured(sum(later) / len(later), preparing + max(0.0, first - validation), validation, len(later))

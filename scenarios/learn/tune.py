@@ -176,93 +176,51 @@ def tune(
     with every new row of the log, `finished` with that of every run.
     """
     scenario = loaded(scenario, overrides)
-    _check(
-        scenario, {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
-    )
-    folder = folder_for(scenario, out, "tuning")
-    spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
-    runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, on=on, finished=finished))
-    search = _Search(spec, ranges_of(spec, params), runs, population, seed, on_progress)
-    with held(on, jobs):
-        search.begin(seeds)
-        for step in range(1, rounds + 1):
-            mean = search.round(step, seeds)
-            said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
-            _answer(folder, search.found, said)
-        tuned = search.found.model_copy(update={"label": f"{spec.label} tuned"})
-        before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
-    search.note(rounds, "validation", after, before)
-    drawn = build_world(scenario).drawn
-    on = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
-    said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
-    return Tuned(_answer(folder, search.found, said), pl.DataFrame(search.rows), Results(folder / "held-out"), metric)
-
-
-def _check(scenario: Scenario, least: Mapping[str, tuple[int, int]]) -> None:
-    """Refuse a number that is below what is enough, and a scenario whose requests have no other seeds."""
+    least = {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
     for key, (value, enough) in least.items():
         if value < enough:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {enough} or more.")
     if isinstance(getattr(scenario.workload, "start", None), ListedStart):
+        problem = "a list of starts has no further seeds, which tuning needs"
         remedy = "Have them drawn: start: {random: [FIRST, LAST]}."
-        raise UserError(
-            "a list of starts has no further seeds, which tuning needs", key="workload.start", remedy=remedy
-        )
+        raise UserError(problem, key="workload.start", remedy=remedy)
+    folder = folder_for(scenario, out, "tuning")
+    spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
+    ranges = ranges_of(spec, params)
+    runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, on=on, finished=finished))
+    cma = Cma(np.array([start_of(spec, each) for each in ranges]), SIGMA, population, stream(seed, "tune"))
+    best, rows = spec, list[Row]()
 
-
-class _Search:
-    """The search for options, and its log: `found` is the answer so far, `rows` what log.parquet holds."""
-
-    def __init__(
-        self,
-        spec: AgentSpec,
-        ranges: Sequence[Range],
-        runs: "_Runs",
-        population: int,
-        seed: int,
-        on_progress: Callable[[Row], None],
-    ) -> None:
-        self.found = self._spec = spec
-        self.rows: list[Row] = []
-        self._ranges, self._runs, self._seed, self._on_progress = ranges, runs, seed, on_progress
-        begin = np.array([start_of(spec, each) for each in ranges])
-        self._cma = Cma(begin, SIGMA, population, stream(seed, "tune"))
-
-    def begin(self, seeds: int) -> None:
-        """Measure the agent as it is."""
-        before = float(self._means([self._spec], 0, seeds)[0])
-        self.note(0, "train", before, before)
-
-    def round(self, step: int, seeds: int) -> float:
-        """Try candidates on the requests of a round, and learn from it; returns the mean of their metric."""
-        points = self._cma.ask()
-        tried = [candidate(self._spec, self._ranges, point) for point in points]
-        means = self._means([*tried, self._spec], step, seeds)
-        scores = means[:-1]
-        self._cma.tell(points, self._runs.sign * scores)
-        self.found = candidate(self._spec, self._ranges, self._cma.mean)
-        mean = float(np.nanmean(scores))
-        self.note(step, "train", mean, float(means[-1]))
-        return mean
-
-    def note(self, step: int, split: str, value: float, before: float) -> None:
+    def note(step: int, split: str, value: float, before: float) -> None:
         """Add a row to the log, which is written anew: the metric now, and of the agent as it was."""
-        options = self.found.options
-        row = {
-            "step": step,
-            "seconds": self._runs.seconds,
-            "split": split,
-            "seed": self._seed,
-            self._runs.metric: value,
-            "gain": value - before,
-            **{each.name: float(options[each.name]) for each in self._ranges if each.name in options},
-        }
-        self.rows.append(row)
-        write_table(self._runs.folder / "log.parquet", pl.DataFrame(self.rows, infer_schema_length=None))
-        self._on_progress(row)
+        options = {each.name: float(best.options[each.name]) for each in ranges if each.name in best.options}
+        head = {"step": step, "seconds": runs.seconds, "split": split, "seed": seed}
+        rows.append({**head, metric: value, "gain": value - before, **options})
+        write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
+        on_progress(rows[-1])
 
-    def _means(self, agents: Sequence[AgentSpec], step: int, seeds: int) -> Floats:
-        return self._runs.means("rounds", agents, FIRST + self._seed * 2**20 + step * seeds, seeds)
+    with held(on, jobs):
+        for step in range(rounds + 1):
+            points = cma.ask() if step else np.zeros((0, len(ranges)))
+            tried = [candidate(spec, ranges, point) for point in points]
+            means = runs.means("rounds", [*tried, spec], FIRST + seed * 2**20 + step * seeds, seeds)
+            before = float(means[-1])
+            if not step:
+                note(0, "train", before, before)
+                continue
+            cma.tell(points, runs.sign * means[:-1])
+            best, mean = candidate(spec, ranges, cma.mean), float(np.nanmean(means[:-1]))
+            note(step, "train", mean, before)
+            _write(
+                folder, best, f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
+            )
+        tuned = best.model_copy(update={"label": f"{spec.label} tuned"})
+        before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
+    note(rounds, "validation", after, before)
+    drawn = build_world(scenario).drawn
+    where = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
+    entry = _write(folder, best, f"{rounds} rounds; {metric} on {where}: {after:.6g}, before {before:.6g}")
+    return Tuned(entry, pl.DataFrame(rows), Results(folder / "held-out"), metric)
 
 
 class _Runs:
@@ -276,10 +234,9 @@ class _Runs:
         """Average the metric of each agent, float64 [agents]; NaN for one of which a run failed."""
         different = {agent.label: agent for agent in agents}
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
-        asked = self.scenario.model_copy(update=update)
-        asked._source = None  # which has other agents
-        batch = Batch(asked, self.folder / name, alone=True)
-        results = self._run(batch)
+        scenario = self.scenario.model_copy(update=update)
+        scenario._source = None  # which has other agents
+        results = self._run(Batch(scenario, self.folder / name, alone=True))
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
         self.seconds += float(results.runs["seconds"].sum())
@@ -290,13 +247,12 @@ class _Runs:
         self.sign = 1 if better == "higher" else -1
         failed = set(results.failed["agent"])
         means = dict(results.done.group_by("agent").agg(pl.col(self.metric).mean()).rows())
-        found = [float("nan") if agent.label in failed else means[agent.label] for agent in agents]
-        return np.array(found, float)
+        return np.array([float("nan") if agent.label in failed else means[agent.label] for agent in agents], float)
 
 
-def _answer(folder: Path, found: AgentSpec, said: str) -> dict[str, Any]:
+def _write(folder: Path, best: AgentSpec, comment: str) -> dict[str, Any]:
     """Write tuned.yaml, ready to paste; returns its entry."""
-    entry = {found.name: found.options}
-    text = f"# {said}\n{yaml.safe_dump({'agents': [entry]}, sort_keys=False, default_flow_style=None, width=1000)}"
-    write_text(folder / "tuned.yaml", text)
+    entry = {best.name: best.options}
+    text = yaml.safe_dump({"agents": [entry]}, sort_keys=False, default_flow_style=None, width=1000)
+    write_text(folder / "tuned.yaml", f"# {comment}\n{text}")
     return entry

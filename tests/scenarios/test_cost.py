@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from binwright.scenarios.learn import cost as costs
-from binwright.scenarios.learn.cost import cost
-from binwright.scenarios.learn.sweeping import points
+from binwright.scenarios.learn import sweeping as costs
+from binwright.scenarios.learn.sweeping import cost, points
 from binwright.scenarios.learn.training import course_of, train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
