@@ -1,5 +1,6 @@
 """Scenarios with rules of placement: how they are written, what is refused, and what runs say of them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,17 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_that_keep_a_request_from_where_there_is_room_are_the_reason(way: Way, tmp_path: Path) -> None:
+    data = {key: value for key, value in ZONES.items() if key != "placement"}
+    data["workload"] = {**data["workload"], "flavours": [{"cpu": 8, "where": {"zone": "a"}}]}
+    row, _ = first_run(data, tmp_path, way)
+    assert (row["compiled"], {*json.loads(row["reasons"])}) == (
+        way == "compiled",
+        {"rule: the labels that it asks for"},
+    )
+
+
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
     found = {}
