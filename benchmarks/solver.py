@@ -18,7 +18,7 @@ from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
-from binwright.agents.solver.search.find import PUBLISHED, attempts
+from binwright.agents.solver.search import published
 from binwright.agents.solver.search.packing import Packing
 from binwright.workloads.offline import machines
 
@@ -61,7 +61,7 @@ def main(devices: list[str]) -> None:
     assert packing is not None
     most = 1 << 40
     runs: dict[str, Iterator[Found]] = {
-        "dense, cpu": attempts(packing, PUBLISHED, 1, 0, most),
+        "dense, cpu": published.attempts(given, packing, 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):

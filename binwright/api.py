@@ -99,7 +99,7 @@ def solve(
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
     `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.opencl_devices()`),
-    `opencl:0,2-3` (several at once) or `reference`. `time` (seconds) or `attempts` ends the search; else it goes on
+    `opencl:0,2-3` (several at once). `time` (seconds) or `attempts` ends the search; else it goes on
     until the answer is optimal.
 
     `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after

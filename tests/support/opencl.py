@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binwright.agents.solver.backends import cpu, opencl, plain
+from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import Device, choose, opencl_devices
 from binwright.simcore.errors import UserError
@@ -36,7 +36,6 @@ def _shared_out(*given: Any, **more: Any) -> Iterator[Found]:
 
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
-    "reference": plain.attempts,
     "opencl": _attempts,
     "opencl, four attempts beside one another": partial(_attempts, beside=4),
     "opencl, two devices": _shared_out,

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.solver.search.packing import Packing, powers
+from binwright.agents.solver.search.packing import Packing
 from binwright.simcore.types import Ints
 
 
@@ -17,12 +17,12 @@ def packings(draw: st.DrawFn) -> Packing:
     sets = st.lists(st.integers(0, balls - 1), min_size=1, max_size=3, unique=True).map(tuple)
     foes = tuple(draw(st.lists(sets, max_size=3)))
     nowhere = np.full(balls, -1)
-    built = Packing(demand, capacity, nowhere, foes, powers(bins), nowhere)
+    built = Packing(demand, capacity, nowhere, foes, nowhere)
     for ball in draw(st.lists(st.integers(0, balls - 1), max_size=3, unique=True)):
         pins = built.pins.copy()
         pins[ball] = draw(st.integers(0, bins - 1))
         if built.keeps(pins, partial=True):
-            built = Packing(demand, capacity, pins, foes, built.groupings, nowhere)
+            built = Packing(demand, capacity, pins, foes, nowhere)
     return built
 
 

@@ -76,18 +76,9 @@ utilfn: Utilfn
 
 
 def scan(
-    ball: int,
-    alloc: Ints,
-    data: Ints,
-    numbers: Ints,
-    used: Ints,
-    ceiling: Ints,
-    dims: Ints,
-    amounts: Ints,
-    bins: Ints,
-    low: int,
-    high: int,
-) -> int:
+    ball: int, alloc: Ints, data: Ints, numbers: Ints, used: Ints, ceiling: Ints, dims: Ints, amounts: Ints, bins: Ints,
+    low: int, high: int,
+) -> int:  # fmt: skip
     """Return the first entry of bins[low:high] that UTILFN does not rule out for the ball, -1 if there is none."""
     for at in range(low, high):
         if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821
@@ -96,37 +87,26 @@ def scan(
 
 
 @lean
-def joins(
-    ball: int, place: int, friends: int, alloc: Ints, imposed: Ints, sets: Ints, balls: Ints, of: Ints, of_sets: Ints
-) -> bool:
-    """Tell whether imposed sets let the ball into this bin; the first `friends` sets are FRIENDS.
-
-    Set n has `balls[sets[n] : sets[n + 1]]`, and ball b is in the sets `of_sets[of[b] : of[b + 1]]`.
-    """
-    for at in range(of[ball], of[ball + 1]):
-        number = of_sets[at]
-        if imposed[number] == 0:
-            continue
-        apart = False
-        for k in range(sets[number], sets[number + 1]):
-            other = balls[k]
-            if other == ball:
-                continue
-            if number < friends and alloc[other] != NULL and alloc[other] != place:
-                return False
-            apart = apart or alloc[other] != place
-        if number >= friends and not apart:
-            return False
-    return True
-
-
-@lean
 def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
     """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
     pin = flat.pins[ball]
     if pin != NULL and pin != place:
         return False
-    return joins(ball, place, friends, room.alloc, room.imposed, flat.sets, flat.set_balls, flat.of, flat.of_sets)
+    for at in range(flat.of[ball], flat.of[ball + 1]):
+        number = flat.of_sets[at]
+        if room.imposed[number] == 0:
+            continue
+        apart = False
+        for k in range(flat.sets[number], flat.sets[number + 1]):
+            other = flat.set_balls[k]
+            if other == ball:
+                continue
+            if number < friends and room.alloc[other] != NULL and room.alloc[other] != place:
+                return False
+            apart = apart or room.alloc[other] != place
+        if number >= friends and not apart:
+            return False
+    return True
 
 
 @lean
@@ -157,8 +137,11 @@ def within(flat: Flat, room: Room, first: int, last: int) -> bool:
 
 
 @lean
-def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
-    """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit."""
+def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int, ceiling: Ints, forced: bool) -> int:
+    """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit.
+
+    UTILFN compares with `ceiling` [dims], that of `flat` unless this is `forced`: then dimensions may be over.
+    """
     n = 0
     leader = unit
     at = flat.units[unit]
@@ -172,13 +155,13 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
         fits = allowed(flat, friends, room, ball, place)
         if fits:
             last = call(
-                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, n
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, n
             )
             fits = last >= 0
             if fits:
                 for k in range(n, last):
                     change(flat, room, room.dims[k], room.amounts[k])
-                fits = within(flat, room, n, last)
+                fits = forced or within(flat, room, n, last)
                 n = last
         if not fits:
             for k in range(n):
@@ -192,6 +175,37 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
             return -1
         room.alloc[ball] = place
         at += 1
+
+
+@lean
+def put_around(
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, room: Room, unit: int, low: int, end: int, turn: int
+) -> int:
+    """Put a unit into the first bin of group_bins[low:end] that takes it, from low + turn on and around.
+
+    Returns how many additions were made, -1 if none takes it, or time is over.
+    """
+    ball = flat.unit_balls[flat.units[unit]]
+    at = low + turn
+    last = end
+    around = turn == 0
+    while not room.stop[0]:
+        at = scan(
+            ball, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts,
+            flat.group_bins, at, last,
+        )  # fmt: skip
+        if at >= 0:
+            n = put(call, flat, friends, room, unit, flat.group_bins[at], flat.ceiling, False)
+            if n >= 0:
+                return n
+            at += 1
+        elif around:
+            return -1
+        else:
+            at = low
+            last = low + turn
+            around = True
+    return -1
 
 
 @lean
@@ -330,11 +344,11 @@ def lift(flat: Flat, room: Room, count: int) -> int:
             unit = room.after[unit]
     if not lifted:
         return -1
-    total = members(room, count)
+    total = members(room, 0, count)
     first = total
     for i in range(count - 1, -1, -1):
         unit = room.left[i]
-        first -= members_of(room, unit)
+        first -= members(room, i, i + 1)
         place = first
         while unit != NULL:
             following = room.after[unit]
@@ -346,21 +360,14 @@ def lift(flat: Flat, room: Room, count: int) -> int:
 
 
 @lean
-def members_of(room: Room, unit: int) -> int:
-    """Count the units of a chain."""
-    count = 0
-    while unit != NULL:
-        count += 1
-        unit = room.after[unit]
-    return count
-
-
-@lean
-def members(room: Room, count: int) -> int:
-    """Count the units of the first `count` chains of `left`."""
+def members(room: Room, first: int, count: int) -> int:
+    """Count the units of the chains of entries first, ..., count - 1 of `left`."""
     total = 0
-    for i in range(count):
-        total += members_of(room, room.left[i])
+    for i in range(first, count):
+        unit = room.left[i]
+        while unit != NULL:
+            total += 1
+            unit = room.after[unit]
     return total
 
 
@@ -392,7 +399,7 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
         if pin == NULL:
             room.left[count] = unit
             count += 1
-        elif put(call, flat, friends, room, unit, pin) >= 0:
+        elif put(call, flat, friends, room, unit, pin, flat.ceiling, False) >= 0:
             room.placed[placed] = unit
             placed += 1
         else:
@@ -426,18 +433,9 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
 
 @lean
 def go_on(
-    call: Utilfn,
-    scan: Scan,
-    flat: Flat,
-    friends: int,
-    room: Room,
-    seed: int,
-    way: int,
-    number: int,
-    reach: int,
-    turning: bool,
-    budget: int,
-) -> int:
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, room: Room, seed: int, way: int, number: int, reach: int,
+    turning: bool, budget: int,
+) -> int:  # fmt: skip
     """Try so many more units of an attempt that has begun; returns how many are left, -1 if it is not over.
 
     Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
@@ -445,115 +443,68 @@ def go_on(
     """
     start = stream_kernel(seed, way, number)
     group = room.progress[GROUP]
-    i = room.progress[ENTRY]
     count = room.progress[COUNT]
-    still = room.progress[STILL]
-    placed = room.progress[PLACED]
-    lost = room.progress[LOST]
-    draws = room.progress[DRAWS]
-    lifted = room.progress[LIFTED]
     while group < flat.ways[way + 1]:
+        i = room.progress[ENTRY]
         if room.stop[0] and i == 0:
             break
         low = flat.groups[group]
-        end = flat.groups[group + 1]
+        size = flat.groups[group + 1] - low
         while i < count and budget > 0:
-            chosen = i + below_kernel(start, draws, min(reach, count - i))
+            draw = room.progress[DRAWS]
+            chosen = i + below_kernel(start, draw, min(reach, count - i))
             unit = room.left[chosen]
             room.left[chosen] = room.left[i]
             turn = 0
             if turning:
-                turn = below_kernel(start, TURNS + (draws if number % 2 == 0 else group - flat.ways[way]), end - low)
-            draws += 1
-            at = low + turn
-            last = end
-            around = turn == 0
-            while True:
-                if room.stop[0]:
-                    at = -1
-                    break
-                at = scan(
-                    flat.unit_balls[flat.units[unit]],
-                    room.alloc,
-                    flat.data,
-                    flat.numbers,
-                    room.used,
-                    flat.ceiling,
-                    room.dims,
-                    room.amounts,
-                    flat.group_bins,
-                    at,
-                    last,
-                )
-                if at >= 0:
-                    if put(call, flat, friends, room, unit, flat.group_bins[at]) >= 0:
-                        break
-                    at += 1
-                elif around:
-                    break
-                else:
-                    at = low
-                    last = low + turn
-                    around = True
-            if at < 0:
-                room.left[still] = unit
-                still += 1
+                turn = below_kernel(start, TURNS + (draw if number % 2 == 0 else group - flat.ways[way]), size)
+            if put_around(call, scan, flat, friends, room, unit, low, low + size, turn) < 0:
+                room.left[room.progress[STILL]] = unit
+                room.progress[STILL] += 1
             else:
-                room.placed[placed] = unit
-                placed += 1
+                room.placed[room.progress[PLACED]] = unit
+                room.progress[PLACED] += 1
+            room.progress[DRAWS] += 1
             i += 1
             budget -= 1
+        room.progress[ENTRY] = i
         if i < count:
-            room.progress[GROUP] = group
-            room.progress[ENTRY] = i
-            room.progress[COUNT] = count
-            room.progress[STILL] = still
-            room.progress[PLACED] = placed
-            room.progress[LOST] = lost
-            room.progress[DRAWS] = draws
-            room.progress[LIFTED] = lifted
             return -1
-        out = trim(call, flat, room, placed, still)
+        still = room.progress[STILL]
+        out = trim(call, flat, room, room.progress[PLACED], still)
         if out < 0:
             leave_all(room)
             count = 0
-            lost = len(room.left)
+            room.progress[LOST] = len(room.left)
             break
-        placed -= out - still
+        room.progress[PLACED] -= out - still
         count = still
         for k in range(still, out):
             if pinned(flat, room.left[k]) == NULL:
                 room.left[count] = room.left[k]
                 count += 1
             else:
-                lost += 1
-        i = 0
-        still = 0
+                room.progress[LOST] += 1
+        room.progress[ENTRY] = 0
+        room.progress[STILL] = 0
         group += 1
-        if group == flat.ways[way + 1] and not lifted:
-            lifted = 1
+        if group == flat.ways[way + 1] and room.progress[LIFTED] == 0:
+            room.progress[LIFTED] = 1
             more = lift(flat, room, count)
             if more >= 0:
                 count = more
                 group = flat.ways[way]
+        room.progress[GROUP] = group
+        room.progress[COUNT] = count
     room.progress[GROUP] = NULL
-    return int(members(room, count) + lost)
+    return int(members(room, 0, count) + room.progress[LOST])
 
 
 @lean
 def attempt(
-    call: Utilfn,
-    scan: Scan,
-    flat: Flat,
-    friends: int,
-    sets: int,
-    room: Room,
-    seed: int,
-    way: int,
-    number: int,
-    reach: int,
-    turning: bool,
-) -> int:
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int,
+    reach: int, turning: bool,
+) -> int:  # fmt: skip
     """Make one attempt; returns how many units are left. `reach` and `turning` are as in `go_on`."""
     begin(call, flat, friends, sets, room, seed, way, number)
     return go_on(call, scan, flat, friends, room, seed, way, number, reach, turning, ENDLESS)

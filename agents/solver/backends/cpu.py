@@ -102,8 +102,5 @@ def attempts(
         return found
 
     nothing = Result(len(problem.units), np.full(problem.balls, NULL), first * ways, 0)
-    checked = 0
-    for best, wave in in_waves(attempt, first, count, until=until, halt=lambda: stop.fill(1)):
-        checked += sum(tried.checked for tried in wave)
-        found = best or nothing  # when time was over before anything began
-        yield Found(found.where.tolist(), found.left, found.attempt // ways, found.attempt % ways, checked)
+    for best in in_waves(attempt, range(first, first + count), nothing, until=until, halt=lambda: stop.fill(1)):
+        yield Found(best.where.tolist(), best.left, best.attempt // ways, best.attempt % ways, best.checked)

@@ -53,8 +53,6 @@ class Flat(NamedTuple):
         number = np.repeat(np.arange(len(sets) - 1), np.diff(sets))
         order = np.argsort(set_balls, kind="stable")
         of = np.searchsorted(set_balls[order], np.arange(problem.balls + 1))
-        groupings = problem.groupings
-        sizes = np.concatenate([np.diff(grouping.offsets) for grouping in groupings])
         parts = cls(
             problem.capacity,
             problem.ceiling,
@@ -72,35 +70,20 @@ class Flat(NamedTuple):
             np.append(friends.chance, foes.chance),
             of,
             number[order],
-            np.cumsum([0, *map(len, groupings)]),
-            np.append(0, np.cumsum(sizes)),
-            np.concatenate([grouping.members for grouping in groupings]),
+            *groups_of(problem),
         )
         return cls(*(np.array(part if len(part) else [0], np.int64) for part in parts))
 
 
-class Sizes(NamedTuple):
-    """The room that one search takes, in numbers of int64."""
-
-    dims: int
-    balls: int
-    units: int
-    adds: int
-    """Additions that placing one unit makes, at most."""
-    soft: int
-    sets: int
-
-    @classmethod
-    def of_problem(cls, problem: Problem) -> Sizes:
-        """Compute the sizes for a problem; none is 0."""
-        return cls(
-            max(1, problem.dims),
-            problem.balls,
-            len(problem.units),
-            max(1, problem.program.adds * problem.largest),
-            max(1, len(problem.soft_allowed)),
-            max(1, len(problem.friends) + len(problem.foes)),
-        )
+def groups_of(problem: Problem) -> tuple[Ints, Ints, Ints]:
+    """List the offsets of each grouping's groups, the offsets of each group's bins, and the bins."""
+    groupings = problem.groupings
+    sizes = np.concatenate([np.diff(grouping.offsets) for grouping in groupings])
+    return (
+        np.cumsum([0, *map(len, groupings)], dtype=np.int64),
+        np.append(0, np.cumsum(sizes)),
+        np.concatenate([grouping.members for grouping in groupings]),
+    )
 
 
 class Room(NamedTuple):
@@ -129,14 +112,17 @@ class Room(NamedTuple):
 
 
 def lengths(problem: Problem) -> dict[str, int]:
-    """Return the length of each array of the room for a problem."""
-    dims, balls, units, adds, soft, sets = Sizes.of_problem(problem)
-    each = (dims, balls, units, units, adds, adds, soft + 1, sets, balls, units, units, 1, 8)
+    """Return the length of each array of the room for a problem; none is 0."""
+    dims, balls, units = max(1, problem.dims), problem.balls, len(problem.units)
+    adds = max(1, problem.program.adds * problem.largest)
+    sets = max(1, len(problem.friends) + len(problem.foes))
+    over = max(1, len(problem.soft_allowed)) + 1
+    each = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 8
     return dict(zip(Room._fields, each, strict=True))
 
 
 def room(problem: Problem) -> Room:
     """Make the room for one search at a time."""
-    found = Room(*(np.zeros(length, np.int64) for length in lengths(problem).values()))
-    found.after[:] = NULL
-    return found
+    made = Room(*(np.zeros(length, np.int64) for length in lengths(problem).values()))
+    made.after[:] = NULL
+    return made

@@ -42,23 +42,22 @@ class Found:
     attempt: int
     group: int
     checked: int
-    """How many attempts were made; of other searches than `published`, how many first fits or moves."""
+    """How many attempts were made; of other searches than `published`, how many steps or moves."""
     search: str = "published"
     """Which search found it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The results of all attempts.
+class Outcome(NamedTuple):
+    """The results of all attempts that ended, in no order."""
 
-    `best` leaves the fewest units, and of those has the lowest number; it is None if time was up before anything ended.
-    """
-
-    best: Result | None
     tried: list[Result]
-    """Everything that ended, in no order."""
     interrupted: bool
     """Ctrl-C was pressed."""
+
+    @property
+    def best(self) -> Result | None:
+        """Return the result that leaves fewest, of these that of the lowest number; None if nothing has ended."""
+        return min(self.tried, key=lambda result: (result.left, result.attempt), default=None)
 
 
 def lowest(
@@ -73,16 +72,15 @@ def lowest(
     `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `halt` is called to
     end those that are under way: when time is up, and at Ctrl-C.
     """
-    waiting = iter(numbers)
-    lock = Lock()
-    ended: list[tuple[int, Result]] = []
-    found: list[int] = []  # the lowest number that succeeded, if any
+    waiting, lock, tried = iter(numbers), Lock(), list[Result]()
+    success = inf  # the lowest number that succeeded
     stopped = interrupted = False
 
     def cancelled(number: int) -> bool:
-        return stopped or monotonic() >= until or bool(found and number > found[0])
+        return stopped or monotonic() >= until or number > success
 
     def work() -> None:
+        nonlocal success
         while True:
             with lock:
                 number = next(waiting, None)
@@ -90,9 +88,8 @@ def lowest(
                 return
             result = attempt(number, partial(cancelled, number))
             with lock:
-                ended.append((number, result))
-                if result.left == 0 and (not found or number < found[0]):
-                    found[:] = [number]
+                tried.append(result)
+                success = min(success, number) if result.left == 0 else success
 
     workers = max(1, min(usable_threads(), len(numbers)))  # to begin a thread takes longer than some attempts
     with ThreadPoolExecutor(workers) as pool:
@@ -104,40 +101,37 @@ def lowest(
                 halt()
             for future in futures:
                 future.result()
-        except KeyboardInterrupt:
-            interrupted = stopped = True
-            halt()
-        except BaseException:
+        except BaseException as error:
             stopped = True
             halt()
-            raise
-    best = min(ended, key=lambda entry: (entry[1].left, entry[0]), default=None)
-    return Outcome(best[1] if best else None, [result for _, result in ended], interrupted)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            interrupted = True
+    return Outcome(tried, interrupted)
 
 
 def in_waves(
     attempt: Callable[[int, Callable[[], bool]], Result],
-    first: int,
-    count: int,
+    numbers: range,
+    nothing: Result,
     *,
     until: float,
     halt: Callable[[], None],
-) -> Iterator[tuple[Result | None, list[Result]]]:
-    """Make attempts first, ..., first + count - 1 in waves, each twice as large as the last, up to the first success.
+) -> Iterator[Result]:
+    """Make attempts of ascending numbers in waves, each twice as large as the last, up to the first success.
 
-    After each wave it yields the best so far, None if there is none, and what the wave tried. Nothing begins after
-    `monotonic()` is `until`. `attempt` and `halt` are as in `lowest`.
+    After each wave it yields the best so far, which is `nothing` at first, with what all have checked. Nothing begins
+    after `monotonic()` is `until`. `attempt` and `halt` are as in `lowest`.
     """
-    best: Result | None = None
-    number, each = first, usable_threads()
-    while number < first + count:
-        last = min(number + each, first + count)
-        outcome = lowest(attempt, range(number, last), until=until, halt=halt)
-        if outcome.best is not None and (best is None or outcome.best.left < best.left):
+    best, checked, each = nothing, 0, usable_threads()
+    while numbers:
+        outcome = lowest(attempt, numbers[:each], until=until, halt=halt)
+        checked += sum(result.checked for result in outcome.tried)
+        if outcome.best is not None and (best is nothing or outcome.best.left < best.left):
             best = outcome.best
-        yield best, outcome.tried
+        yield best._replace(checked=checked)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        if (best is not None and best.left == 0) or monotonic() >= until:
+        if best.left == 0 or monotonic() >= until:
             return
-        number, each = last, 2 * each
+        numbers, each = numbers[each:], 2 * each

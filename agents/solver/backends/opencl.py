@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import accumulate
 from math import inf
-from time import monotonic, perf_counter
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import Any
 
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on, scan
 from binwright.agents.solver.backends.cpu import CALLED
-from binwright.agents.solver.backends.flat import Flat, Room, Sizes, lengths
+from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, OWN, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, Result
 from binwright.agents.solver.backends.opencl_devices import Device, chosen
 from binwright.agents.solver.backends.probe import fault, found
 from binwright.agents.solver.model.emit import utilfn
@@ -35,10 +35,9 @@ from binwright.simcore.types import Ints
 
 WAVE = 0.05
 """Seconds between two looks at the clock, roughly."""
-RESIDENT = 64
-"""Work-groups per compute unit of a processor at a time, at most."""
-WAVES = 2
-"""Of other devices: how many times the work-groups that fit at a time. When one ends, another takes its place."""
+RESIDENT, WAVES = 64, 2
+"""Work-groups per compute unit of a processor at a time, at most; of other devices, how many times the work-groups that
+fit at a time: when one ends, another takes its place."""
 PRIVATE = 32
 """Additions of a unit, at most, that lanes keep to themselves, in registers; more lie in global memory."""
 FIRST = 16
@@ -69,7 +68,7 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *additions, GLO
 def prepare(problem: Problem, devices: Sequence[int]) -> None:
     """Build the kernel for some devices, by default the first usable one; it takes about a second each."""
     for device in chosen(devices):
-        Session(problem, device).begin()
+        Session(problem, device).launch(0, 0, 1, True, 0, False)
 
 
 def attempts(
@@ -95,7 +94,7 @@ def attempts(
     best: Found | None = None
     with ThreadPoolExecutor(len(sessions)) as pool:
         while number < end:
-            made = list[Future[Part]]()
+            made = []
             for session in sessions:
                 each = min(session.each, end - number)
                 if each:
@@ -110,9 +109,9 @@ def attempts(
                     session.until = min(session.until, 0.0)
                 wait(made)
             for part in (future.result() for future in made):
-                checked = part.made + (best.checked if best else 0)
+                checked = part.checked + (best.checked if best else 0)
                 if best is None or part.left < best.left:
-                    best = Found(part.alloc, part.left, part.number // ways, part.number % ways, checked)
+                    best = Found(part.where.tolist(), part.left, part.attempt // ways, part.attempt % ways, checked)
                 best = replace(best, checked=checked)
                 yield best
                 if best.left == 0:
@@ -123,40 +122,26 @@ def attempts(
                 return
 
 
-class Part(NamedTuple):
-    """What consecutive attempts came to."""
-
-    made: int
-    number: int
-    """The one that leaves fewest units, of several the first: attempt n // groupings in grouping n % groupings."""
-    left: int
-    """Units that it leaves."""
-    alloc: list[int]
-    """[balls]; empty if that is not fewer than was asked for."""
-
-
 def source(problem: Problem, body: str) -> str:
     """Write the program for a device, with UTILFN from its source in Python."""
-    sizes, each = Sizes.of_problem(problem), lengths(problem) | {"best": 0}
+    each = lengths(problem) | {"best": 0}
+    adds, starts = each["dims"], accumulate(each.values(), initial=0)
     printer = Printer(each)
     printer.add_source(body, CALLED)
     for function in (scan, begin, go_on):
         printer.add(function)
-    own = sizes.adds <= PRIVATE
-    starts = dict(zip(each, accumulate(each.values(), initial=0), strict=False))
-    room = [
-        f"own + {OWN.index(name) * sizes.adds}" if name in OWN else f"at + {start}" for name, start in starts.items()
-    ]
+    own = adds <= PRIVATE
+    room = [f"own + {OWN.index(name) * adds}" if name in OWN else f"at + {start}" for name, start in zip(each, starts)]  # noqa: B905 (the end is one more)
     lanes = LANES.format(
         arguments=", ".join(f"GLOBAL long *{name}" for name in Flat._fields),
         flat=", ".join(Flat._fields),
         room=", ".join(room),
-        own=f"long own[{2 * sizes.adds}]" if own else f"GLOBAL long *const own = additions + id * {2 * sizes.adds}",
+        own=f"long own[{2 * adds}]" if own else f"GLOBAL long *const own = additions + id * {2 * adds}",
         total=sum(each.values()),
         ways=f"{len(problem.groupings)}L",
         friends=f"{len(problem.friends)}L",
         sets=f"{len(problem.friends) + len(problem.foes)}L",
-        units=f"{sizes.units}L",
+        units=f"{len(problem.units)}L",
     )
     fields = "\n".join(f"    GLOBAL long *{name};" for name in Flat._fields)
     places = "\n".join(f"    {'OWN' if name in OWN else 'GLOBAL'} long *{name};" for name in Room._fields)
@@ -219,10 +204,12 @@ class Session:
         self._chosen = device
         self.until = until
         """The value of `monotonic()` at which attempts are cut short: it is looked at between launches."""
-        with reported(device):
-            self._build(problem, trims, beside)
         self.each = 1
         """Attempts that it should make next."""
+        self._units = FIRST
+        """Units that a launch tries in every attempt, where time is limited."""
+        with reported(device):
+            self._build(problem, trims, beside)
 
     def _build(self, problem: Problem, trims: bool, beside: int | None) -> None:
         import pyopencl as cl
@@ -232,7 +219,6 @@ class Session:
         device = context.devices[0]
         self._queue = cl.CommandQueue(context)
         body, numbers = utilfn(problem.program, spelt=not problem.searched)
-        self._sizes = sizes = Sizes.of_problem(problem)
         self._kernel = cl.Kernel(_program(self._chosen.number, source(problem, body)), "lanes")
         info = cl.kernel_work_group_info
         lanes, most = (
@@ -245,38 +231,34 @@ class Session:
             suitable = max(1, min(lanes, most, WIDEST))
             groups = WAVES * max(1, most // suitable) * device.max_compute_units
         self._beside = beside or suitable
-        flags = cl.mem_flags
+        flags, each = cl.mem_flags, lengths(problem) | {"best": 0}
         flat = Flat.of_problem(problem, numbers, trims)
         self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
-        self._room = sum((lengths(problem) | {"best": 0}).values())
+        self._room, self._dims, self._balls, adds = sum(each.values()), each["used"], each["alloc"], each["dims"]
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
-        self.most = max(1, min(groups * self._beside, memory // (8 * max(self._room, 2 * sizes.adds))))
+        self.most = max(1, min(groups * self._beside, memory // (8 * max(self._room, 2 * adds))))
         """Attempts that there is room for at a time."""
-        additions = 1 if sizes.adds <= PRIVATE else 2 * sizes.adds
+        additions = 1 if adds <= PRIVATE else 2 * adds
         self._rooms, self._additions, self._outcome = (
-            cl.Buffer(context, flags.READ_WRITE, 8 * each * self.most) for each in (self._room, additions, 1)
+            cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, additions, 1)
         )
-        self._units = FIRST
-        """Units that a launch tries in every attempt, where time is limited."""
 
-    def make(self, seed: int, first: int, count: int, fewest: float) -> Part:
-        """Make attempts first, ..., first + count - 1 of all groupings in turn, `most` at most.
+    def make(self, seed: int, first: int, count: int, fewest: float) -> Result:
+        """Make attempts first, ..., first + count - 1 of all groupings in turn, `most` at most; returns the best.
 
         The allocation is read if it leaves less than `fewest` units. Then `each` is as many as should take `WAVE`.
         """
-        began = perf_counter()
+        began = monotonic()
         with reported(self._chosen):
             left = self._run(seed, first, count)
             which = int(left.argmin())
-            alloc = self._alloc(which) if left[which] < fewest else []
-        each = min(4 * count, int(count * WAVE / max(perf_counter() - began, 1e-6)))
+            alloc = np.empty(self._balls if left[which] < fewest else 0, np.int64)
+            if len(alloc):
+                offset = 8 * (which * self._room + self._dims)
+                self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
+        each = min(4 * count, int(count * WAVE / max(monotonic() - began, 1e-6)))
         self.each = max(1, min(each, self.most))
-        return Part(count, first + which, int(left[which]), alloc)
-
-    def begin(self) -> None:
-        """Begin an attempt, and leave it at that: the kernel is built then."""
-        with reported(self._chosen):
-            self._launch(0, 0, 1, True, 0, False)
+        return Result(int(left[which]), alloc, first + which, count)
 
     def _run(self, seed: int, first: int, count: int) -> Ints:
         """Return the units that each attempt leaves, int64 [count].
@@ -284,29 +266,27 @@ class Session:
         A launch cannot be cut short: where time is limited, an attempt goes on in one launch after another.
         """
         if self.until == inf:
-            return self._launch(seed, first, count, True, ENDLESS, False)
-        left = self._launch(seed, first, count, True, 0, False)
+            return self.launch(seed, first, count, True, ENDLESS, False)
+        left = self.launch(seed, first, count, True, 0, False)
         while left.min() < 0:
             began, until = monotonic(), self.until
             over = began >= until
-            left = self._launch(seed, first, count, False, ENDLESS if over else self._units, over)
+            left = self.launch(seed, first, count, False, ENDLESS if over else self._units, over)
             faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
             self._units = max(1, min(ENDLESS, int(self._units * min(2.0, faster))))
         return left
 
-    def _launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
+    def launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
+        """Begin attempts if they are `fresh`, and try so many units in each; those left are -1 while one is not over.
+
+        If it is `cut`, units that are not tried yet are left.
+        """
         size = -(-count // self._beside) * self._beside
         buffers = *self._flat, self._rooms, self._additions, self._outcome
         numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
         how = np.int32(fresh), np.int64(units), np.int32(cut)
-        self._kernel(self._queue, (size,), (self._beside,), *buffers, *numbers, *how)
-        left = np.empty(count, np.int64)
-        self._cl.enqueue_copy(self._queue, left, self._outcome)
+        with reported(self._chosen):
+            self._kernel(self._queue, (size,), (self._beside,), *buffers, *numbers, *how)
+            left = np.empty(count, np.int64)
+            self._cl.enqueue_copy(self._queue, left, self._outcome)
         return left
-
-    def _alloc(self, which: int) -> list[int]:
-        """Read ALLOC [balls] at the end of attempt `which` of the last launch."""
-        alloc = np.empty(self._sizes.balls, np.int64)
-        offset = 8 * (which * self._room + self._sizes.dims)
-        self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
-        return [int(place) for place in alloc]

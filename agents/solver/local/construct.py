@@ -1,4 +1,4 @@
-"""Place whole tenants one after another, the largest first: what `ours` begins with where there are any.
+"""Place whole tenants one after another, the largest first, in plain Python: nothing is compiled for it.
 
 Balls that look at one another are a tenant (see `agents.solver.model.tenants`), such as the workers of a job. It goes
 into bins one after another, from where the last tenant ended or from some other bin on, so that it lies near together.
@@ -8,24 +8,19 @@ and put back where it was, without a call of UTILFN: then some tenants and those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.plain import Plain
-from binwright.agents.solver.model.evaluate import Added
+from binwright.agents.solver.model.evaluate import Added, evaluator
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import below, stream, word
 from binwright.agents.solver.model.tenants import Tenants
 
 GROUP = -5
 """The group in the key of its random numbers."""
-STARTS, MISSES = 48, 64
-"""Bins from which on a tenant is tried; bins that take none of its balls before it is tried elsewhere."""
-OUT = 8
-"""Tenants that a step takes out, and that are left and it offers, at most."""
 
 
 class Placed(NamedTuple):
@@ -37,73 +32,79 @@ class Placed(NamedTuple):
 
 
 class Construction:
-    """An allocation of whole tenants, and no others."""
+    """An allocation of whole tenants, and no others, that grows until time is `over`."""
 
-    def __init__(self, problem: Problem, tenants: Tenants, seed: int) -> None:
+    def __init__(self, problem: Problem, tenants: Tenants, seed: int, over: Callable[[], bool]) -> None:
         """Begin with nothing placed."""
-        self.problem = problem
-        unit_of = problem.unit_of
-        self.tenants = [list(dict.fromkeys(unit_of[balls].tolist())) for balls, _ in tenants.sets]
+        self.problem, self._late = problem, over
+        self.tenants = [list(dict.fromkeys(problem.unit_of[balls].tolist())) for balls, _ in tenants.sets]
         """[tenants]: their units"""
         self.placed: dict[int, list[Placed]] = {}
         """By number of the tenant."""
-        self._plain, self._rejected = Plain(problem, trims=True, early=False), False
-        self._utilfn, self._plain.call = self._plain.call, self._call
-        self._ceiling, self._elastic = self._plain.flat.ceiling, self._plain.flat.elastic
-        self._owned = (problem.owner != NULL).tolist()
+        self._units = [balls for balls, _ in problem.units]
+        self._evaluate, self._rejected = evaluator(problem.program), False
+        self._where, self.used, self._over = [NULL] * problem.balls, [0] * problem.dims, [0] * len(problem.soft_allowed)
+        """[balls]: the bins; [dims]: what is used; [soft groups]: members above their capacity."""
+        self._ceiling, self._capacity = problem.ceiling.tolist(), problem.capacity.tolist()
+        self._group, self._allowed = problem.soft_group.tolist(), problem.soft_allowed.tolist()
+        self._elastic, self._owned = problem.elastic.tolist(), (problem.owner != NULL).tolist()
+        self._pins = problem.pins.tolist()
+        self._foes: dict[int, list[list[int]]] = {}
+        """By ball: the sets that must not lie in one bin whole."""
+        for foes, chance in problem.foes:
+            for ball in foes if chance == MICRO else ():
+                self._foes.setdefault(ball, []).append(foes)
         self._pin = [int(problem.pins[balls].max()) for balls, _ in tenants.sets]
         self._balls = [len(balls) for balls, _ in tenants.sets]
-        apart = {ball for foes, _ in problem.foes for ball in foes}
         self._alone = [
-            not apart.isdisjoint(balls) or pin != NULL for (balls, _), pin in zip(tenants.sets, self._pin, strict=True)
+            not self._foes.keys().isdisjoint(balls) or pin != NULL
+            for (balls, _), pin in zip(tenants.sets, self._pin, strict=True)
         ]
         """[tenants]: whether no other one fits where it does"""
         share = [sum(max(0, by) / max(1, self._ceiling[dim]) for dim, by in added or ()) for added in tenants.alone]
         self._size = [sum(share[ball] for ball in balls) for balls, _ in tenants.sets]
+        self._kind = [tuple(tuple(tenants.alone[ball] or ()) for ball in balls) for balls, _ in tenants.sets]
+        """[tenants]: what their balls add alone; those that add the same are alike"""
         self._start, self._draws = stream(word(seed), GROUP, 0), 0
         self._last = 0
         """Where the last tenant ended."""
 
-    def _call(self, *given: Any) -> int:
-        """Call UTILFN, and note whether it rejects the ball."""
-        end = self._utilfn(*given)
-        self._rejected |= end < 0
-        return end
-
     @property
     def alloc(self) -> list[int]:
         """Return the allocation [balls] of whole tenants: an interrupt may come while half of one is in."""
-        found = np.full(len(self.problem.units), NULL)
+        bins = np.full(len(self.problem.units), NULL)
         for whole in self.placed.values():
-            for one in whole:
-                found[one.unit] = one.place
-        alloc: list[int] = found[self.problem.unit_of].tolist()
+            for part in whole:
+                bins[part.unit] = part.place
+        alloc: list[int] = bins[self.problem.unit_of].tolist()
         return alloc
 
     @property
     def left(self) -> list[int]:
         """List the tenants that are not placed, the largest first."""
-        left = (one for one in range(len(self.tenants)) if one not in self.placed)
-        return sorted(left, key=lambda one: (-self._size[one], one))
+        left = (tenant for tenant in range(len(self.tenants)) if tenant not in self.placed)
+        return sorted(left, key=lambda tenant: (-self._size[tenant], tenant))
 
-    def construct(self, over: Callable[[], bool]) -> None:
-        """Place the tenants that fit, until time is `over`; those that can stay where they are now come first."""
-        now, failed = self.problem.unit_now.tolist(), set[tuple[int, float, int]]()
+    def construct(self, *, spread: bool = False) -> None:
+        """Place the tenants that fit, from random bins on if they `spread`; those that can stay now come first."""
+        now, failed = self.problem.unit_now.tolist(), set[Hashable]()
         for tenant in self.left if max(now) != NULL else ():
             here = ((unit, now[unit]) for unit in self.tenants[tenant] if now[unit] != NULL)
-            self._keep(tenant, [one for unit, place in here if (one := self._put_unit(unit, place)) is not None])
+            self._keep(tenant, [part for unit, place in here if (part := self._put_unit(unit, place)) is not None])
         for tenant in self.left:
-            kind = len(self.tenants[tenant]), round(self._size[tenant], 9), tenant if self._alone[tenant] else NULL
+            kind = self._kind[tenant], tenant if self._alone[tenant] else NULL
             self._rejected = False
-            if kind not in failed and not self.insert(tenant, STARTS, over) and not self._rejected:
+            if spread:
+                self._last = self._drawn(self.problem.bins)
+            if kind not in failed and not self.insert(tenant, 48) and not self._rejected:
                 failed.add(kind)  # where one finds no room, another one like it does not either
-            if over():
+            if self._late():
                 return
 
-    def insert(self, tenant: int, starts: int, over: Callable[[], bool]) -> bool:
+    def insert(self, tenant: int, starts: int) -> bool:
         """Place a tenant whole; tells whether it fits anywhere that is looked at, from so many bins on."""
         bins = self.problem.bins
-        most = min(bins, MISSES + 4 * len(self.tenants[tenant]))
+        most = min(bins, 64 + 4 * len(self.tenants[tenant]))  # that are filled before it is tried elsewhere
         for number in range(min(bins, starts)):
             first = self._last + number * max(1, bins // starts)
             if number == 0 and self._pin[tenant] != NULL:
@@ -111,7 +112,7 @@ class Construction:
             if self._put(tenant, [(first + offset) % bins for offset in range(most)]):
                 self._last = self.placed[tenant][-1].place
                 return True
-            if over():
+            if self._late():
                 return False
         return False
 
@@ -123,69 +124,104 @@ class Construction:
         waiting, put = self.tenants[tenant][::-1], list[Placed]()
         for place in bins:
             first = len(put)
-            while waiting and (one := self._put_unit(waiting[-1], place)) is not None:
-                put.append(one)
+            while waiting and (part := self._put_unit(waiting[-1], place)) is not None:
+                put.append(part)
                 waiting.pop()
-            while len(put) > first and self._over(put[first:], True):
+            while len(put) > first and self._is_over(put[first:], True):
                 waiting.append(put[-1].unit)
-                self._take_back([put.pop()])
-            if not waiting:
+                self._move(put.pop(), out=True)
+            if not waiting or self._late():
                 break
         return self._keep(tenant, put)
 
     def _keep(self, tenant: int, put: list[Placed]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
-        if len(put) < len(self.tenants[tenant]) or self._over(put, False):
-            self._take_back(put)
+        if len(put) < len(self.tenants[tenant]) or self._is_over(put, False):
+            for part in put:
+                self._move(part, out=True)
             return False
         self.placed[tenant] = put
         return True
 
-    def _over(self, put: list[Placed], own: bool) -> bool:
+    def _is_over(self, put: list[Placed], own: bool) -> bool:
         """Tell whether something that units take is over, or something that is the bin's `own`."""
-        used, ceiling = self._plain.room.used, self._ceiling
         return any(
-            self._elastic[dim] and used[dim] > ceiling[dim] and (not own or self._owned[dim])
-            for one in put
-            for dim, _ in one.added
+            self._elastic[dim] and self.used[dim] > self._ceiling[dim] and (not own or self._owned[dim])
+            for part in put
+            for dim, _ in part.added
         )
-
-    def _take_back(self, put: list[Placed]) -> None:
-        for one in put:
-            self._plain.take_back(one.unit, one.added)
 
     def _put_unit(self, unit: int, place: int) -> Placed | None:
         """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
-        added = self._plain.put(unit, place)
-        return None if added is None else Placed(unit, place, added)
+        added: Added = []
+        for ball in self._units[unit]:
+            more, fits = None, self._pins[ball] in (NULL, place) and not self._among_foes(ball, place)
+            if fits:
+                more = self._evaluate(ball, place, self._where)
+                self._rejected |= more is None
+            if more is not None:
+                self._add(more, 1)
+                added += more
+                self._where[ball] = place
+            if more is None or not self._within(more):
+                self._move(Placed(unit, place, added), out=True)
+                return None
+        return Placed(unit, place, added)
 
-    def _take_out(self, tenant: int) -> list[Placed]:
-        out = self.placed.pop(tenant)
-        self._take_back(out)
-        return out
+    def _among_foes(self, ball: int, place: int) -> bool:
+        """Tell whether a set of foes would lie in this bin whole."""
+        others = ([foe for foe in foes if foe != ball] for foes in self._foes.get(ball, ()))
+        return any(all(self._where[foe] == place for foe in some) for some in others)
 
-    def _put_back(self, tenant: int, whole: list[Placed]) -> None:
-        for one in whole:
-            self._plain.place(*one)
-        self.placed[tenant] = whole
+    def _within(self, added: Added) -> bool:
+        """Tell whether dimensions and their soft groups keep their limits."""
+        for dim, _ in added:
+            group = self._group[dim]
+            if self.used[dim] > self._ceiling[dim] and not self._elastic[dim]:
+                return False
+            if group >= 0 and self._over[group] > self._allowed[group]:
+                return False
+        return True
 
-    def ruin_and_recreate(self, over: Callable[[], bool]) -> None:
+    def _add(self, added: Added, sign: int) -> None:
+        """Add to dimensions, or take off."""
+        for dim, amount in added:
+            before, group, limit = self.used[dim], self._group[dim], self._capacity[dim]
+            after = self.used[dim] = before + sign * amount
+            if group >= 0:
+                self._over[group] += (after > limit) - (before > limit)
+
+    def _move(self, part: Placed, *, out: bool) -> None:
+        """Take a unit out, or put it back where it was, with what it has added: UTILFN may say something else now."""
+        self._add(part.added, -1 if out else 1)
+        for ball in self._units[part.unit]:
+            self._where[ball] = NULL if out else part.place
+
+    def ruin_and_recreate(self) -> None:
         """Take some tenants out, and place them and some that are left in a new order, if no more balls are left then.
 
-        Those that lie around a bin go out.
+        Those that lie around a bin go out: 8 at most, and as many that are left are offered.
         """
         middle, left = self._drawn(self.problem.bins), self.left
-        near = sorted(self.placed, key=lambda one: abs(self.placed[one][0].place - middle))
-        out = {tenant: self._take_out(tenant) for tenant in near[: 1 + self._drawn(OUT)]}
-        offered = {left[self._drawn(len(left))] for _ in range(OUT)}
+        near = sorted(self.placed, key=lambda tenant: abs(self.placed[tenant][0].place - middle))
+        out = {tenant: self._take_out(tenant) for tenant in near[: 1 + self._drawn(8)]}
+        offered = {left[self._drawn(len(left))] for _ in range(8)}
         noisy = {tenant: self._size[tenant] * (1024 + self._drawn(2048)) for tenant in (*sorted(offered), *out)}
         self._last = middle
-        put = [tenant for tenant in sorted(noisy, key=lambda one: -noisy[one]) if self.insert(tenant, 2, over)]
+        put = [tenant for tenant in sorted(noisy, key=lambda tenant: -noisy[tenant]) if self.insert(tenant, 2)]
         if self.count(put) < self.count(out):
             for tenant in put:
                 self._take_out(tenant)
             for tenant, whole in out.items():
-                self._put_back(tenant, whole)
+                for part in whole:
+                    self._move(part, out=False)
+                self.placed[tenant] = whole
+
+    def _take_out(self, tenant: int) -> list[Placed]:
+        out = self.placed.pop(tenant)
+        for part in out:
+            self._move(part, out=True)
+        return out
 
     def count(self, some: Iterable[int]) -> int:
         """Count the balls of some tenants."""

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.agents.solver.backends.cpu import CALLED
-from binwright.agents.solver.backends.flat import Sizes
-from binwright.agents.solver.local.state import DIMS, END, FIRST, LIST, MOVES, UNITS, State, begin_move, undo
+from binwright.agents.solver.local.state import DIMS, UNITS, State, begin_move, undo
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.problem import Problem
@@ -26,11 +25,6 @@ LATE = 100
 TRIED, NOW, BEST, LEAST, PAST = range(5)
 """Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
 from PAST on, of some moves ago."""
-REDUCTION, WAITS, WAITING, FROM_BIN, TERM = range(5)
-"""Columns of `term`: its reduction, whether it waits to be evaluated again, and a bin that has a part in it. WAITING
-lists the terms that wait, or that have done so last."""
-KIND, START, FROM, TO, JOINED = range(5)
-"""Columns of `joined`: the number in KINDS, the first round, the first term, and the one after the last."""
 KINDS = ("add", "min", "max")
 ADD, MIN, MAX = range(3)
 Goals: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints], int]
@@ -47,10 +41,20 @@ class GoalState(NamedTuple):
     """[PAST + LATE, goals]: less is better"""
     totals: Ints
     """[reductions]: what their terms come to together"""
-    joined: Ints
-    """[reductions, JOINED]"""
-    term: Ints
-    """[terms, TERM]"""
+    kind: Ints
+    """[reductions]: the number in KINDS"""
+    start: Ints
+    """[reductions]: the first round"""
+    first: Ints
+    """[reductions + 1]: the first term"""
+    reduction: Ints
+    """[terms]"""
+    waits: Ints
+    """[terms]: whether it is to be evaluated again"""
+    waiting: Ints
+    """[terms]: those that wait, or that have done so last"""
+    from_bin: Ints
+    """[terms]: a bin that has a part in it"""
     node: Ints
     """[2 x terms]: the tree of terms i, ..., j - 1 begins at 2 i: its node n joins 2 n and 2 n + 1, term k is j + k."""
     seen: Ints
@@ -62,32 +66,30 @@ class GoalState(NamedTuple):
 
 def goal_state(problem: Problem) -> GoalState:
     """Make the room for keeping up the goals of a problem."""
-    assert problem.objective is not None
-    objective, dims = problem.objective, Sizes.of_problem(problem).dims
+    objective, dims = problem.objective, max(1, problem.dims)
+    assert objective is not None
     parts = objective.reductions
-    ends = np.cumsum([0, *(len(one.rounds) for one in parts)])
-    joined = np.zeros((len(parts), JOINED), np.int64)
-    joined[:, KIND], joined[:, START] = [KINDS.index(one.kind) for one in parts], [one.rounds.start for one in parts]
-    joined[:, FROM], joined[:, TO] = ends[:-1], ends[1:]
-    term = np.zeros((ends[-1], TERM), np.int64)
-    term[:, REDUCTION] = np.repeat(np.arange(len(parts)), np.diff(ends))
-    terms = (one.reads(at) for one in parts for at in one.rounds)
-    pairs = {(number + dims * of_ball, one) for one, read in enumerate(terms) for number, of_ball in read}
+    first = np.cumsum([0, *(len(part.rounds) for part in parts)])
+    terms, size = int(first[-1]), dims + problem.balls
+    each = (part.reads(at) for part in parts for at in part.rounds)
+    pairs = {(number + dims * of_ball, term) for term, read in enumerate(each) for number, of_ball in read}
     read, of_terms = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
-    size = dims + problem.balls
     _, numbers = emit.goals(objective)
-    return GoalState(
+    arrays: list[Ints] = [
         np.append(objective.data, 0), np.array([*numbers, 0], np.int64),
-        np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(parts), np.int64), joined, term,
-        np.zeros(2 * len(term), np.int64), np.zeros(size, np.int64), np.searchsorted(read, np.arange(size + 1)),
+        np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(parts), np.int64),
+        np.array([KINDS.index(part.kind) for part in parts], np.int64),
+        np.array([part.rounds.start for part in parts], np.int64), first,
+        np.repeat(np.arange(len(parts)), np.diff(first)), *np.zeros((3, terms), np.int64),
+        np.zeros(2 * terms, np.int64), np.zeros(size, np.int64), np.searchsorted(read, np.arange(size + 1)),
         of_terms.copy(),
-    )  # fmt: skip
+    ]  # fmt: skip
+    return GoalState(*arrays)
 
 
 def compiled(objective: Objective) -> Goals:
     """Compile the goals."""
-    source, _ = emit.goals(objective)
-    return _compiled(source)
+    return _compiled(emit.goals(objective)[0])
 
 
 @lru_cache(maxsize=32)
@@ -99,30 +101,30 @@ def _compiled(source: str) -> Goals:
 
 
 @lean
-def worse(values: Ints, one: int, other: int) -> bool:
+def worse(values: Ints, row: int, other: int) -> bool:
     """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
     for k in range(values.shape[1]):
-        if values[one, k] != values[other, k]:
-            return bool(values[one, k] > values[other, k])
+        if values[row, k] != values[other, k]:
+            return bool(values[row, k] > values[other, k])
     return False
 
 
 @lean
-def copy(values: Ints, one: int, to: int) -> None:
+def copy(values: Ints, row: int, to: int) -> None:
     """Write a row of values over another one."""
     for k in range(values.shape[1]):
-        values[to, k] = values[one, k]
+        values[to, k] = values[row, k]
 
 
 @lean
-def renew(goals: Goals, state: State, score: GoalState, one: int) -> None:
+def renew(goals: Goals, state: State, score: GoalState, term: int) -> None:
     """Evaluate a term again."""
-    joined, node, totals = score.joined, score.node, score.totals
-    which = score.term[one, REDUCTION]
-    kind, first, end = joined[which, KIND], joined[which, FROM], joined[which, TO]
-    at = joined[which, START] + one - first
-    value = goals(which, at, state.alloc, score.data, score.numbers, state.used, totals, score.values[TRIED])
-    at = end - first + one - first
+    node, totals, which = score.node, score.totals, score.reduction[term]
+    kind, first, end = score.kind[which], score.first[which], score.first[which + 1]
+    at = score.start[which] + term - first
+    room = state.room
+    value = goals(which, at, room.alloc, score.data, score.numbers, room.used, totals, score.values[TRIED])
+    at = end - first + term - first
     if kind == ADD:
         totals[which] += value - node[2 * first + at]
     node[2 * first + at] = value
@@ -137,14 +139,13 @@ def renew(goals: Goals, state: State, score: GoalState, one: int) -> None:
 @lean
 def notice(score: GoalState, read: int, now: int, many: int) -> int:
     """Let all terms that read something wait if it has changed; returns how many wait, `many` of them before."""
-    seen, term, of = score.seen, score.term, score.of
-    if seen[read] != now:
-        seen[read] = now
-        for k in range(of[read], of[read + 1]):
-            one = score.of_terms[k]
-            if not term[one, WAITS]:
-                term[one, WAITS] = 1
-                term[many, WAITING] = one
+    if score.seen[read] != now:
+        score.seen[read] = now
+        for k in range(score.of[read], score.of[read + 1]):
+            term = score.of_terms[k]
+            if not score.waits[term]:
+                score.waits[term] = 1
+                score.waiting[many] = term
                 many += 1
     return many
 
@@ -152,44 +153,43 @@ def notice(score: GoalState, read: int, now: int, many: int) -> int:
 @lean
 def follow(goals: Goals, state: State, score: GoalState) -> int:
     """Evaluate the terms again that read what the move has changed; returns how many. All balls must be placed."""
-    tally, dim, unit, used, alloc = state.tally, state.dim, state.unit, state.used, state.alloc
-    many = 0
-    for k in range(tally[DIMS]):
-        many = notice(score, dim[k, LIST], used[dim[k, LIST]], many)
-    for k in range(tally[UNITS]):
-        one = unit[k, MOVES]
-        for at in range(unit[one, FIRST], unit[one, END]):
-            ball = state.unit_balls[at]
-            many = notice(score, len(used) + ball, alloc[ball], many)
+    flat, room, many = state.flat, state.room, 0
+    for k in range(state.tally[DIMS]):
+        many = notice(score, state.touched[k], room.used[state.touched[k]], many)
+    for k in range(state.tally[UNITS]):
+        unit = state.moves[k]
+        for at in range(flat.units[unit], flat.units[unit + 1]):
+            ball = flat.unit_balls[at]
+            many = notice(score, len(room.used) + ball, room.alloc[ball], many)
     for k in range(many):
-        one = score.term[k, WAITING]
-        score.term[one, WAITS] = 0
-        renew(goals, state, score, one)
+        term = score.waiting[k]
+        score.waits[term] = 0
+        renew(goals, state, score, term)
     return many
 
 
 @lean
 def bin_of_largest(score: GoalState, which: int) -> int:
     """Return a bin that has a part in the largest term of a reduction of kind MAX."""
-    first, end = score.joined[which, FROM], score.joined[which, TO]
+    first, end = score.first[which], score.first[which + 1]
     at = 1
     while at < end - first:
         at = 2 * at + (score.node[2 * (first + at)] != score.node[2 * first + 1])
-    return int(score.term[first + at - (end - first), FROM_BIN])
+    return int(score.from_bin[first + at - (end - first)])
 
 
 @lean
 def begin(goals: Goals, state: State, score: GoalState) -> None:
     """Evaluate all terms, and write what the goals come to into all rows of `values`."""
-    dims = len(state.used)
-    for d in range(dims):
-        score.seen[d] = state.used[d]
-    for ball in range(len(state.alloc)):
-        score.seen[dims + ball] = state.alloc[ball]
+    used, alloc = state.room.used, state.room.alloc
+    for dim in range(len(used)):
+        score.seen[dim] = used[dim]
+    for ball in range(len(alloc)):
+        score.seen[len(used) + ball] = alloc[ball]
     score.node[:] = 0
     score.totals[:] = 0
-    for one in range(len(score.term)):
-        renew(goals, state, score, one)
+    for term in range(len(score.reduction)):
+        renew(goals, state, score, term)
     evaluate(goals, state, score)
     for row in range(1, PAST + LATE):
         copy(score.values, TRIED, row)
@@ -202,7 +202,7 @@ def evaluate(goals: Goals, state: State, score: GoalState) -> int:
     Returns how many terms the move has changed since they were evaluated.
     """
     many = follow(goals, state, score)
-    goals(-1, 0, state.alloc, score.data, score.numbers, state.used, score.totals, score.values[TRIED])
+    goals(-1, 0, state.room.alloc, score.data, score.numbers, state.room.used, score.totals, score.values[TRIED])
     return many
 
 
@@ -211,4 +211,4 @@ def take_back(goals: Goals, state: State, score: GoalState) -> None:
     """Take back what the move has changed, for the next one to begin."""
     undo(state)
     follow(goals, state, score)
-    begin_move(state.tally)
+    begin_move(state)

@@ -1,4 +1,4 @@
-"""Result local searches of a problem on all cores: to place all balls first, then to make its goals better."""
+"""Run local searches of a problem on all cores: to place all balls first, then to make its goals better."""
 
 from __future__ import annotations
 
@@ -15,26 +15,18 @@ from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves, lowest
 from binwright.agents.solver.local import goals, search
 from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
-from binwright.agents.solver.local.search import load, polish
 from binwright.agents.solver.local.state import State, state
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import word
-from binwright.agents.solver.search.find import luby
+from binwright.agents.solver.search.ruin import luby
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Ints
 
 LOCAL = "local search"
-STEPS, BRIEF, SLICE = 64, 8, 1000
-"""Moves per unit of a short run; the same while the number of bins is searched, where most runs are for too few bins;
-moves between two looks at the clock."""
-GENTLE = 16_000
-"""Moves of a run from where things are that only look for room for what is left out."""
-RUNS, LEAST, EACH = 4, 2000, 20
-"""Runs for goals that begin with the same allocation; moves of such a run, and more of them for each unit."""
-PATIENCE = 100
-"""Runs without a better allocation after which a search without limits ends."""
+SLICE = 1000
+"""Moves between two looks at the clock."""
 
 
 class LocalSearch:
@@ -49,8 +41,7 @@ class LocalSearch:
         self._scored: list[tuple[State, GoalState]] = []
         """Room of runs that are over: of those that place balls, and of those for goals."""
         self._stop = np.zeros(1, np.int64)
-        self.length = 1.0
-        """How long runs that place balls are, beside what is usual."""
+        self._hot = np.zeros(problem.bins, np.int64)
 
     @cached_property
     def _compiled(self) -> tuple[Utilfn, Scan]:
@@ -58,15 +49,10 @@ class LocalSearch:
         return compiled(self._source)
 
     @cached_property
-    def _goals(self) -> Goals:
-        """The goals."""
+    def _goals(self) -> tuple[Goals, GoalState]:
+        """The goals, and what every run for them begins with a copy of."""
         assert self._problem.objective is not None
-        return goals.compiled(self._problem.objective)
-
-    @cached_property
-    def _score(self) -> GoalState:
-        """What every run for goals begins with a copy of."""
-        return goal_state(self._problem)
+        return goals.compiled(self._problem.objective), goal_state(self._problem)
 
     @cached_property
     def _bounds(self) -> tuple[int, ...]:
@@ -86,7 +72,7 @@ class LocalSearch:
         """Return room for a run for goals."""
         if self._scored:
             return self._scored.pop()
-        return self._state(), GoalState(*(part.copy() for part in self._score))
+        return self._state(), GoalState(*(part.copy() for part in self._goals[1]))
 
     def place(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
         """Make runs first, ..., first + count - 1 that place balls, up to the first success; yields the best so far.
@@ -95,14 +81,12 @@ class LocalSearch:
         there.
         """
         self._stop[:] = 0
-        checked = 0
-        for best, wave in in_waves(self._place, first, count, until=until, halt=self.halt):
-            checked += sum(run.checked for run in wave)
-            if best is not None:
-                yield Found(best.where.tolist(), best.left, best.attempt, 0, checked, LOCAL)
+        nothing = Result(len(self._problem.units), np.full(self._problem.balls, NULL), first, 0)
+        for best in in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt):
+            yield Found(best.where.tolist(), best.left, best.attempt, 0, best.checked, LOCAL)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Result:
-        """Make a run. From where units are now, its moves are gentle at first.
+        """Make a run. From where units are now, its first 16,000 moves are gentle.
 
         Wishes that keep anything out are given up halfway.
         """
@@ -110,17 +94,16 @@ class LocalSearch:
         staying = number % 2 == 0 and bool((problem.unit_now != NULL).any())
         now = problem.unit_now if staying else np.full(len(problem.units), NULL)
         left = search.begin(call, scan, place, self._sets, now, self._seed, number)
-        each = BRIEF if problem.searched else STEPS
-        most = max(1, int(luby(number) * each * len(problem.units) * self.length))
-        made, relented = 0, self._sets == 0
+        # Where the number of bins is searched, most runs are for too few bins.
+        most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
+        made, half = 0, most // 2 if self._sets else most
         while left and made < most and not cancelled():
-            if made >= most // 2 and not relented:
+            if made == half:
                 search.relent(place)
-                relented = True
-            steps = min(SLICE, most - made, most if relented else max(1, most // 2 - made))
-            left = search.improve(call, scan, place, steps, left, staying and made < GENTLE)
+            steps = min(SLICE, (half if made < half else most) - made)
+            left = search.improve(call, scan, place, steps, left, staying and made < 16_000)
             made += steps
-        run = Result(left, place.best.copy(), number, made + 1)
+        run = Result(left, place.room.best.copy(), number, made + 1)
         self._free.append(place)
         return run
 
@@ -128,14 +111,15 @@ class LocalSearch:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
 
         It ends after so many `runs`, when `monotonic()` is `until`, when no goal can be better, or, without limits,
-        when it has found nothing for long. How far it comes depends on the seed and on `runs`.
+        when 100 runs have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed
+        and on `runs`.
         """
         best = self.begin(np.array(alloc, np.int64))
         checked, number, last = 0, 0, 0
         while best.left and number != runs and monotonic() < until:
-            if runs is None and until == inf and number - last >= PATIENCE:
+            if runs is None and until == inf and number - last >= 100:
                 return
-            end = number + RUNS if runs is None else min(number + RUNS, runs)
+            end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
             outcome = lowest(self._improve, range(number, end), until=until, halt=self.halt)
             checked += sum(run.checked for run in outcome.tried)
@@ -148,9 +132,16 @@ class LocalSearch:
             number = end
 
     def begin(self, where: Ints) -> Result:
-        """Let runs for goals begin with an allocation of all balls [balls]; returns what it comes to."""
-        imposed = [self._holds(members, kind, where) for kind in (0, 1) for members in self._members(kind)]
-        self._imposed = np.array(imposed or [False], np.int64)
+        """Let runs for goals begin with an allocation of all balls [balls]; returns what it comes to.
+
+        Sets are kept that must be, and wishes that hold.
+        """
+        problem = self._problem
+        sets = [(True, *one) for one in problem.friends] + [(False, *one) for one in problem.foes]
+        self._imposed = np.array(
+            [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets] or [False],
+            np.int64,
+        )
         self._where = where
         place, score = self.begun()
         values = tuple(score.values[BEST].tolist())
@@ -160,49 +151,39 @@ class LocalSearch:
     def begun(self) -> tuple[State, GoalState]:
         """Return the room for a run, with what it begins with."""
         place, score = self._room()
-        place.imposed[:] = self._imposed
-        assert load(self._compiled[0], place, self._where), "an allocation that is not allowed"
-        goals.begin(self._goals, place, score)
+        place.room.imposed[:] = self._imposed
+        assert search.load(self._compiled[0], place, self._where), "an allocation that is not allowed"
+        goals.begin(self._goals[0], place, score)
         return place, score
 
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Result:
         """Make a run for goals."""
         place, score = self.begun()
         best = score.values[BEST]
-        most = LEAST + EACH * len(self._problem.units)
+        most = 2000 + 20 * len(self._problem.units)
         made = 0
         while made < most and not cancelled() and tuple(best.tolist()) != self._bounds:
             steps = min(SLICE, most - made)
             self.polish(place, score, number, steps)
             made += steps
         values = tuple(best.tolist())
-        run = Result(int(values != self._bounds), place.best.copy(), number, made, values)
+        run = Result(int(values != self._bounds), place.room.best.copy(), number, made, values)
         self._scored.append((place, score))
         return run
 
     def polish(self, place: State, score: GoalState, number: int, steps: int) -> None:
         """Make so many more moves of a run for goals."""
-        polish(*self._compiled, self._goals, place, score, self._seed, number, steps, *self._homes())
-
-    def _homes(self) -> tuple[Ints, Ints]:
-        """Return where units are now, and room for a list of bins."""
-        return self._problem.unit_now, np.zeros(self._problem.bins, np.int64)
-
-    def _members(self, kind: int) -> list[tuple[list[int], int]]:
-        return list((self._problem.friends, self._problem.foes)[kind])
-
-    def _holds(self, one: tuple[list[int], int], kind: int, where: Ints) -> bool:
-        """Tell whether a set is to be kept: it must be, or is a wish that holds."""
-        members, chance = one
-        return chance == MICRO or (len(set(where[members].tolist())) == 1) == (kind == 0)
+        given = *self._compiled, self._goals[0], place, score, self._seed, number, steps
+        search.polish(*given, self._problem.unit_now, np.zeros_like(self._hot))
 
     def prepare_goals(self) -> None:
         """Compile what runs for goals need, or read it from disk."""
         place, score = self._room()
         call, scan = self._compiled
-        prepared(load, call, place, place.best)
-        prepared(goals.begin, self._goals, place, score)
-        prepared(polish, call, scan, self._goals, place, score, 0, 0, 0, *self._homes())
+        prepared(search.load, call, place, place.room.best)
+        prepared(goals.begin, self._goals[0], place, score)
+        given = call, scan, self._goals[0], place, score
+        prepared(search.polish, *given, 0, 0, 0, self._problem.unit_now, self._hot)
 
 
 def prepare(problem: Problem) -> None:

@@ -17,15 +17,12 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.local.goals import (
     BEST,
-    FROM_BIN,
-    KIND,
     LATE,
     LEAST,
     MAX,
     NOW,
     PAST,
     TRIED,
-    WAITING,
     Goals,
     GoalState,
     bin_of_largest,
@@ -34,38 +31,13 @@ from binwright.agents.solver.local.goals import (
     take_back,
     worse,
 )
-from binwright.agents.solver.local.moves import (
-    FEW,
-    MANY,
-    MOST_OFFERED,
-    empty_bins,
-    force,
-    offer_out,
-    order,
-    settle,
-    take_some,
-    trim,
-)
+from binwright.agents.solver.local.moves import empty_bins, force, offer_all_in, offer_out, order, trim
 from binwright.agents.solver.local.state import (
-    BEFORE,
-    BOUND,
-    CEILING,
     COUNT,
     DRAWS,
-    END,
-    FIRST,
-    FOLLOWING,
-    HEAD,
-    LEFT,
-    MOVES,
-    OFFERED,
-    OVER,
-    PIN,
     STREAM,
     TOTAL,
     UNITS,
-    WEIGHT,
-    WHERE,
     State,
     begin_move,
     begin_run,
@@ -74,6 +46,7 @@ from binwright.agents.solver.local.state import (
     insert,
     keep_best,
     remove,
+    settle,
     sound,
     undo,
 )
@@ -85,41 +58,32 @@ from binwright.simcore.types import Ints
 PLACING, IMPROVING = -2, -3
 """The groups in the keys of their random numbers: no group of bins has them."""
 SAMPLES = 4
-"""Bins in which a unit's weight is measured."""
+"""Bins in which a unit's weight is measured, and bins of other units that are tried for a unit before all bins are."""
 LIGHTEST = 256
 """What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
-STUCK = 64
-"""Moves without fewer left out, after which what is left out weighs more."""
-NEAR = 4
-"""Bins of other units that are tried for a unit, before all bins are."""
-COMPARED, WALK = 32, 1000
-"""Ways that are compared of taking from a bin, or units for going home, where there are many bins; units that are
-looked at for one that is not at home."""
-SOME = 8
-"""How many of these where there are few bins; one of so many units is taken from any bin, where none is known that
-makes the goals what they are."""
-HOPELESS = 16
-"""Large moves, none of which stood, after which there are fewer of them, by this factor at most: with few bins, where
-they take no time, as many as before."""
+COMPARED = 32
+"""Ways that are compared of taking from a bin, or units for going home, where there are many bins."""
 
 
 @lean
 def weigh(call: Utilfn, state: State) -> None:
     """Measure how hard each unit is to place: by its shares of what it uses, and by how often it is rejected."""
-    unit, dim, dims, amounts = state.unit, state.dim, state.dims, state.amounts
-    for one in range(len(unit)):
+    flat, room = state.flat, state.room
+    for unit in range(len(state.where)):
         total, taken = 0, 0
-        ball = state.unit_balls[unit[one, FIRST]]
-        if state.stop[0]:
+        ball = flat.unit_balls[flat.units[unit]]
+        if room.stop[0]:
             return
         for _ in range(SAMPLES):
-            place = drawn(state.tally, len(state.bin))
-            n = call(ball, place, state.alloc, state.data, state.numbers, state.used, state.lofty, dims, amounts, 0)
+            place = drawn(state, len(state.head))
+            n = call(
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, state.lofty, room.dims, room.amounts, 0
+            )
             taken += 1 if n >= 0 else 0
             for k in range(n):
-                total += min(1024, int(max(amounts[k], 0) * 1024 // max(dim[dims[k], CEILING], 1)))
+                total += min(1024, int(max(room.amounts[k], 0) * 1024 // max(flat.ceiling[room.dims[k]], 1)))
         size = LIGHTEST + (total // taken if taken > 0 else 0)
-        unit[one, WEIGHT] = size * (unit[one, END] - unit[one, FIRST]) * (2 * SAMPLES - taken) // SAMPLES
+        state.weight[unit] = size * (flat.units[unit + 1] - flat.units[unit]) * (2 * SAMPLES - taken) // SAMPLES
 
 
 @lean
@@ -128,32 +92,30 @@ def begin(call: Utilfn, scan: Scan, state: State, sets: int, now: Ints, seed: in
 
     Units that may stay in the bin where they are `now` [units], or -1, do.
     """
-    tally, unit = state.tally, state.unit
-    begin_run(tally, seed, PLACING, number)
+    tally, pin, offered, imposed = state.tally, state.pin, state.offered, state.room.imposed
+    begin_run(state, seed, PLACING, number)
     start = np.uint64(tally[STREAM])
-    unit[:, WEIGHT] = 0
+    state.weight[:] = 0
     clear(state)
-    for one in range(sets):
-        chance = state.chance[one]
-        state.imposed[one] = 1 if chance == MICRO or below_kernel(start, one, MICRO) < chance else 0
+    for index in range(sets):
+        chance = state.flat.chance[index]
+        imposed[index] = 1 if chance == MICRO or below_kernel(start, index, MICRO) < chance else 0
     tally[DRAWS] = sets
     weigh(call, state)
-    draws = tally[DRAWS]
     clear(state)
-    tally[DRAWS] = draws
     many = 0
-    for one in range(len(unit)):
-        if unit[one, PIN] != NULL:
-            insert(call, state, one, unit[one, PIN], False)
-    for one in range(len(unit)):
-        if unit[one, PIN] == NULL and (now[one] == NULL or not insert(call, state, one, now[one], False)):
-            unit[many, OFFERED] = one
+    for unit in range(len(pin)):
+        if pin[unit] != NULL:
+            insert(call, state, unit, pin[unit], False)
+    for unit in range(len(pin)):
+        if pin[unit] == NULL and (now[unit] == NULL or not insert(call, state, unit, now[unit], False)):
+            offered[many] = unit
             many += 1
     order(state, many)
     for i in range(many):
-        if state.stop[0]:
+        if state.room.stop[0]:
             break
-        settle(call, scan, state, unit[i, OFFERED])
+        settle(call, scan, state, offered[i])
     if not trim(call, state):
         undo(state)
     keep_best(state)
@@ -167,59 +129,53 @@ def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int, gen
     `fewest` is that of before; the allocation is in `best`. If `gentle`, moves change only what is in the way of units
     that are left out.
     """
-    tally, unit = state.tally, state.unit
+    tally = state.tally
     waited = 0
     for _ in range(steps):
-        if tally[COUNT] == 0 or state.stop[0]:
+        if tally[COUNT] == 0 or state.room.stop[0]:
             break
-        begin_move(tally)
+        begin_move(state)
         most = tally[TOTAL]
-        draw = 4 if gentle else drawn(tally, 8)
-        if draw < 4:
+        if not gentle and drawn(state, 2) == 0:
             stands = empty_bins(call, scan, state)
-        elif draw < 7:
-            wide = gentle and drawn(tally, 2) == 0
-            stands = force(call, scan, state, MANY if wide else FEW)
         else:
-            stands = take_some(call, scan, state)
+            # Of more bins one is nearly large enough sooner; in all moves it would be the same few.
+            stands = force(call, scan, state, 24 if gentle and drawn(state, 2) == 0 else 3)
         if not (stands and trim(call, state) and tally[TOTAL] <= most):
             undo(state)
         waited += 1
         if tally[COUNT] < fewest:
             fewest, waited = tally[COUNT], 0
             keep_best(state)
-        elif waited % STUCK == 0:
+        elif waited % 64 == 0:  # what is left out weighs more
             for i in range(tally[COUNT]):
-                unit[unit[i, LEFT], WEIGHT] += LIGHTEST
+                state.weight[state.room.left[i]] += LIGHTEST
                 tally[TOTAL] += LIGHTEST
     return int(fewest)
 
 
 @lean
-def relent(state: State) -> bool:
-    """Impose no wish any more on what is left out; returns whether there was one."""
-    found = False
+def relent(state: State) -> None:
+    """Impose no wish any more on what is left out."""
+    flat = state.flat
     for i in range(state.tally[COUNT]):
-        one = state.unit[i, LEFT]
-        for at in range(state.unit[one, FIRST], state.unit[one, END]):
-            ball = state.unit_balls[at]
-            for k in range(state.of[ball], state.of[ball + 1]):
-                number = state.of_sets[k]
-                if state.chance[number] < MICRO and state.imposed[number]:
-                    state.imposed[number] = 0
-                    found = True
-    return found
+        unit = state.room.left[i]
+        for at in range(flat.units[unit], flat.units[unit + 1]):
+            ball = flat.unit_balls[at]
+            for k in range(flat.of[ball], flat.of[ball + 1]):
+                if flat.chance[flat.of_sets[k]] < MICRO:
+                    state.room.imposed[flat.of_sets[k]] = 0
 
 
 @lean
 def load(call: Utilfn, state: State, where: Ints) -> bool:
     """Put all units where they are [balls]; returns whether that is allowed."""
-    unit = state.unit
-    for one in range(len(unit)):
-        unit[one, WEIGHT] = 1
+    flat = state.flat
+    state.weight[:] = 1
+    state.tally[DRAWS] = 0
     clear(state)
-    for one in range(len(unit)):
-        if not insert(call, state, one, where[state.unit_balls[unit[one, FIRST]]], True):
+    for unit in range(len(state.where)):
+        if not insert(call, state, unit, where[flat.unit_balls[flat.units[unit]]], True):
             return False
     keep_best(state)
     return sound(state)
@@ -228,14 +184,14 @@ def load(call: Utilfn, state: State, where: Ints) -> bool:
 @lean
 def shift(call: Utilfn, state: State) -> bool:
     """Put a unit into the bin of another one, or into any."""
-    tally, unit = state.tally, state.unit
-    one = drawn(tally, len(unit))
-    place = unit[drawn(tally, len(unit)), WHERE]
-    if drawn(tally, 2) == 0:
-        place = drawn(tally, len(state.bin))
-    many = offer_out(call, state, one, 0)
+    units = len(state.where)
+    unit = drawn(state, units)
+    place = state.where[drawn(state, units)]
+    if drawn(state, 2) == 0:
+        place = drawn(state, len(state.head))
+    many = offer_out(call, state, unit, 0)
     for i in range(many):
-        if not insert(call, state, unit[i, OFFERED], place, False):
+        if not insert(call, state, state.offered[i], place, False):
             return False
     return many > 0
 
@@ -243,33 +199,30 @@ def shift(call: Utilfn, state: State) -> bool:
 @lean
 def swap(call: Utilfn, state: State) -> bool:
     """Let two units change places."""
-    tally, unit = state.tally, state.unit
-    one, other = drawn(tally, len(unit)), drawn(tally, len(unit))
-    here, there = unit[one, WHERE], unit[other, WHERE]
-    if here == there or remove(call, state, one, False) < 0 or remove(call, state, other, False) < 0:
+    unit, other = drawn(state, len(state.where)), drawn(state, len(state.where))
+    here, there = state.where[unit], state.where[other]
+    if here == there or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
         return False
-    return insert(call, state, one, there, False) and insert(call, state, other, here, False)
+    return insert(call, state, unit, there, False) and insert(call, state, other, here, False)
 
 
 @lean
 def close(call: Utilfn, scan: Scan, state: State) -> bool:
     """Empty a bin, and put what was in it into bins that have something, if they take it."""
-    tally, unit = state.tally, state.unit
-    place = unit[drawn(tally, len(unit)), WHERE]
-    many = 0
-    while state.bin[place, HEAD] != NULL and many < MOST_OFFERED:
-        many = offer_out(call, state, state.bin[place, HEAD], many)
-        if many < 0:
-            return False
+    where = state.where
+    place = where[drawn(state, len(where))]
+    many = offer_all_in(call, state, place, 0)
+    if many < 0:
+        return False
     order(state, many)
     for i in range(many):
-        one, done = unit[i, OFFERED], False
-        for _ in range(NEAR):
-            there = unit[drawn(tally, len(unit)), WHERE]
-            if there != NULL and there != place and insert(call, state, one, there, False):
+        unit, done = state.offered[i], False
+        for _ in range(SAMPLES):
+            there = where[drawn(state, len(where))]
+            if there != NULL and there != place and insert(call, state, unit, there, False):
                 done = True
                 break
-        if not done and not settle(call, scan, state, one):
+        if not done and not settle(call, scan, state, unit):
             return False
     return True
 
@@ -277,51 +230,57 @@ def close(call: Utilfn, scan: Scan, state: State) -> bool:
 @lean
 def any_in(state: State, place: int) -> int:
     """Return a unit that is in a bin, by chance, or NULL."""
-    one, count = state.bin[place, HEAD], 0
-    while one != NULL:
+    unit, count = state.head[place], 0
+    while unit != NULL:
         count += 1
-        one = state.unit[one, FOLLOWING]
-    one = state.bin[place, HEAD]
-    for _ in range(drawn(state.tally, count) if count > 1 else 0):
-        one = state.unit[one, FOLLOWING]
-    return int(one)
+        unit = state.following[unit]
+    unit = state.head[place]
+    for _ in range(drawn(state, count) if count > 1 else 0):
+        unit = state.following[unit]
+    return int(unit)
 
 
 @lean
 def any_away(state: State, home: Ints) -> int:
     """Return a unit that is not at home, by chance, or NULL if none is soon found."""
     units = len(home)
-    turn = drawn(state.tally, units)
-    for k in range(min(WALK, units)):
-        one = turn + k if turn + k < units else turn + k - units
-        if home[one] != NULL and home[one] != state.unit[one, WHERE]:
-            return one
+    turn = drawn(state, units)
+    for k in range(min(1000, units)):
+        unit = (turn + k) % units
+        if home[unit] != NULL and home[unit] != state.where[unit]:
+            return unit
     return NULL
 
 
 @lean
 def moved(state: State) -> bool:
     """Tell whether the move has left any unit in another bin than before."""
-    found = False
+    changed = False
     for k in range(state.tally[UNITS]):
-        found = found or state.unit[state.unit[k, MOVES], WHERE] != state.unit[k, BEFORE]
-    return found
+        changed = changed or state.where[state.moves[k]] != state.before[k]
+    return changed
+
+
+@lean
+def is_over(state: State) -> bool:
+    """Tell whether an elastic dimension is over its ceiling."""
+    return bool(state.room.over[len(state.room.over) - 1] > 0)
 
 
 @lean
 def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, hot: Ints) -> int:
     """List the bins where it would be better by the goals if a unit used nothing; returns how many there are."""
-    unit, count = state.unit, 0
-    begin_move(state.tally)
-    for place in range(len(state.bin)):
-        one = any_in(state, place)
-        if one == NULL:
+    flat, count = state.flat, 0
+    begin_move(state)
+    for place in range(len(state.head)):
+        unit = any_in(state, place)
+        if unit == NULL:
             continue
-        if remove(call, state, one, False) > 0 and state.tally[OVER] == 0:
-            for at in range(unit[one, FIRST], unit[one, END]):  # goals are for allocations of all balls
-                state.alloc[state.unit_balls[at]] = place
+        if remove(call, state, unit, False) > 0 and not is_over(state):
+            for at in range(flat.units[unit], flat.units[unit + 1]):  # goals are for allocations of all balls
+                state.room.alloc[flat.unit_balls[at]] = place
             for k in range(evaluate(goals, state, score)):
-                score.term[score.term[k, WAITING], FROM_BIN] = place
+                score.from_bin[score.waiting[k]] = place
             if worse(score.values, NOW, TRIED):
                 hot[count] = place
                 count += 1
@@ -330,59 +289,58 @@ def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, hot: In
 
 
 @lean
-def transfer(call: Utilfn, state: State, one: int, place: int) -> bool:
+def transfer(call: Utilfn, state: State, unit: int, place: int) -> bool:
     """Take a unit out and put it into a bin; returns whether that could be done."""
-    return remove(call, state, one, False) > 0 and insert(call, state, one, place, False)
+    return remove(call, state, unit, False) > 0 and insert(call, state, unit, place, False)
 
 
 @lean
-def choose(
-    call: Utilfn, goals: Goals, state: State, score: GoalState, one: int, sent: int, home: Ints, sends: bool
+def best_move_from_bin(
+    call: Utilfn, goals: Goals, state: State, score: GoalState, unit: int, sent: int, home: Ints, sends: bool
 ) -> int:
     """Find where a unit, or any of its bin where bins are many, is best once unit `sent`, if it is not NULL, goes home.
 
     It looks at its home, and at some units and bins by chance. If one `sends` another unit home instead, it looks for
     the best one for that. Returns the number of the unit x all bins + that of its bin, or NULL if none fits.
     """
-    best = NULL
-    for k in range(min(COMPARED, SOME + len(state.bin) // COMPARED)):
+    bins, where, best = len(state.head), state.where, NULL
+    for k in range(min(COMPARED, 8 + bins // COMPARED)):
         if sends:
-            moved = any_away(state, home)
-            if moved in (NULL, one):
+            goes = any_away(state, home)
+            if goes in (NULL, unit):
                 continue
-            place = home[moved]
+            place = home[goes]
         else:
-            moved, place = one, drawn(state.tally, len(state.bin))
-            if k == 0 and sent == NULL and home[one] != NULL:
-                place = home[one]
-            elif k % 4 > 0 and len(state.bin) >= COMPARED:
-                moved = any_in(state, state.unit[one, WHERE])
-        if place == state.unit[moved, WHERE] or state.unit[moved, BOUND] or state.unit[moved, PIN] != NULL:
+            goes, place = unit, drawn(state, bins)
+            if k == 0 and sent == NULL and home[unit] != NULL:
+                place = home[unit]
+            elif k % 4 > 0 and bins >= COMPARED:
+                goes = any_in(state, where[unit])
+        if place == where[goes] or state.bound[goes] or state.pin[goes] != NULL:
             continue
         done = sent == NULL or transfer(call, state, sent, home[sent])
-        if done and transfer(call, state, moved, place) and state.tally[OVER] == 0:
+        if done and transfer(call, state, goes, place) and not is_over(state):
             evaluate(goals, state, score)
             if best == NULL or worse(score.values, LEAST, TRIED):
-                best = moved * len(state.bin) + place
+                best = goes * bins + place
                 copy(score.values, TRIED, LEAST)
         take_back(goals, state, score)
     return best
 
 
 @lean
-def relieve(call: Utilfn, goals: Goals, state: State, score: GoalState, one: int, home: Ints) -> bool:
+def relieve(call: Utilfn, goals: Goals, state: State, score: GoalState, unit: int, home: Ints) -> bool:
     """Put a unit, or another one of its bin, where it is best; if none fits anywhere, another one goes home first.
 
     That helps where so many have moved as may.
     """
-    bins = len(state.bin)
-    sent = NULL
-    best = choose(call, goals, state, score, one, NULL, home, False)
-    if best == NULL and home[one] == state.unit[one, WHERE]:
-        back = choose(call, goals, state, score, one, NULL, home, True)
+    bins, sent = len(state.head), NULL
+    best = best_move_from_bin(call, goals, state, score, unit, NULL, home, False)
+    if best == NULL and home[unit] == state.where[unit]:
+        back = best_move_from_bin(call, goals, state, score, unit, NULL, home, True)
         if back != NULL:
             sent = back // bins
-            best = choose(call, goals, state, score, one, sent, home, False)
+            best = best_move_from_bin(call, goals, state, score, unit, sent, home, False)
     if best == NULL or (sent != NULL and not transfer(call, state, sent, home[sent])):
         return False
     return transfer(call, state, best // bins, best % bins)
@@ -399,42 +357,40 @@ def polish(
     it can be, or NULL; `hot` [bins] is room.
     """
     tally, values = state.tally, score.values
-    begin_run(tally, seed, IMPROVING, number)
+    begin_run(state, seed, IMPROVING, number)
     stood = failed = count = 0
     looked, stale = -len(hot), True
     kept = False
-    for one in range(len(home)):
-        kept = kept or home[one] != NULL
+    for unit in range(len(home)):
+        kept = kept or home[unit] != NULL
     for step in range(steps):
-        if state.stop[0]:
+        if state.room.stop[0]:
             break
         if stale and step - looked >= len(hot) // 4:
             count = find_hot(call, goals, state, score, hot)
             looked, stale = step if count > 0 else steps, False
-        begin_move(tally)
-        draw = drawn(tally, 16)
-        if draw >= 11 and failed >= HOPELESS and drawn(tally, min(HOPELESS, 1 + len(hot) // NEAR)) > 0:
-            draw = 0
+        begin_move(state)
+        draw = drawn(state, 16)
+        if draw >= 11 and failed >= 16 and drawn(state, min(16, 1 + len(hot) // 4)) > 0:
+            draw = 0  # no large move stood of late: where there are many bins, they take time
         if draw < 5:
-            one = any_away(state, home) if kept and drawn(tally, 4) == 0 else NULL
-            which = drawn(tally, 2 * len(score.joined)) if len(score.joined) > 0 else 0
-            if one == NULL and which < len(score.joined) and score.joined[which, KIND] == MAX:
-                one = any_in(state, bin_of_largest(score, which))
-            if one == NULL and count > 0:
-                one = any_in(state, hot[drawn(tally, count)])
-            if one == NULL and drawn(tally, SOME) == 0:
-                one = drawn(tally, len(state.unit))
-            done = shift(call, state) if one == NULL else relieve(call, goals, state, score, one, home)
+            unit = any_away(state, home) if kept and drawn(state, 4) == 0 else NULL
+            which = drawn(state, 2 * len(score.kind)) if len(score.kind) > 0 else 0
+            if unit == NULL and which < len(score.kind) and score.kind[which] == MAX:
+                unit = any_in(state, bin_of_largest(score, which))
+            if unit == NULL and count > 0:
+                unit = any_in(state, hot[drawn(state, count)])
+            if unit == NULL and drawn(state, 8) == 0:
+                unit = drawn(state, len(home))
+            done = shift(call, state) if unit == NULL else relieve(call, goals, state, score, unit, home)
         elif draw < 8:
             done = shift(call, state)
         elif draw < 11:
             done = swap(call, state)
         elif draw < 13:
             done = close(call, scan, state)
-        elif draw < 15:
-            done = empty_bins(call, scan, state)
         else:
-            done = take_some(call, scan, state)
+            done = empty_bins(call, scan, state)
         late = PAST + step % LATE
         if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
             evaluate(goals, state, score)

@@ -271,7 +271,7 @@ def attempt(
                 unit = left[i]
                 size, kind = flat.units[unit + 1] - flat.units[unit], classes[flat.unit_balls[flat.units[unit]]]
                 fits = size <= most and failed[kind] != place
-                if fits and put(call, flat, friends, room, unit, place) < 0:
+                if fits and put(call, flat, friends, room, unit, place, flat.ceiling, False) < 0:
                     failed[kind], fits = place, False
                 if fits:
                     room.placed[placed] = unit

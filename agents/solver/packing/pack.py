@@ -13,9 +13,10 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
-from binwright.agents.solver.search.find import PUBLISHED, RUIN, prepare
 from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.search.ruin import RUIN
 from binwright.agents.solver.solving.answer import Progress
+from binwright.agents.solver.solving.searches import DENSE, PUBLISHED
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
@@ -124,7 +125,7 @@ def _compile(method: str) -> None:
     for rule in HEURISTICS.values():
         rule(np.full((3, 1), 2), np.full(1, 3))
     if method in SEARCHES:
-        prepare(SEARCHES[method][1])
+        DENSE[SEARCHES[method][1]].prepare()
 
 
 def check(demand: Ints, capacity: Ints) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.search.packing import Packing
-from binwright.agents.solver.search.published import parted
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
@@ -23,25 +22,32 @@ def first_fit(packing: Packing, capacity: Ints, until: float = inf) -> Ints:
 
     Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time.
     """
-    bins, dims = capacity.shape
-    size: int = 1 << max(0, bins - 1).bit_length()
-    # Of each resource a tree, entry n with the larger of entries 2 n and 2 n + 1: what a bin of the subtree has free.
-    free = np.full((2 * size, dims), -1)
-    free[size : size + bins] = capacity
-    pinned = np.flatnonzero(packing.pins != NULL)
-    np.subtract.at(free, size + packing.pins[pinned], packing.demand[pinned])
-    for level in range(size.bit_length() - 2, -1, -1):
-        low = 1 << level
-        free[low : 2 * low] = np.maximum(free[2 * low : 4 * low : 2], free[2 * low + 1 : 4 * low : 2])
     stop, where = np.zeros(1, np.int64), packing.pins.copy()
-    given = packing.demand, free, bins, packing.foe_sets, _order(packing, where), where, stop
     with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
-        task = pool.submit(_first_fit, *given)
+        task = pool.submit(fit, packing, capacity, where, _order(packing, where), stop)
         try:
             wait([task], None if until == inf else max(0.0, until - monotonic()))
         finally:
             stop[:] = 1
         return where if task.result() else next_fit(packing, capacity, where)
+
+
+def fit(packing: Packing, capacity: Ints, where: Ints, order: Ints, stop: Ints) -> bool:
+    """Put balls in this order into the first bins that take them beside those that are placed in `where` [balls].
+
+    Writes `where`; returns whether it was not stopped.
+    """
+    bins, dims = capacity.shape
+    size: int = 1 << max(0, bins - 1).bit_length()
+    # Of each resource a tree, entry n with the larger of entries 2 n and 2 n + 1: what a bin of the subtree has free.
+    free = np.full((2 * size, dims), -1)
+    free[size : size + bins] = capacity
+    placed = np.flatnonzero(where != NULL)
+    np.subtract.at(free, size + where[placed], packing.demand[placed])
+    for level in range(size.bit_length() - 2, -1, -1):
+        low = 1 << level
+        free[low : 2 * low] = np.maximum(free[2 * low : 4 * low : 2], free[2 * low + 1 : 4 * low : 2])
+    return _fit(packing.demand, free, bins, packing.foe_sets, order, where, stop)
 
 
 def next_fit(packing: Packing, capacity: Ints, before: Ints) -> Ints:
@@ -75,7 +81,39 @@ def _order(packing: Packing, where: Ints) -> Ints:
 
 
 @kernel
-def _first_fit(
+def fits(demand: Ints, ball: int, free: Ints, target: int) -> bool:
+    """Tell whether free [bins, d] of the target is enough for demand [balls, d] of the ball."""
+    for d in range(demand.shape[1]):  # noqa: SIM110 (no generators in kernels)
+        if demand[ball, d] > free[target, d]:
+            return False
+    return True
+
+
+@kernel
+def take(demand: Ints, ball: int, free: Ints, target: int, sign: int) -> None:
+    """Take what a ball needs off free [bins, d] of the target, or give it back."""
+    for d in range(demand.shape[1]):
+        free[target, d] -= sign * demand[ball, d]
+
+
+@kernel
+def parted(ball: int, target: int, where: Ints, foes: tuple[Ints, Ints, Ints, Ints]) -> bool:
+    """Tell whether the ball may join this bin: of each of its sets of foes, another member must be elsewhere."""
+    offsets, members, of_offsets, of_sets = foes
+    for at in range(of_offsets[ball], of_offsets[ball + 1]):
+        apart = False
+        for place in range(offsets[of_sets[at]], offsets[of_sets[at] + 1]):
+            other = members[place]
+            if other != ball and where[other] != target:
+                apart = True
+                break
+        if not apart:
+            return False
+    return True
+
+
+@kernel
+def _fit(
     demand: Ints, free: Ints, bins: int, foes: tuple[Ints, Ints, Ints, Ints], order: Ints, where: Ints, stop: Ints
 ) -> bool:
     """Write the bins of the balls in `order` to `where` [balls], and the trees `free` [2 size, d].

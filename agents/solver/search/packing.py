@@ -13,9 +13,6 @@ from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
-Groupings = tuple[Ints, Ints, Ints]
-"""Offsets of each grouping's groups [groupings + 1]; offsets of each group's bins [groups + 1]; the bins."""
-
 
 @dataclass(frozen=True, eq=False)
 class Packing:
@@ -29,16 +26,15 @@ class Packing:
     """[balls]: the bin that the ball must be in, or -1; together the pinned balls keep all the rules."""
     foes: tuple[tuple[int, ...], ...]
     """Sets of balls that must not all be in one bin."""
-    groupings: Groupings
     now: Ints
     """[balls]: the bin that the ball is in now, or -1"""
 
     @classmethod
     def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
-        """Make identical bins of capacity [d], with nothing pinned, in groups of one, two, four, ... and all."""
+        """Make identical bins of capacity [d], with nothing pinned."""
         nowhere = np.full(len(demand), NULL)
         given = np.ascontiguousarray(demand), np.tile(capacity, (bins, 1))
-        return cls(*given, nowhere, (), powers(bins), nowhere)
+        return cls(*given, nowhere, (), nowhere)
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
@@ -63,7 +59,7 @@ class Packing:
             demand = np.append(demand, np.ones((len(demand), 1), np.int64), axis=1)
             capacity = np.append(capacity, np.where(problem.drained, 0, len(demand))[:, None], axis=1)
         given = demand, np.ascontiguousarray(capacity), pins, foes
-        built = cls(*given, _groupings(problem), problem.unit_now)
+        built = cls(*given, problem.unit_now)
         agree = (problem.pins == NULL) | (problem.pins == pins[unit_of])
         return built if agree.all() and built.keeps(pins, partial=True) else None
 
@@ -90,12 +86,6 @@ class Packing:
         return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
 
     @cached_property
-    def least(self) -> Ints:
-        """What the smallest ball needs of each resource, int64 [d]."""
-        least: Ints = self.demand.min(axis=0)
-        return least
-
-    @cached_property
     def weight(self) -> Ints:
         """The weight of each ball, int64 [balls], from 1: its shares of a mean bin, the scarcer a resource the more."""
         mean = np.maximum(self.capacity.mean(axis=0), 1)
@@ -104,24 +94,6 @@ class Packing:
         scarcity /= max(scarcity.max(), 1e-9)
         weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
         return weight
-
-
-def powers(bins: int) -> Groupings:
-    """Make groups of one, two, four, ... neighbours, and all in one."""
-    sizes = [1 << power for power in range(max(bins - 1, 0).bit_length())]
-    return _grouped([[range(low, min(low + size, bins)) for low in range(0, bins, size)] for size in [*sizes, bins]])
-
-
-def _groupings(problem: Problem) -> Groupings:
-    ways = problem.groupings
-    sizes = np.concatenate([np.diff(way.offsets) for way in ways])
-    of_groups = np.append(0, np.cumsum(sizes))
-    return np.cumsum([0, *map(len, ways)], dtype=np.int64), of_groups, np.concatenate([way.members for way in ways])
-
-
-def _grouped(ways: Sequence[Sequence[Sequence[int]]]) -> Groupings:
-    of_ways = np.cumsum([0, *map(len, ways)], dtype=np.int64)
-    return (of_ways, *_lists([group for way in ways for group in way]))
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:

@@ -11,8 +11,6 @@ from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, missed
 from binwright.simcore.errors import UserError
 
-NAMED = 10
-"""Sets that a note names."""
 Status = Literal["optimal", "solved", "partial", "unsolved"]
 
 
@@ -38,10 +36,10 @@ class Kept(NamedTuple):
         return len(self.sets) - len(self.broken) >= self.asked
 
     def told(self, called: Callable[[int], str]) -> str:
-        """Say in a line which sets hold, with the balls as they are called."""
+        """Say in a line which sets hold, with the balls as they are called, of ten sets at most."""
         held = len(self.sets) - len(self.broken)
-        broken = "; ".join(", ".join(map(called, members)) for members in self.broken[:NAMED])
-        more = f"; and {len(self.broken) - NAMED:,} more" if len(self.broken) > NAMED else ""
+        broken = "; ".join(", ".join(map(called, members)) for members in self.broken[:10])
+        more = f"; and {len(self.broken) - 10:,} more" if len(self.broken) > 10 else ""
         which = f"; not {broken}{more}" if broken else ""
         return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
 
@@ -84,7 +82,7 @@ class Answer:
     seconds: float
     search: str = "published"
     """What found it: `published`, or of ours `whole tenants`, `ruin and recreate`, `local search`, `trimming`,
-    `first fit`, `CP-SAT`, `depth first`, or `as it was`: time was over, and what can stay stays."""
+    `first fit`, `CP-SAT`, or `as it was`: time was over, and what can stay stays."""
     interrupted: bool = False
     """Ctrl-C."""
     impossible: str = ""

@@ -12,7 +12,6 @@ from operator import index
 
 import numpy as np
 
-from binwright.agents.solver.backends import plain
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LOCAL, LocalSearch
@@ -24,39 +23,25 @@ from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
-from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.searches import Searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
+PATIENCE = 2_000
+"""Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
 LARGE = 20_000
 """Balls from which on first fit comes before any search: a search may not get through them in time."""
-SETTLED = 0.9
-"""The share of balls that are somewhere now from which on the search is through them at once."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
-NODE, BALL = 3e-8, 1e-5
-"""Seconds that the verifier takes for a node of UTILFN and a ball; and what it and all else after the search, next fit
-for one, takes for a ball; roughly."""
-PATIENCE = 2_000
-"""Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
 SMALL = 100_000
-"""Balls times bins up to which plain Python gets through an attempt; and allocations of which the best by its goals is
-found by trying them all."""
+"""Balls times bins up to which contradictions are looked for at once."""
 MOMENT, LONG = 0.1, 10.0
-"""Seconds in which small problems are answered before anything is compiled, a quarter of the time if that is less; and
-for proofs by CP-SAT if there is no limit."""
-DENSE = 0.5
-"""Seconds for proofs of vector problems without goals: their own search is as good."""
+"""Seconds until kernels are compiled beside a proof; and for proofs by CP-SAT if there is no limit."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
-TENANT_NODES = 25_000_000
-"""Nodes of UTILFN that calls for every ball and for every bin evaluate, at most, where tenants are placed: .5 s."""
-TENANT_STEPS = 50
-"""Steps that a search by tenants makes at least; it goes on while it found something better in their second half."""
 
 
 def solve(
@@ -72,7 +57,7 @@ def solve(
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
-    `binwright.opencl_devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
+    `binwright.opencl_devices()`), or `opencl:0,2-3` (several at once).
     `search` is `published`, or `ours`: ruin and recreate where the problem has a dense form; else whole tenants are
     placed first, and then the published search, trimming where a ball more may need less, and local search take turns.
     Both give the same answer for the same attempts on every device. Of `ours` a device makes the
@@ -81,7 +66,7 @@ def solve(
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
     only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
-    answer is optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a
+    answer is optimal, or all balls are placed and 2,000 attempts have not kept more of what is asked for WITH a
     chance. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
     attempts = None if attempts is None else _whole("attempts", attempts)
@@ -113,6 +98,11 @@ def _whole(key: str, value: object) -> int:
         raise UserError("is not a whole number", key=key, value=value, remedy="Give one, like 3.") from None
 
 
+def units_left(problem: Problem, alloc: list[int]) -> int:
+    """Count the units that an allocation [balls] leaves out."""
+    return len(np.unique(problem.unit_of[np.array(alloc) == NULL]))
+
+
 class _Over(Exception):
     """Raised when time is over, or patience with wishes; or when nothing can be better."""
 
@@ -137,10 +127,10 @@ class _Search:
         self.progress = progress
         self.end = inf
         if time is not None:
-            checks = (NODE * problem.program.steps + BALL) * problem.balls
+            # What the verifier takes for a node and a ball, and next fit and the rest for a ball.
+            checks = (3e-8 * problem.program.steps + 1e-5) * problem.balls
             self.end = self.start + time - min(time / 2, checks)
         self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
-        self.moment = MOMENT if time is None else min(MOMENT, time / 4)
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
         self.bound = self.most = problem.bins
@@ -164,9 +154,9 @@ class _Search:
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.limited = time is not None or attempts is not None
-        self.eager = True
-        """Whether it is possible is looked at before the first attempt: without a dense form that may take longer, and
-        so it may where balls are somewhere now."""
+        self.looked = False
+        """A contradiction has been looked for: without a dense form that may take longer than an attempt, and so it may
+        where balls are somewhere now, since what is possible now most likely is so after a small change."""
         self.staying = bool((problem.now != NULL).any())
         self.unproven = False
         """A proof was not looked for, as OR-Tools is not installed."""
@@ -175,21 +165,16 @@ class _Search:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
         if (few := self.problem.source.without_goals()) is not None:
             self.open_few(few)
-        # What is possible now most likely is so after a small change.
-        self.eager = self.problem.searched or (self.searches.packing is not None and not self.staying)
-        if self.eager:
-            self.impossible = impossible(self.problem)
+        if self.problem.searched or (self.searches.packing is not None and not self.staying):
+            self.look_for_contradiction()
         if self.problem.searched:
             self.most = self.problem.limits[1]
             self.bound = min(lower_bound(self.problem), self.most)
         if self.attempts is None and self.searches.ours and not self.impossible:
             self.prove()
-        if not self.settled and self.searches.ours and self.searches.packing is None:
+        if not self.settled and self.searches.ours and (self.searches.packing is None or self.impossible):
             self.place_tenants()
-        if self.impossible and self.attempts is None and not self.staying:
-            most = self.with_bins(self.most)
-            if most.balls * most.bins <= SMALL:
-                self.attempt_in_python(most, lambda: self.late)
+            if self.impossible and self.attempts is None and self.best is not None:
                 raise _Over
         if not self.settled:
             self.search()
@@ -200,10 +185,15 @@ class _Search:
         if self.problem.objective is not None and self.best is not None and self.best.left == 0:
             self.improve(self.best.problem, self.best.alloc)
 
+    def look_for_contradiction(self) -> None:
+        """Find out why no allocation places all balls, where that is plain to see."""
+        if not self.looked:
+            self.looked, self.impossible = True, self.impossible or impossible(self.problem)
+
     def open_few(self, few: Problem) -> None:
         """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
         attempts = FIRST_ROUND if self.attempts is None and self.end == inf else self.attempts
-        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, self.moment)
+        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, MOMENT)
         found = solve(few, seed=self.seed, time=time, attempts=attempts)
         objective = self.problem.objective
         assert objective is not None
@@ -260,34 +250,22 @@ class _Search:
         return self.made[bins]
 
     def prove(self) -> None:
-        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
-
-        That is by CP-SAT, or else by trying all allocations. Kernels are compiled meanwhile, after a moment.
-        """
-        now = clock.monotonic()
-        most = LONG if self.end == inf else (self.end - now) / 4
-        brief = self.searches.packing is not None and self.problem.objective is None
-        over = self.within(min(most, DENSE) if brief else most)
-        moment = self.within(self.moment)
+        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time."""
+        most = LONG if self.end == inf else (self.end - clock.monotonic()) / 4
+        if self.searches.packing is not None and self.problem.objective is None:
+            most = min(most, 0.5)  # their own search is as good
+        over = self.within(most)
         for bins in range(self.bound, self.most + 1):
-            if self.problem.balls * bins > SMALL or over():
-                break
             problem = self.with_bins(bins)
-            if not self.staying:
-                self.attempt_in_python(problem, moment)
-            if self.settled and problem.objective is None:
+            if not exact.suits(problem) or over():
                 break
-            if exact.suits(problem) and exact.installed():
-                proven = self.prove_by_cp_sat(problem, over)
-            else:
-                self.unproven = self.unproven or exact.suits(problem)
-                proven = self.try_all(problem, lambda: over() or self.searches.compiled)
-            if not proven:
+            self.unproven = not exact.installed()
+            if self.unproven or not self.prove_by_cp_sat(problem, over):
                 break
             self.impossible = PROVEN if bins == self.most else ""
             self.bound = min(bins + 1, self.most)
-        if not (self.settled or self.impossible or self.eager) and self.problem.balls * self.problem.bins <= SMALL:
-            self.eager, self.impossible = True, impossible(self.problem)
+        if not (self.settled or self.impossible) and self.problem.balls * self.problem.bins <= SMALL:
+            self.look_for_contradiction()
 
     def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
         """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
@@ -304,36 +282,24 @@ class _Search:
             self.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
         return proof.impossible
 
-    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
-        """Look for any allocation by trying all until it is `over`; returns whether that proves that there is none."""
-        if not DepthFirst.suits(problem):
-            return False
-        tree = DepthFirst(problem, self.seed)
-        tree.work(over)
-        if tree.found is not None:
-            self.checked += 1
-            self.keep(Allocated(0, problem, tree.found, "depth first"))
-        return tree.over and tree.proves and tree.found is None
-
-    def attempt_in_python(self, problem: Problem, over: Callable[[], bool]) -> None:
-        """Make some published attempts until one places all balls, or time is `over`."""
-        before = self.checked
-        for found in plain.attempts_until(problem, self.seed, range(FIRST_ROUND), False, over):
-            self.checked = before + found.checked
-            self.keep(Allocated(found.left, problem, found.alloc, "published"))
-            self.look_at_clock()
-
     def place_tenants(self) -> None:
-        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most."""
+        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
+
+        Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
+        """
         problem = self.problem
-        steps = max(1, problem.program.steps)
-        if (problem.balls + problem.bins) * steps > TENANT_NODES:
+        if (problem.balls + problem.bins) * max(1, problem.program.steps) > 25_000_000:  # .5 s
             return
         over = self.within((self.end - clock.monotonic()) / 2)
         found = tenants(problem, over)
-        if found is None or not found.several:
+        if found is None:
             return
-        self.count_whole(found)
+        if found.several:
+            self.count_whole(found)
+        elif problem.balls * problem.bins > SMALL:
+            return
+        else:
+            found, over = found._replace(sets=problem.units), self.within(min(RESERVE, self.end - clock.monotonic()))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
@@ -347,33 +313,32 @@ class _Search:
 
     def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
         """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made = Construction(problem, found, self.seed)
+        made = Construction(problem, found, self.seed, over)
         step, last, best, left = 0, 0, made.alloc, problem.balls
         try:
-            made.construct(over)
-            if made.left and not self.eager:
-                self.eager, self.impossible = True, impossible(self.problem)
-            while (
-                made.placed and made.left and not self.impossible and step < max(TENANT_STEPS, 2 * last) and not over()
-            ):
+            made.construct(spread=self.tenants is None and not self.problem.searched)
+            if made.left:
+                self.look_for_contradiction()
+            # It goes on while it found something better in the second half of its steps.
+            while made.placed and made.left and not self.impossible and step < max(50, 2 * last) and not over():
                 if (now := made.count(made.left)) < left:
                     last, left, best = step, now, made.alloc
-                made.ruin_and_recreate(over)
+                made.ruin_and_recreate()
                 step += 1
         finally:
             best = made.alloc if made.count(made.left) < left else best
             # Some tenant may take what depends on other tenants after all.
             if max(best) != NULL and not faults(problem, best):
                 self.checked += 1
-                units = len(np.unique(problem.unit_of[np.array(best) == NULL]))
-                self.keep(Allocated(units, problem, best, "whole tenants"))
+                by = "first fit" if self.tenants is None else "whole tenants"
+                self.keep(Allocated(units_left(problem, best), problem, best, by))
 
     def within(self, seconds: float) -> Callable[[], bool]:
         """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
         now = clock.monotonic()
 
         def over() -> bool:
-            if clock.monotonic() >= now + self.moment:
+            if clock.monotonic() >= now + MOMENT:
                 self.searches.compile()
             return clock.monotonic() >= now + seconds
 
@@ -389,7 +354,7 @@ class _Search:
         upward = self.searches.ours and self.problem.searched
         if upward and self.staying:
             self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
-        settled = (self.problem.now != NULL).sum() >= SETTLED * self.problem.balls
+        settled = (self.problem.now != NULL).mean() >= 0.9  # the search is through them at once
         if upward or (self.problem.balls > LARGE and self.end < inf and not settled):
             self.first_fit(self.end)
             if upward and self.fallback is not None and self.fallback.left == 0:
@@ -400,41 +365,17 @@ class _Search:
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
         """Look for allocations that are better by the goals."""
-        if self.at_bounds(problem, alloc) or (self.attempts is None and self.try_all_goals(problem)):
+        assert problem.objective is not None
+        values = problem.source.goals(problem.bins, alloc)
+        if all(goal.bound == value.raw for goal, value in zip(problem.objective.goals, values, strict=True)):
             return
         local = LocalSearch(problem, self.seed)
-        self.searches.compile_goals(local)
+        self.searches.compile(local)
         if not self.searches.wait(self.end):
             raise _Over
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
             self.keep_better(problem, run.where.tolist(), run.values, before + run.checked)
-
-    @staticmethod
-    def at_bounds(problem: Problem, alloc: list[int]) -> bool:
-        """Tell whether no allocation can be better by its goals."""
-        assert problem.objective is not None
-        values = problem.source.goals(problem.bins, alloc)
-        return all(goal.bound == one.raw for goal, one in zip(problem.objective.goals, values, strict=True))
-
-    def try_all_goals(self, problem: Problem) -> bool:
-        """Try all allocations of a tiny problem; returns whether the best by its goals is known."""
-        objective = problem.objective
-        assert objective is not None
-        if problem.wishes or problem.bins**problem.balls > SMALL or not DepthFirst.suits(problem):
-            return False
-        tree = DepthFirst(problem, self.seed, goals=True)
-        tree.work(lambda: self.late)
-        if tree.found is None or not (tree.over and tree.proves):
-            return False
-        proven = replace(problem, objective=objective.proven(tree.values))
-        self.keep_better(proven, tree.found, tree.values, self.checked + tree.checked)
-        return True
-
-    @property
-    def late(self) -> bool:
-        """Tell whether time is over."""
-        return clock.monotonic() >= self.end
 
     def keep_better(self, problem: Problem, alloc: list[int], values: tuple[int, ...], checked: int) -> None:
         """Keep an allocation that is better by the goals, found after so many attempts."""
@@ -460,11 +401,11 @@ class _Search:
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Make some attempts with this many bins; returns the fewest bins known then."""
-        if not self.eager:
-            self.eager, first, numbers = True, numbers[:1], numbers[1:]
+        if not self.looked:
+            first, numbers = numbers[:1], numbers[1:]
             if self.try_bins(self.with_bins(bins), first.start, 1):
                 return self.bins
-            self.impossible = impossible(self.problem)
+            self.look_for_contradiction()
             if self.impossible:
                 raise _Over
         self.try_bins(self.with_bins(bins), numbers.start, len(numbers))
@@ -511,8 +452,11 @@ class _Search:
                 self.first_fit(until)
         elif self.best is None or self.problem.searched:
             problem = self.with_bins(self.most)
-            for found in self.searches.one_attempt(problem, until):
-                self.fallback = Allocated(found.left, problem, found.alloc, "published")
+            singles = Tenants(problem.units, [None] * problem.balls)
+            made = Construction(problem, singles, self.seed, lambda: clock.monotonic() >= until)
+            made.construct()
+            if not faults(problem, made.alloc):
+                self.fallback = Allocated(len(made.left), problem, made.alloc, "first fit")
 
     def stayed(self) -> Allocated | None:
         """Leave all balls where they are now, but for those that cannot stay; None if that is not right."""
@@ -523,13 +467,12 @@ class _Search:
         gone = (problem.now == NULL) | leaving(problem.now, problem.drained, problem.pins)
         apart = np.isin(problem.unit_of, problem.unit_of[gone])  # friends go together
         alloc = np.where(apart, NULL, problem.now).tolist()
-        left = len(np.unique(problem.unit_of[apart]))
-        return None if faults(problem, alloc) else Allocated(left, problem, alloc, "as it was")
+        return None if faults(problem, alloc) else Allocated(units_left(problem, alloc), problem, alloc, "as it was")
 
     def without_parts(self, found: Allocated, tenants: Tenants) -> Allocated:
         """Take tenants out that are not placed whole, unless others need what they give."""
         alloc = tenants.whole(found.alloc).tolist()
-        left = len(np.unique(found.problem.unit_of[np.array(alloc) == NULL]))
+        left = units_left(found.problem, alloc)
         return found if faults(found.problem, alloc) else found._replace(left=left, alloc=alloc)
 
     def notes(self) -> Iterator[str]:

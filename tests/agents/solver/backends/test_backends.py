@@ -54,7 +54,7 @@ def answer(
     return list(last.alloc), last.left, last.attempt, last.group
 
 
-@pytest.mark.parametrize("backend", first(1, list(BACKENDS)[:3]))
+@pytest.mark.parametrize("backend", first(1, list(BACKENDS)[:2]))
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "vm-placement" else pytest.mark.long) for name in examples()]
 )
@@ -218,13 +218,12 @@ def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
     assert utilisation(made, alloc) == evaluate(made, alloc) == from_text(made, alloc)
 
 
-@pytest.mark.parametrize("device", first(1, ["cpu", "opencl"]))
-def test_solve_gives_the_same_on_every_device(device: str) -> None:
-    if device == "opencl":
-        opencl_device()
+@pytest.mark.long
+def test_solve_gives_the_same_on_every_device() -> None:
+    opencl_device()
     for name in ("network", "replicas", "time-varying"):
         expected, found = (
-            bw.solve(name, device=which, search="published", seed=3, attempts=16) for which in ("reference", device)
+            bw.solve(name, device=which, search="published", seed=3, attempts=16) for which in ("cpu", "opencl")
         )
         assert found.alloc == expected.alloc
         assert found.search == expected.search == "published"
@@ -233,7 +232,7 @@ def test_solve_gives_the_same_on_every_device(device: str) -> None:
 def test_solve_uses_our_searches_where_they_fit() -> None:
     assert bw.solve("oktopus", attempts=64).status == "optimal"
     assert bw.solve("vm-placement", attempts=64).search == "ruin and recreate"
-    assert bw.solve("vm-placement").search == "published"  # one of the attempts in Python
+    assert bw.solve("vm-placement").search == "CP-SAT"
     with pytest.raises(UserError, match="unknown search"):
         bw.solve("cdn", search="theirs")
 
@@ -304,7 +303,7 @@ DENSE = """BALLS 24 BINS ? RESOURCES C[s in BINS] => 12
 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 + BALL % 5 end"""
 
 
-@pytest.mark.parametrize("device", ["reference", OPENCL])
+@pytest.mark.parametrize("device", [OPENCL])
 @pytest.mark.parametrize(("text", "room"), first(2, [(JOBS, 5), (ZONES, 12), (JOBS, 2), (ZONES, 11), (ZONES, 13)]))
 def test_ours_gives_the_same_for_the_same_attempts_everywhere(text: str, room: int, device: str) -> None:
     """With little room, and too little of it: numbers succeed early, late, and never."""

@@ -13,7 +13,7 @@ import pytest
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import opencl, opencl_devices, probe
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, Result
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
@@ -138,7 +138,7 @@ def test_answers_do_not_depend_on_which_device_is_faster(slow: int, monkeypatch:
     *_, expected = reference.attempts(made, 2, 0, 40)
     make, sessions = opencl.Session.make, list[opencl.Session]()
 
-    def late(self: opencl.Session, *arguments: Any) -> opencl.Part:
+    def late(self: opencl.Session, *arguments: Any) -> Result:
         if self not in sessions:
             sessions.append(self)
         if sessions.index(self) == slow:

@@ -32,11 +32,11 @@ def tenants_of(given: Problem) -> Tenants:
 
 def constructed(given: Problem, seed: int = 0, steps: int = 0) -> Construction:
     """Place the tenants, and then make so many steps."""
-    made = Construction(given, tenants_of(given), seed)
-    made.construct(never)
+    made = Construction(given, tenants_of(given), seed, never)
+    made.construct()
     for _ in range(steps):
         if made.left:
-            made.ruin_and_recreate(never)
+            made.ruin_and_recreate()
     return made
 
 
@@ -87,11 +87,11 @@ def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) 
     before = jobs.whole(construction.alloc)
     for _ in range(5):
         if construction.left:
-            construction.ruin_and_recreate(never)
+            construction.ruin_and_recreate()
         alloc = construction.alloc
         assert not faults(made, alloc)
         assert sum(place != NULL for place in alloc) == jobs.whole(alloc) >= before
-        assert construction._plain.room.used[: made.dims] == utilisation(made, alloc)[0]
+        assert construction.used == utilisation(made, alloc)[0]
         before = jobs.whole(alloc)
 
 

@@ -70,9 +70,9 @@ def test_after_every_move_goals_are_what_the_text_says(given: Problem, data: st.
     values, seen = score.values, {best.values}
     for number, steps in enumerate(data.draw(st.lists(st.integers(1, 3), min_size=30, max_size=30))):
         search.polish(state, score, number, steps)
-        assert tuple(values[NOW]) == right[tuple(state.alloc)]
+        assert tuple(values[NOW]) == right[tuple(state.room.alloc)]
         seen.add(tuple(values[NOW]))
-        assert tuple(values[BEST]) == right[tuple(state.best)] <= min(seen)
+        assert tuple(values[BEST]) == right[tuple(state.room.best)] <= min(seen)
 
 
 @pytest.mark.long

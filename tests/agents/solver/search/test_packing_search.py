@@ -1,7 +1,8 @@
 """The compiled searches: held to plain Python, indifferent to threads, and verified."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
@@ -10,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, Result, lowest
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.packing.pack import pack
+from binwright.agents.solver.packing.pack import PACKING, pack
 from binwright.agents.solver.search import published, ruin
 from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.find import PUBLISHED, RUIN, SEARCHES, attempts, luby
 from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.search.ruin import luby
 from binwright.agents.solver.specification.load import problem
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
@@ -29,56 +33,46 @@ from tests.support.properties import scaled
 @scaled(1.5)
 @given(packings(), st.integers(0, 100), st.integers(0, 100))
 def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
-    given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
-    state = ruin.state(packing.demand, packing.capacity)
     now = np.random.default_rng(seed).integers(-1, len(packing.capacity), len(packing.demand))
-    turning, stop = number % 2 == 0, np.zeros(1, np.int64)
-    left = ruin.begin(*given, packing.least, packing.weight, now, seed, number, turning, stop, state)
-    heaviest = int(state[3][ruin.WEIGHT])
+    where, draws = ruin.begin(replace(packing, now=now), seed, number, np.zeros(1, np.int64)), 0
+    given = packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.weight
+    heaviest = packing.weight.sum()
     for _ in range(30):
-        where, free, unplaced = state[0], state[1], state[2][:left]
         assert packing.keeps(where, partial=True)
-        assert sorted(unplaced.tolist()) == np.flatnonzero(where < 0).tolist()
-        assert packing.weight[unplaced].sum() == state[3][ruin.WEIGHT] <= heaviest
-        used = np.zeros_like(free)
-        np.add.at(used, where[where >= 0], packing.demand[where >= 0])
-        assert (free == packing.capacity - used).all()
-        heaviest = int(state[3][ruin.WEIGHT])
-        left = ruin.improve(*given, packing.weight, seed, number, 1, state)
+        assert packing.weight[where < 0].sum() <= heaviest
+        heaviest = packing.weight[where < 0].sum()
+        left, draws = ruin.improve(*given, seed, number, draws, 1, where)
+        assert left == (where < 0).sum()
 
 
-def best(packing: Packing, search: str = RUIN, seed: int = 0, count: int = 1 << 30, until: float = np.inf) -> Found:
+def packed(name: str, bins: int, count: int | None = None) -> Problem:
+    """Balls of a fitted input for so many bins."""
+    given = machines(name, count=count)
+    text = PACKING.replace("BINS ?", f"BINS {bins}")
+    return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
+
+
+def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.inf, search: Any = ruin) -> Found:
     """The best of some attempts."""
-    *_, found = attempts(packing, search, seed, 0, count, until)
+    packing = Packing.of(given)
+    assert packing is not None
+    attempts: Iterator[Found] = search.attempts(given, packing, seed, 0, count, until)
+    *_, found = attempts
     return found
 
 
-def by_threads(packing: Packing, search: str, seed: int, count: int) -> set[tuple[int, ...]]:
-    """All answers that there are with one, two and seven threads."""
-    answers = set()
+@pytest.mark.parametrize(("search", "bins"), [(ruin, 8), (published, 9)])
+def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
+    given, answers = packed("ct4", bins, 60), set()
     for threads in (1, 2, 7):
         with pytest.MonkeyPatch.context() as patch:
             module = "binwright.agents.solver.backends.numbered_attempts"
             patch.setattr(f"{module}.usable_threads", lambda threads=threads: threads)
-            found = best(packing, search, seed, count)
+            found = best(given, 5, 64, search=search)
         answers.add((found.left, found.attempt, *found.alloc))
-    return answers
-
-
-@scaled(0.6)
-@given(packings(), st.sampled_from(SEARCHES), st.integers(0, 9))
-def test_threads_do_not_change_a_packing(packing: Packing, search: str, seed: int) -> None:
-    [(left, _, *where)] = by_threads(packing, search, seed, 3)
-    assert packing.keeps(np.array(where), partial=left > 0)
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_a_success_has_the_lowest_number_whatever_the_threads(search: str) -> None:
-    given = machines("ct4", count=60)
-    packing = Packing.alike(given.demand, given.capacity, 9 if search == PUBLISHED else 8)
-    [(left, _, *where)] = by_threads(packing, search, 5, 64)
+    [(left, _, *where)] = answers
     assert left == 0
-    assert best(packing, search, 6, 64).alloc != where
+    assert best(given, 6, 64, search=search).alloc != where
 
 
 @pytest.mark.parametrize(
@@ -86,28 +80,28 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: str) -> No
 )
 def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins: int, published_bins: int) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
-    given = machines(name)
-    packing = Packing.alike(given.demand, given.capacity, bins)
-    for seed in range(20):
-        found = best(packing, seed=seed, count=16)
+    given = packed(name, bins)
+    for seed in range(5):
+        found = best(given, seed, 16)
         assert found.left == 0
-        assert packing.keeps(np.array(found.alloc))
-    packing = Packing.alike(given.demand, given.capacity, published_bins)
-    found = best(packing, PUBLISHED, count=200)
+        assert not faults(given, found.alloc)
+    given = packed(name, published_bins)
+    found = best(given, count=200, search=published)
     assert found.left == 0
-    assert packing.keeps(np.array(found.alloc))
+    assert not faults(given, found.alloc)
 
 
-def test_a_search_ends_in_time_with_a_verified_partial_answer() -> None:
-    given = machines("pgrank")
-    packing = Packing.alike(given.demand, given.capacity, 87)
-    for search in SEARCHES:
-        began = monotonic()
-        found = best(packing, search, until=began + 0.2)
-        assert monotonic() - began < 5
-        assert 0 < found.left < 50
-        assert packing.keeps(np.array(found.alloc), partial=True)
-    found = best(packing, until=monotonic() - 1)
+@pytest.mark.parametrize("search", [ruin, published])
+def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
+    given = packed("pgrank", 87)
+    assert given.matrix is not None  # computed before the clock runs
+    best(given, count=1, search=search)
+    began = monotonic()
+    found = best(given, until=began + 0.5, search=search)
+    assert monotonic() - began < 5
+    assert 0 < found.left < 50
+    assert not faults(given, found.alloc)
+    found = best(given, until=monotonic() - 1, search=search)
     assert (found.left, found.checked) == (474, 0)
 
 
@@ -135,24 +129,22 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     dense = Packing.of(written)
     if dense is None:  # pins and friends contradict one another
         return
-    where, left = np.empty(len(dense.demand), np.int64), np.empty(len(dense.demand), np.int64)
-    room = (where, np.empty_like(dense.capacity), left, np.empty(len(dense.capacity), np.int64))
-    seed, stop = data.draw(st.integers(-(2**63), 2**63 - 1)), np.zeros(1, np.int64)
-    given = (dense.demand, dense.capacity, dense.pins, dense.foe_sets, dense.least, dense.groupings, seed)
+    groups, stop = groups_of(written), np.zeros(1, np.int64)
+    seed, kept = data.draw(st.integers(-(2**63), 2**63 - 1)), np.empty(len(dense.demand), np.int64)
+    given = dense.demand, dense.capacity, dense.pins, dense.foe_sets, dense.demand.min(axis=0), groups, seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
-        count = published.attempt(*given, number, stop, *room)
-        assert (where[written.unit_of].tolist(), count) == reference.attempt(
+        _, _, count = published.search(*given, number, number + 1, stop, kept)
+        assert (kept[written.unit_of].tolist(), count) == reference.attempt(
             written, seed, number % ways, number // ways
         )
-        answers[count, number] = where.tolist()
+        answers[count, number] = kept.tolist()
     solved = [number for count, number in answers if count == 0]
-    kept = np.empty(len(dense.demand), np.int64)
-    made, number, count = published.attempts(*given, first, first + 2 * ways, stop, kept)
+    made, number, count = published.search(*given, first, first + 2 * ways, stop, kept)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
     assert ((count, number), kept.tolist()) == min(answers.items())
-    found = np.array(best(dense, count=2).alloc)
-    assert faults(written, found[written.unit_of].tolist()) == []
+    *_, found = ruin.attempts(written, dense, seed, 0, 2)
+    assert faults(written, found.alloc) == []
 
 
 def test_problems_with_soft_sets_or_odd_amounts_have_no_dense_form() -> None:

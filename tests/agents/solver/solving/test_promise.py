@@ -14,9 +14,10 @@ from hypothesis import given
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends.plain import Plain
+from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search.first_fit import first_fit, next_fit
 from binwright.agents.solver.search.packing import Packing
@@ -64,7 +65,7 @@ def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyP
 def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binwright.agents.solver.solving.solve.TOLD", 0.05)
     monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", lambda _: sleep(0.1))
-    answer = bw.solve("network", time=10, attempts=16)
+    answer = bw.solve("network", search="published", time=10, attempts=16)
     assert answer.seconds >= 0.1
     assert any(note.startswith("compiling took ") for note in answer.notes)
 
@@ -230,11 +231,11 @@ def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
 
 def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     given = problem(LONG.format("sum(i in 199990: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
-    looks, began = iter([False] * 9), monotonic()
-    plain = Plain(given, over=lambda: next(looks, True))
-    left = plain.attempt(0, 0, 0)
-    assert left > 20
-    assert plain.room.alloc.count(NULL) == left
+    began = monotonic()
+    made = Construction(given, Tenants(given.units, [None] * 30), 0, lambda: monotonic() > began + 0.1)
+    made.construct()
+    assert len(made.left) > 20
+    assert made.alloc.count(NULL) == len(made.left)
     assert monotonic() - began < 2
 
 
