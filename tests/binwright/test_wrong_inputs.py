@@ -60,7 +60,7 @@ TRACES = [
     ("id,arrival,lifetime,cpu\n1,0,,1\n",
      ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"]),
     ("id,arrival,lifetime,cpu\n1,0,5,\n",
-     ["t.csv:2: cpu: no value", "row. `keep: {cpu: '!='}` leaves it out", "`empty: {cpu: 0}`"]),
+     ["t.csv:2: cpu: no value", "`keep: {cpu: '!='}` in the scenario leaves it out", "`empty: {cpu: 0}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
     ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "row. `empty: {end: never}`", "`keep: {end: '!='}`"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
