@@ -1,7 +1,9 @@
 """What all tests share: how properties are searched, and how failures are shown."""
 
 import gc
+import math
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +25,20 @@ from tests.support.properties import FIXED  # noqa: E402 (its assertions are rew
 
 settings.load_profile(FIXED)
 backends.WORTH = 60.0  # tests go on side by side already: workers for small batches would only take time to start
+
+
+BEGAN = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever has little time say how many seconds from the start on tests may begin."""
+    parser.addoption("--within", type=float, default=math.inf, help="skip tests that would begin after so many seconds")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test for which no time is left."""
+    if time.monotonic() - BEGAN > item.config.getoption("--within"):
+        pytest.skip("no time left: see --within")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
