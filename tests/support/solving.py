@@ -31,10 +31,11 @@ def started(view: View, seed: int = 0, **options: Any) -> Agent:
 
 @contextmanager
 def nothing_compiled() -> Iterator[None]:
-    """Let no kernel be there until the end: CP-SAT and first fit are through small problems before."""
+    """Let no kernel be there until the end: CP-SAT and plain Python are through small problems before."""
     over = threading.Event()
     with pytest.MonkeyPatch.context() as patch:
-        for what in ("search.ruin.prepare", "backends.cpu.prepare", "local.runs.LocalSearch.prepare_goals"):
+        kernels = "search.ruin", "search.published", "backends.cpu"
+        for what in (*(f"{module}.prepare" for module in kernels), "local.runs.LocalSearch.prepare_goals"):
             patch.setattr(f"binwright.agents.solver.{what}", lambda *_: over.wait())
         yield
     over.set()

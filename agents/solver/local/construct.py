@@ -43,7 +43,7 @@ class Construction:
         """By number of the tenant."""
         self._units = [balls for balls, _ in problem.units]
         self._evaluate, self._rejected = evaluator(problem.program), False
-        self._where, self.used, self._over = [NULL] * problem.balls, [0] * problem.dims, [0] * len(problem.soft_allowed)
+        self.where, self.used, self._over = [NULL] * problem.balls, [0] * problem.dims, [0] * len(problem.soft_allowed)
         """[balls]: the bins; [dims]: what is used; [soft groups]: members above their capacity."""
         self._ceiling, self._capacity = problem.ceiling.tolist(), problem.capacity.tolist()
         self._group, self._allowed = problem.soft_group.tolist(), problem.soft_allowed.tolist()
@@ -81,16 +81,16 @@ class Construction:
 
     @property
     def left(self) -> list[int]:
-        """List the tenants that are not placed, the largest first."""
+        """List the tenants that are not placed: pinned ones, then the largest first."""
         left = (tenant for tenant in range(len(self.tenants)) if tenant not in self.placed)
-        return sorted(left, key=lambda tenant: (-self._size[tenant], tenant))
+        return sorted(left, key=lambda tenant: (self._pin[tenant] == NULL, -self._size[tenant], tenant))
 
     def construct(self, *, spread: bool = False) -> None:
         """Place the tenants that fit, from random bins on if they `spread`; those that can stay now come first."""
         now, failed = self.problem.unit_now.tolist(), set[Hashable]()
         for tenant in self.left if max(now) != NULL else ():
             here = ((unit, now[unit]) for unit in self.tenants[tenant] if now[unit] != NULL)
-            self._keep(tenant, [part for unit, place in here if (part := self._put_unit(unit, place)) is not None])
+            self._keep(tenant, [part for unit, place in here if (part := self.put_unit(unit, place)) is not None])
         for tenant in self.left:
             kind = self._kind[tenant], tenant if self._alone[tenant] else NULL
             self._rejected = False
@@ -124,26 +124,26 @@ class Construction:
         waiting, put = self.tenants[tenant][::-1], list[Placed]()
         for place in bins:
             first = len(put)
-            while waiting and (part := self._put_unit(waiting[-1], place)) is not None:
+            while waiting and (part := self.put_unit(waiting[-1], place)) is not None:
                 put.append(part)
                 waiting.pop()
-            while len(put) > first and self._is_over(put[first:], True):
+            while len(put) > first and self.is_over(put[first:], own=True):
                 waiting.append(put[-1].unit)
-                self._move(put.pop(), out=True)
+                self.move(put.pop(), out=True)
             if not waiting or self._late():
                 break
         return self._keep(tenant, put)
 
     def _keep(self, tenant: int, put: list[Placed]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
-        if len(put) < len(self.tenants[tenant]) or self._is_over(put, False):
+        if len(put) < len(self.tenants[tenant]) or self.is_over(put):
             for part in put:
-                self._move(part, out=True)
+                self.move(part, out=True)
             return False
         self.placed[tenant] = put
         return True
 
-    def _is_over(self, put: list[Placed], own: bool) -> bool:
+    def is_over(self, put: list[Placed], *, own: bool = False) -> bool:
         """Tell whether something that units take is over, or something that is the bin's `own`."""
         return any(
             self._elastic[dim] and self.used[dim] > self._ceiling[dim] and (not own or self._owned[dim])
@@ -151,27 +151,27 @@ class Construction:
             for dim, _ in part.added
         )
 
-    def _put_unit(self, unit: int, place: int) -> Placed | None:
+    def put_unit(self, unit: int, place: int) -> Placed | None:
         """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
         added: Added = []
         for ball in self._units[unit]:
             more, fits = None, self._pins[ball] in (NULL, place) and not self._among_foes(ball, place)
             if fits:
-                more = self._evaluate(ball, place, self._where)
+                more = self._evaluate(ball, place, self.where)
                 self._rejected |= more is None
             if more is not None:
                 self._add(more, 1)
                 added += more
-                self._where[ball] = place
+                self.where[ball] = place
             if more is None or not self._within(more):
-                self._move(Placed(unit, place, added), out=True)
+                self.move(Placed(unit, place, added), out=True)
                 return None
         return Placed(unit, place, added)
 
     def _among_foes(self, ball: int, place: int) -> bool:
         """Tell whether a set of foes would lie in this bin whole."""
         others = ([foe for foe in foes if foe != ball] for foes in self._foes.get(ball, ()))
-        return any(all(self._where[foe] == place for foe in some) for some in others)
+        return any(all(self.where[foe] == place for foe in some) for some in others)
 
     def _within(self, added: Added) -> bool:
         """Tell whether dimensions and their soft groups keep their limits."""
@@ -191,11 +191,11 @@ class Construction:
             if group >= 0:
                 self._over[group] += (after > limit) - (before > limit)
 
-    def _move(self, part: Placed, *, out: bool) -> None:
+    def move(self, part: Placed, *, out: bool) -> None:
         """Take a unit out, or put it back where it was, with what it has added: UTILFN may say something else now."""
         self._add(part.added, -1 if out else 1)
         for ball in self._units[part.unit]:
-            self._where[ball] = NULL if out else part.place
+            self.where[ball] = NULL if out else part.place
 
     def ruin_and_recreate(self) -> None:
         """Take some tenants out, and place them and some that are left in a new order, if no more balls are left then.
@@ -214,13 +214,13 @@ class Construction:
                 self._take_out(tenant)
             for tenant, whole in out.items():
                 for part in whole:
-                    self._move(part, out=False)
+                    self.move(part, out=False)
                 self.placed[tenant] = whole
 
     def _take_out(self, tenant: int) -> list[Placed]:
         out = self.placed.pop(tenant)
         for part in out:
-            self._move(part, out=True)
+            self.move(part, out=True)
         return out
 
     def count(self, some: Iterable[int]) -> int:

@@ -82,7 +82,7 @@ class Answer:
     seconds: float
     search: str = "published"
     """What found it: `published`, or of ours `whole tenants`, `ruin and recreate`, `local search`, `trimming`,
-    `first fit`, `CP-SAT`, or `as it was`: time was over, and what can stay stays."""
+    `first fit`, `CP-SAT`, `depth first`, or `as it was`: time was over, and what can stay stays."""
     interrupted: bool = False
     """Ctrl-C."""
     impossible: str = ""

@@ -110,6 +110,11 @@ class Searches:
         """Tell whether something is being compiled."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def compiled(self) -> bool:
+        """Tell whether all has been compiled."""
+        return self._task is not None and self._task.done()
+
     def wait(self, until: float) -> bool:
         """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""
         self.late = self._task is not None and not self._wait(self._task, until - monotonic())

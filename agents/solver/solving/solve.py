@@ -23,6 +23,7 @@ from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
+from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.searches import Searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
@@ -38,7 +39,8 @@ RESERVE = 0.5
 TOLD = 0.5
 """Seconds of compilation that are told."""
 SMALL = 100_000
-"""Balls times bins up to which contradictions are looked for at once."""
+"""Balls times bins up to which contradictions are looked for at once; and allocations of which the best by its goals is
+found by trying them all."""
 MOMENT, LONG = 0.1, 10.0
 """Seconds until kernels are compiled beside a proof; and for proofs by CP-SAT if there is no limit."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
@@ -174,8 +176,9 @@ class _Search:
             self.prove()
         if not self.settled and self.searches.ours and (self.searches.packing is None or self.impossible):
             self.place_tenants()
-            if self.impossible and self.attempts is None and self.best is not None:
-                raise _Over
+            small = self.problem.balls * self.most <= SMALL and not self.staying
+            if self.impossible and self.attempts is None and (small or self.best is not None):
+                raise _Over  # where first fit places nothing, no search does
         if not self.settled:
             self.search()
         if self.searches.device != "cpu":  # whether it is there is told
@@ -250,17 +253,29 @@ class _Search:
         return self.made[bins]
 
     def prove(self) -> None:
-        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time."""
+        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
+
+        First fit comes before, then CP-SAT, or else trying all allocations.
+        """
         most = LONG if self.end == inf else (self.end - clock.monotonic()) / 4
         if self.searches.packing is not None and self.problem.objective is None:
             most = min(most, 0.5)  # their own search is as good
-        over = self.within(most)
+        over, moment = self.within(most), self.within(min(MOMENT, most))
         for bins in range(self.bound, self.most + 1):
-            problem = self.with_bins(bins)
-            if not exact.suits(problem) or over():
+            if self.problem.balls * bins > SMALL or over():
                 break
-            self.unproven = not exact.installed()
-            if self.unproven or not self.prove_by_cp_sat(problem, over):
+            problem = self.with_bins(bins)
+            found = None if self.staying else tenants(problem, moment)
+            if found is not None and not found.several:
+                self.construct(problem, found._replace(sets=problem.units), moment)
+            if self.settled and problem.objective is None:
+                break
+            if exact.suits(problem) and exact.installed():
+                proven = self.prove_by_cp_sat(problem, over)
+            else:
+                self.unproven = self.unproven or exact.suits(problem)
+                proven = self.try_all(problem, lambda: over() or self.searches.compiled)
+            if not proven:
                 break
             self.impossible = PROVEN if bins == self.most else ""
             self.bound = min(bins + 1, self.most)
@@ -281,6 +296,33 @@ class _Search:
             self.best = None if problem.objective is not None else self.best
             self.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
         return proof.impossible
+
+    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
+        """Look for any allocation by trying all until it is `over`; returns whether that proves that there is none.
+
+        Local search comes to better goals from first fit than from what this finds.
+        """
+        if problem.objective is not None or not DepthFirst.suits(problem):
+            return False
+        tree = DepthFirst(problem, self.seed)
+        tree.work(over)
+        if tree.found is not None:
+            self.checked += 1
+            self.keep(Allocated(0, problem, tree.found, "depth first"))
+        return tree.over and tree.proves and tree.found is None
+
+    def try_all_goals(self, problem: Problem) -> bool:
+        """Try all allocations of a tiny problem; returns whether the best by its goals is known."""
+        if problem.wishes or problem.bins**problem.balls > SMALL or not DepthFirst.suits(problem):
+            return False
+        tree = DepthFirst(problem, self.seed, goals=True)
+        tree.work(lambda: clock.monotonic() >= self.end)
+        if tree.found is None or not (tree.over and tree.proves):
+            return False
+        assert problem.objective is not None
+        proven = replace(problem, objective=problem.objective.proven(tree.values))
+        self.keep_better(proven, tree.found, tree.values, self.checked + tree.checked)
+        return True
 
     def place_tenants(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
@@ -316,7 +358,7 @@ class _Search:
         made = Construction(problem, found, self.seed, over)
         step, last, best, left = 0, 0, made.alloc, problem.balls
         try:
-            made.construct(spread=self.tenants is None and not self.problem.searched)
+            made.construct(spread=self.tenants is None and not self.problem.searched and self.problem.objective is None)
             if made.left:
                 self.look_for_contradiction()
             # It goes on while it found something better in the second half of its steps.
@@ -368,6 +410,8 @@ class _Search:
         assert problem.objective is not None
         values = problem.source.goals(problem.bins, alloc)
         if all(goal.bound == value.raw for goal, value in zip(problem.objective.goals, values, strict=True)):
+            return
+        if self.attempts is None and self.try_all_goals(problem):
             return
         local = LocalSearch(problem, self.seed)
         self.searches.compile(local)

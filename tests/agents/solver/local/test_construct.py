@@ -16,6 +16,7 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving import searches
+from binwright.agents.solver.solving.depth_first import DepthFirst
 from tests.support.properties import first, scaled
 from tests.support.solver_jobs import GPUS, Jobs
 
@@ -199,7 +200,7 @@ def test_jobs_are_placed_into_few_servers() -> None:
 
 def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(239, 0)
-    put, calls = Construction._put_unit, list[int]()
+    put, calls = Construction.put_unit, list[int]()
 
     def interrupted(self: Construction, unit: int, place: int) -> Any:
         calls.append(place)
@@ -207,7 +208,8 @@ def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> No
             raise KeyboardInterrupt
         return put(self, unit, place)
 
-    monkeypatch.setattr(Construction, "_put_unit", interrupted)
+    monkeypatch.setattr(Construction, "put_unit", interrupted)
+    monkeypatch.setattr(DepthFirst, "suits", lambda _: False)
     answer = bw.solve(jobs.problem(), time=20)
     assert answer.interrupted
     assert (answer.status, answer.search) == ("partial", "whole tenants")

@@ -231,8 +231,8 @@ def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
 
 def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     given = problem(LONG.format("sum(i in 199990: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
-    began = monotonic()
-    made = Construction(given, Tenants(given.units, [None] * 30), 0, lambda: monotonic() > began + 0.1)
+    looks, began = iter([False] * 8), monotonic()
+    made = Construction(given, Tenants(given.units, [None] * 30), 0, lambda: next(looks, True))
     made.construct()
     assert len(made.left) > 20
     assert made.alloc.count(NULL) == len(made.left)
