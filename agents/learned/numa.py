@@ -194,8 +194,10 @@ class HeldOut:
         placed, base = play_all(self._replays, [rule])[0], self._base
         means, others = (each.reshape(-1, len(self._warm)).mean(axis=0) for each in (placed, base))
         ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
-        each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self._warm, means / others, strict=True)}
-        return {"gain": float((means / others).mean() - 1), "log_gain": float(ratio.mean()), **each}
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the other agent places nothing
+            shares = means / others
+        each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self._warm, shares, strict=True)}
+        return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}
 
 
 @dataclass
