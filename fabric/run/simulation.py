@@ -413,6 +413,8 @@ class Simulation(RunArrays):
             status = self._to_offer(run, self._rules.together, float(self._rules.window), clock.next)
             clock.pass_to(now := self._time[0])
             self.view.now = now
+            if status == ASK and self._rules.window:
+                self._patience = self.all_back  # as of when the offer was due
             if status in (ASK, OVER):
                 return bool(status == ASK)
             if status == EVENT and self._is_hopeless():
@@ -436,14 +438,15 @@ class Simulation(RunArrays):
         return self.arrive_next() < self._rules.together or not at[BLOCKED]
 
     def _is_hopeless(self) -> bool:
-        """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left."""
+        """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
+
+        Notes until when to wait for that, as long as anything else is to come.
+        """
         at = self.at
-        if at[STIRRED] or at[ARRIVING]:
-            return False
         if self.next_arrival < inf or self.state.now[1] < inf or self.due > self.endless:
             self._patience = self.all_back
             return False
-        return self.next_change > self._patience
+        return not (at[STIRRED] or at[ARRIVING]) and self.next_change > self._patience
 
     @property
     def next_end(self) -> float:

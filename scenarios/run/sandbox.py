@@ -71,7 +71,13 @@ def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def printing(file: Path | None) -> Iterator[None]:
-    """Send what Python prints into a file, which is there if it prints, or, without one, nowhere."""
+    """Send what Python prints into a file, which is there if it prints, or, without one, nowhere.
+
+    Only a main thread's runs do so: streams are the process's, and other threads would be taken as well.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     if file:
         file.unlink(missing_ok=True)
     printed = _Printed(file)
@@ -88,6 +94,9 @@ def printing(file: Path | None) -> Iterator[None]:
 @contextmanager
 def aloud() -> Iterator[None]:
     """Print as usual for a while, wherever `printing` sends what is printed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     stdout, stderr = _usual[0] if _usual else (sys.stdout, sys.stderr)
     with redirect_stdout(stdout), redirect_stderr(stderr):
         yield
@@ -109,7 +118,7 @@ class _Printed(io.RawIOBase):
 
     def write(self, content: Any) -> int:
         if self._over:  # from a logger that an agent has made
-            sys.stderr.buffer.write(content)
+            sys.stderr.write(bytes(content).decode("utf-8", "replace"))
         elif self._file:
             if self._opened is None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)

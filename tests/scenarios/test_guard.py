@@ -11,7 +11,7 @@ import pytest
 
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.run.sandbox import TooLong, limited, printing
+from binwright.scenarios.run.sandbox import TooLong, aloud, limited, printing
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {
@@ -101,6 +101,21 @@ def test_bytes_and_loggers_of_an_agent_are_taken_as_long_as_it_runs(
     handler.emit(logging.makeLogRecord({"msg": "after it"}))
     assert capsys.readouterr().err == "after it\n"
     assert (tmp_path / "printed.txt").read_text() == "bytes\nof the run\n"
+
+
+def test_runs_of_other_threads_leave_the_streams_as_they_are(tmp_path: Path) -> None:
+    usual, both = (sys.stdout, sys.stderr), threading.Barrier(2)
+
+    def run(name: str) -> None:
+        with printing(tmp_path / name), aloud():
+            both.wait()
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sys.stdout, sys.stderr) == usual
 
 
 def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import first, scaled
+from tests.support.scenarios import first_run
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
@@ -251,3 +253,37 @@ def test_wrong_scenarios(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario_from({**SMALL, **changed})
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("failures", "workload", "window", "decided"),
+    [
+        ({"mtbf": "20 s", "mttr": "20 s"}, {"every": "30 s", "cpu": 1, "stays": "1 s"}, {}, 39.2786),
+        (
+            {"mtbf": "10 s", "mttr": "20 s", "on_failure": "requeue"},
+            {"every": "31 s", "cpu": 1, "parts": 2, "stays": "3 s"},
+            {"window": "7 s"},
+            105.0,
+        ),
+    ],
+)
+def test_who_waits_for_a_repair_is_not_given_up(
+    failures: dict[str, Any], workload: dict[str, Any], window: dict[str, Any], decided: float, tmp_path: Path
+) -> None:
+    every, stays = workload.pop("every"), workload.pop("stays")
+    scenario = {
+        "cluster": {"servers": len(window) + 1, "node": {"cpu": 4 - 3 * len(window)}, "failures": failures},
+        "workload": {
+            "requests": 2,
+            "arrivals": {"fixed": {"every": every}},
+            "flavours": [workload],
+            "lifetimes": {"fixed": stays},
+        },
+        "overflow": {"wait": {"together": 1, **window}},
+        "agents": ["first-fit"],
+        "seed": 2,
+    }
+    _, requests = first_run({"record": ["requests"], **scenario}, tmp_path)
+    second = requests.row(len(window) + 1, named=True)
+    assert second["outcome"] in ("placed", "interrupted")
+    assert second["decided"] == pytest.approx(decided, abs=1e-3)

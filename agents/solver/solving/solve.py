@@ -177,8 +177,9 @@ class _Search:
         if not self.settled and self.searches.ours and (self.searches.packing is None or self.impossible):
             self.place_tenants()
             small = self.problem.balls * self.most <= SMALL and not self.staying
-            if self.impossible and self.attempts is None and (small or self.best is not None):
-                raise _Over  # where first fit places nothing, no search does
+            if self.impossible and self.attempts is None and small:
+                self.place_most()
+                raise _Over
         if not self.settled:
             self.search()
         if self.searches.device != "cpu":  # whether it is there is told
@@ -187,6 +188,19 @@ class _Search:
                 raise _Over
         if self.problem.objective is not None and self.best is not None and self.best.left == 0:
             self.improve(self.best.problem, self.best.alloc)
+
+    def place_most(self) -> None:
+        """Keep what places most balls of an impossible problem among some published attempts, for seconds at most."""
+        problem, time = self.with_bins(self.most), min(self.end - clock.monotonic(), LONG)
+        if not problem.balls or time <= 0:
+            return
+        problem = replace(problem, objective=None)
+        found = solve(problem, search="published", seed=self.seed, attempts=FIRST_ROUND, time=time)
+        left = len(np.unique(problem.unit_of[np.array(found.alloc) == NULL]))
+        self.checked += found.checked
+        self.keep(Allocated(left, problem, found.alloc, found.search))
+        if found.interrupted:
+            raise KeyboardInterrupt
 
     def look_for_contradiction(self) -> None:
         """Find out why no allocation places all balls, where that is plain to see."""

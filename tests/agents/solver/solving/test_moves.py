@@ -312,3 +312,9 @@ def test_arguments_replace_the_declarations_of_the_text() -> None:
     assert (later.now.tolist(), later.most_moves) == ([3, 3, 2, 2, 1], 4)
     assert changed(later, None, 2).now.tolist() == [3, 3, 2, 2, 1]
     assert changed(changed(later, None, 2), None, 1, [0]).most_moves == 1
+
+
+def test_as_many_as_can_be_are_placed_where_not_all_can() -> None:
+    text = f"TABLE D = [6, 5, 5, 4, 3, 2] BALLS len(D) BINS 2 RESOURCES C[s in BINS] => 10 {PLAIN}"
+    found = bw.solve(problem(text), time=2.0)
+    assert (found.placed, found.status) == (5, "partial")
