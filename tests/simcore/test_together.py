@@ -263,7 +263,7 @@ def test_wrong_scenarios(changed: dict[str, object], said: str) -> None:
             {"mtbf": "10 s", "mttr": "20 s", "on_failure": "requeue"},
             {"every": "31 s", "cpu": 1, "parts": 2, "stays": "3 s"},
             {"window": "7 s"},
-            105.0,
+            189.0,
         ),
     ],
 )
