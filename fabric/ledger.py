@@ -281,8 +281,8 @@ class Ledger(Unconstrained):
     ) -> list[int]:
         """Find which of these victims, each some rows, have to go so that a request has room; returns their places.
 
-        `where` is a server, or for a gang the servers that its parts may take, bool [servers]. Those are spared that
-        leave room, the first ones first; nobody goes where all are not enough. Nothing changes.
+        `where` is a server, or for a gang and in a network the servers that may be taken, bool [servers]. Those are
+        spared that leave room, the first ones first; nobody goes where all are not enough. Nothing changes.
         """
         for rows in victims:
             self._lend(rows, -1)

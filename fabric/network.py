@@ -285,7 +285,10 @@ class NetworkLedger(Ledger):
         return all(amount <= free for amount, free in zip(request.demand, self.room, strict=True))
 
     def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
-        """Count for how many parts like this request all servers that they `may` take have room together."""
+        """Count for how many parts like this request all servers together have room.
+
+        That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
+        """
         free = (self._capacity if may is None else self._free[may]).sum(axis=(0, 1)).tolist()
         return min(left // amount if amount else UNLIMITED for left, amount in zip(free, request.demand, strict=True))
 

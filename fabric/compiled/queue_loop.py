@@ -1,6 +1,6 @@
 """Runs requests that are offered together as one compiled loop: the batch queue, with its orders and backfilling.
 
-`fabric.run.offering` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
+`queue_line.to_offer` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
 """
 
 from __future__ import annotations

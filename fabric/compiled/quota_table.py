@@ -73,9 +73,9 @@ def grant(quotas: QuotaTable, demand: Ints, parts: int, row: int) -> None:
 @lean
 def give_back(quotas: QuotaTable, demand: Ints, parts: int, row: int) -> None:
     """Have a row give back its quota, if it has taken it; changes `quotas`."""
-    quotas.given_back[0] = True
     if quotas.granted[row]:
         quotas.granted[row] = False
+        quotas.given_back[0] = True
         _use(quotas, quotas.used, demand, parts, row, -1)
 
 

@@ -75,7 +75,7 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
             self._counted(*across, -1)
 
     def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
-        """Count for how many parts like this request all servers that they `may` take have room together."""
+        """Count for how many parts like this request all servers together have room, as without rules."""
         return NetworkLedger.room_for_parts(self, request, may)
 
     def _decisive(self, request: Request) -> int:
