@@ -192,9 +192,8 @@ class _Search:
     def place_most(self) -> None:
         """Keep what places most balls of an impossible problem among some published attempts, for seconds at most."""
         problem, time = self.with_bins(self.most), min(self.end - clock.monotonic(), LONG)
-        if not problem.balls or time <= 0:
+        if not problem.balls or time <= 0 or problem.objective is not None:  # the published search refuses goals
             return
-        problem = replace(problem, objective=None)
         found = solve(problem, search="published", seed=self.seed, attempts=FIRST_ROUND, time=time)
         left = len(np.unique(problem.unit_of[np.array(found.alloc) == NULL]))
         self.checked += found.checked
