@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.memmap import blocks, zeros
-from binwright.simcore.types import Floats
+from binwright.simcore.types import Floats, Ints
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
 OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")
@@ -118,6 +118,12 @@ class Record:
             self._grow(0)
         self.outcome[row] = INTERRUPTED
         self.interruption[row] = now
+
+    def sources(self, rows: Ints) -> Ints:
+        """Return the request of the workload that each of these rows is of, int64 [n]: some were sent back."""
+        while ((before := self.origin[rows]) >= 0).any():
+            rows = np.where(before >= 0, before, rows)
+        return rows
 
     def add(self, origin: int) -> int:
         """Add a row for a request that goes on where row `origin` was interrupted."""

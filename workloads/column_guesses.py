@@ -21,7 +21,7 @@ _WORDS = {
     "launch launched provisioned at timestamp ts time date",
     "end": "end ended finish finished deleted deletion delete stop stopped terminated termination removed destroyed "
     "completed completion decommissioned until",
-    "lifetime": "lifetime duration runtime elapsed lt uptime walltime seconds",
+    "lifetime": "lifetime duration runtime elapsed lt uptime walltime seconds minutes hours days mins hrs h",
     "id": "id uuid guid vmid name instance vm job pod key",
     "cpu": "cpu cpus vcpu vcpus core cores vcore vcores ncpu ncpus processors millicores",
     "mem": "mem memory ram",

@@ -23,7 +23,8 @@ BUILT_IN = _targets("""
     servers servers_used moved downtime moves_failed moves_for_load moves_under_way plan_ms plans_late decision_us
 """) | {name: f"binwright.scenarios.features.autoscale.metrics:{name}"
          for name in ("servers_bought", "bought_hours", "cost_bought")}  # fmt: skip
-"""Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
+"""Runs have these without asking, if they have what these need; tables show them in this order. Those of a scenario
+stand after `FOREMOST`."""
 
 FOREMOST = "acceptance_{}"
 

@@ -223,11 +223,14 @@ def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequenc
     """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
+    own = {n: one.name for n, one in enumerate(added) if one.name in BUILT_IN and one.last is None and not one.by}
+    if own:
+        problem = "is measured without being asked for, in every run that has what it needs"
+        remedy = f"Take {', '.join(own.values())} out of the list."
+        raise UserError(problem, key=str(min(own)), value=own[min(own)], remedy=remedy)
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
     for number, asked in enumerate(added):
         try:
-            if asked.name in BUILT_IN and asked.last is None and not asked.by:
-                raise UserError("every run has this metric", value=asked.name, remedy="Take it out of the list.")
             columns = {one.name for one in added_metric(asked).columns(tuple(resources), tuple(tiers))}
             if shared := sorted(columns & taken):
                 remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'

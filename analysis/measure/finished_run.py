@@ -278,11 +278,8 @@ class FinishedRun(Rows):
             yield Rows(self, rows.start, rows.stop)
 
     def sources(self, rows: Ints) -> Ints:
-        """Return the request of the workload that each of these rows is of, int64 [n]: failures send requests back."""
-        source = rows.copy()
-        while (back := source >= len(self.simulation.workload)).any():
-            source[back] = self.origin[source[back]]
-        return source
+        """Return the request of the workload that each of these rows is of, int64 [n]: some were sent back."""
+        return self.simulation.record.sources(rows)
 
     # -- what was held ---------------------------------------------------------------------------------------------
 

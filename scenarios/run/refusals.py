@@ -30,10 +30,11 @@ Counts: TypeAlias = dict[Any, list[int]]
 
 
 def refusals(simulation: Simulation, first: int) -> dict[str, str]:
-    """Count, from row `first` on, the rejected by reason, and those that came and were refused by label, size and time.
+    """Count, from row `first` on, rejections by reason, and who came and was refused by label, size and time.
 
     Each is a column of its own, as JSON: `reasons`, the commonest first; `refused_by` if requests have labels;
     `refused_sizes` and `refused_times` if any was refused. Of many values those are named that were refused most.
+    Rejections are also those of requests that had run before the row `first` and were sent back.
     """
     asked = simulation.asked()
     words: dict[str, Counts] = {name: {} for name in asked.labels}
@@ -60,24 +61,29 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
 
 
 def _answered(simulation: Simulation, first: int) -> Iterator[tuple[Ints, Bools]]:
-    """Yield the rows that came and were answered, and which of them were refused, block by block; no empty ones.
-
-    What a failure sent back, and what was answered before row `first` came, is of the warm start.
-    """
+    """Yield the requests that came and were answered, and which of them were refused, block by block; no empty ones."""
     record, asked = simulation.record, simulation.asked()
-    begin = asked.arrival[first]
-    sent_back = blocks(record.rows, len(simulation.workload))
-    for some in chain(blocks(simulation.offered, first), sent_back):
+    refused_again = record.sources(refused_as_sent_back(simulation))
+    for some in blocks(simulation.offered, first):
         rows = asked.leads(np.arange(some.start, some.stop))
-        rows = rows[(record.outcome[rows] != PENDING) & ~(record.decided[rows] < begin)]
+        rows = rows[record.outcome[rows] != PENDING]
         if len(rows):
-            yield rows, np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
+            yield rows, np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE)) | np.isin(rows, refused_again)
+
+
+def refused_as_sent_back(simulation: Simulation) -> Ints:
+    """Return the rows, int64 [n], on which requests that were interrupted and sent back were refused."""
+    record = simulation.record
+    back = np.arange(len(simulation.workload), record.rows)
+    return back[np.isin(record.outcome[back], (REJECTED, IMPOSSIBLE))]
 
 
 def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
-    record, counts = simulation.record, Counter[str]()
-    for rows, _ in _answered(simulation, first):
-        codes = record.reason[rows[record.outcome[rows] == REJECTED]]
+    record, asked, counts = simulation.record, simulation.asked(), Counter[str]()
+    begin = asked.arrival[first]
+    for some in chain(blocks(simulation.offered, first), blocks(record.rows, len(simulation.workload))):
+        rows = asked.leads(np.arange(some.start, some.stop))
+        codes = record.reason[rows[(record.outcome[rows] == REJECTED) & ~(record.decided[rows] < begin)]]
         counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
     if len(counts) > REASONS:
         others = sum(counts.values()) - sum(count for _, count in counts.most_common(REASONS))

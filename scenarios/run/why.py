@@ -20,7 +20,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import measured_from, prepare_run
 from binwright.scenarios.run.line import Line
-from binwright.scenarios.run.refusals import over_time, room_for_parts
+from binwright.scenarios.run.refusals import over_time, refused_as_sent_back, room_for_parts
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
@@ -83,10 +83,10 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
 class RefusedRequests(NamedTuple):
     """Holds what a run refused.
 
-    `reasons` has a row per reason: `reason`, how many `requests`, the `first` and the `last` time in seconds, and `ids`
-    of some, but not of those that a failure had sent back: they have the ids of requests that were placed. `kinds` has
-    a row per kind of request: the demand in units, a column per resource, the `group` where there are groups, how many
-    were `offered`, and how many `refused`.
+    A request that was interrupted and sent back counts once, as refused if it got no place again. `reasons` has a row
+    per reason: `reason`, how many `requests`, when the `first` and the `last` of them came, in seconds, and `ids` of
+    some that never had a place. `kinds` has a row per kind of request: the demand in units, a column per resource, the
+    `group` where there are groups, how many were `offered`, and how many `refused`.
 
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
@@ -117,11 +117,12 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     world = build_world(run.scenario, cache)
     first, simulation = _played(run, world)
     record, asked = simulation.record, simulation.asked()
-    own, back = np.arange(first, simulation.offered), np.arange(len(simulation.workload), record.rows)
-    rows = np.concatenate([own, back])  # back: those that failures sent back
-    rows = rows[record.outcome[rows] != PENDING]
-    rows = asked.leads(rows)
-    no = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
+    rows = np.arange(first, simulation.offered)
+    rows = asked.leads(rows[record.outcome[rows] != PENDING])
+    last, back = np.arange(simulation.offered), refused_as_sent_back(simulation)
+    last[record.sources(back)] = back
+    answers = last[rows]
+    no = np.isin(record.outcome[answers], (REJECTED, IMPOSSIBLE))
     reasons = np.array([*record.reasons, "no server could hold it, even empty"], object)
     frame = pl.DataFrame(
         {
@@ -135,8 +136,8 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
             "id": [str(name) for name in asked.id[rows].tolist()],
             "arrival": asked.arrival[rows],
             "no": no,
-            "own": rows < len(simulation.workload),
-            "reason": reasons[np.where(record.outcome[rows] == IMPOSSIBLE, -1, record.reason[rows])].tolist(),
+            "ran": answers != rows,
+            "reason": reasons[np.where(record.outcome[answers] == IMPOSSIBLE, -1, record.reason[answers])].tolist(),
         }
     )
     by = [name for name in frame.columns if name in (*asked.resources, "group")]
@@ -148,7 +149,7 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
             pl.len().alias("requests"),
             pl.col("arrival").min().alias("first"),
             pl.col("arrival").max().alias("last"),
-            pl.col("id").filter("own").head(3).alias("ids"),
+            pl.col("id").filter(~pl.col("ran")).head(3).alias("ids"),
         )
     )
     largest_first: Any = {"descending": True, "maintain_order": True}

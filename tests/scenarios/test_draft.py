@@ -70,6 +70,11 @@ def test_columns_of_an_unknown_table_are_guessed(table: Path, tmp_path: Path) ->
 
 UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
     ({"start": [0, 60], "cores": [1, 2], "duration_min": [5, 6]}, {"lifetime": "min"}),
+    *(
+        ({"start": [0, 60], "cores": [1, 2], word: [5, 6]}, {"lifetime": unit})
+        for word, unit in (("hours", "h"), ("h", "h"), ("minutes", "min"), ("Days", "d"))
+    ),
+    ({"start": [0, 60], "cores": [1, 2], "hours": [5, 6], "lifetime_s": [5, 6]}, {}),
     ({"submit_ts": [1762156800000, 1762156900000], "cpu": [1, 2]}, {"arrival": "ms"}),
     ({"submit": [1762156800, 1762156900], "cpu": [1, 2]}, {}),
     ({"created": [1762156800 * 10**9] * 2, "cpu": [1, 2]}, {"arrival": "0.001 us"}),

@@ -547,13 +547,14 @@ def test_load() -> None:
 
 @pytest.mark.parametrize(("time", "measured"), TIMES)
 def test_refusals(time: float, measured: int) -> None:
-    """A failure sends back a request that nobody has room for, as for the two that are measured."""
+    """A failure sends back a request of the warm start; nobody has room for it, as for the two that are measured."""
     requests = [(0.0, 99.0, (4, 4)), (0.0, 99.0, (4, 4)), (BEGIN, 1.0, (1, 1)), (FINISH, 1.0, (1, 1))]
     case = Case([(4, 4), (4, 4)], requests, failures=[(time, 0, inf)], requeue=True, warm=2)
     ran = run(case)
     found = {name: loads(said) for name, said in refusals(ran.simulation, ran.first).items()}
     assert sum(found["reasons"].values()) == 2 + measured
-    assert sum(refused for _, refused in found["refused_sizes"].values()) == 2 + measured
+    assert np.sum([*found["refused_sizes"].values()], axis=0).tolist() == [2, 2]
+    assert np.sum(found["refused_times"], axis=0).tolist() == [2, 2]
     over = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={})
     assert over.answered.tolist() == [2, 3, *[4] * measured]
 
