@@ -73,9 +73,8 @@ class World:
     those that stay longer than was said.
 
     Of other features, `stepped` are those that machine code cannot run, by their keys, why, and whether it can where
-    requests are not offered together; `attach` has a
-    simulation of a seed keep them, `begin` does so once the warm start is over, and `suits` refuses an agent that does
-    not go with them. Nothing here changes during a run.
+    requests are not offered together; `attach` has a simulation of a seed keep them, `begin` does so once the warm
+    start is over, and `suits` refuses an agent that does not go with them. Nothing here changes during a run.
     """
 
     ledger: Callable[[int], Ledger]
@@ -121,7 +120,7 @@ class World:
         """
         waits, rule = self.overflow.together, agent.compiled
         in_python = rule and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
-        parts = [
+        obstacles = [
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
@@ -139,10 +138,10 @@ class World:
         ]
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             name, missing = type(each).__name__, each and each.compiled is None
-            parts.append((key, missing, f"{name} decides in Python, not in one compiled kernel"))
+            obstacles.append((key, missing, f"{name} decides in Python, not in one compiled kernel"))
             sized = each and not each.any_size and self.grows_by
-            parts.append((key, sized, f"{name} is for one number of servers, and the cluster grows"))
-        return next(((key, problem) for key, holds, problem in parts if holds), None)
+            obstacles.append((key, sized, f"{name} is for one number of servers, and the cluster grows"))
+        return next(((key, problem) for key, is_met, problem in obstacles if is_met), None)
 
     def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""

@@ -94,7 +94,7 @@ def engine() -> None:
                 play(simulation, agent, Sampler(simulation, ledger))
 
             def compiled(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
-                Simulation(requests, Ledger(here)).go(agent.compiled)
+                Simulation(requests, Ledger(here)).loop.go(agent.compiled)
 
             seconds, bare = best_of(simulate), best_of(compiled)
             small = small or seconds
@@ -146,7 +146,7 @@ def changes() -> None:
             simulation: Any = kind(asked, Ledger(cluster(50)), Overflow("wait", preempt=preempt), faults=faults)
             log = Preemption(simulation, Preempt.model_validate({})).log if preempt else []
             if kind is Simulation:
-                simulation.prepare(agent.compiled)
+                simulation.loop.prepare(agent.compiled)
             began = process_time()
             way(simulation, agent)
             took.append((process_time() - began) / REQUESTS * 1e6)
@@ -215,7 +215,7 @@ def contention() -> None:
         requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [ConstantUse(share=0.8)], 0))
         agent, ledger = AGENTS.load("worst-fit")(), Ledger(cluster(servers))
         simulation = Simulation(requests, ledger)
-        simulation.go(agent.compiled)
+        simulation.loop.go(agent.compiled)
         run = FinishedRun(simulation, 0, {}, 0, prices={})
         run.places  # noqa: B018 # what other metrics need, too
         contention_of(FinishedRun(simulation, len(requests) - 9, {}, 0, prices={}), by_priority=False)  # compiles

@@ -255,7 +255,7 @@ class _Check:
             return False
         simulation = point.simulation(SEED, compiled=True)
         assert isinstance(simulation, Simulation)
-        simulation.follows = follows
+        simulation.loop.follows = follows
         agent.start(simulation.view, stream(SEED, "agent"))
         how, remedy = ("looking only at servers that changed", _BOUND) if follows else ("compiled", _KERNEL)
         try:

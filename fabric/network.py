@@ -289,8 +289,13 @@ class NetworkLedger(Ledger):
 
         That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
         """
-        free = (self._capacity if may is None else self._free[may]).sum(axis=(0, 1)).tolist()
-        return min(left // amount if amount else UNLIMITED for left, amount in zip(free, request.demand, strict=True))
+        return self.together(request, self._capacity if may is None else self._free[may])
+
+    @staticmethod
+    def together(request: Request, free: Ints) -> int:
+        """Count how many requests like this one servers have room for together, int64 [servers, nodes, resources]."""
+        total = free.sum(axis=(0, 1)).tolist()
+        return min(left // amount if amount else UNLIMITED for left, amount in zip(total, request.demand, strict=True))
 
     def why_not(self, request: Request) -> int:
         """Index into `reasons` of what keeps this request out now."""

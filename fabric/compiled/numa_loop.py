@@ -46,6 +46,8 @@ arrivals, ends and changes are the caller's to handle; holding periods that end 
 they began; those arrive who come at this instant, before the line is offered. And `ROW` is whom a stop is about.
 """
 
+NOW, NEXT_OFFER = range(2)
+"""Places in `NumaState.clock`."""
 ROWS = 2**32 - 1
 """The bits of a number in the heap that are its row."""
 ROOMLESS = 3
@@ -75,7 +77,7 @@ class NumaState(NamedTuple):
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
     counts as free, so that a rule gains nothing by writing to `free`. `line` int32 [k] has the rows that wait. `due`
     float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
-    [COUNTERS], and `now` float64 [2] the time, and when the line is offered next, infinite for not yet. `sequence`
+    [COUNTERS], and `clock` float64 [2] has `NOW`, and when the line is offered next, infinite for not yet. `sequence`
     int32 [n] has the rows in the order of their `answers`, int64 [1]: how many there are. The others are the columns of
     `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any] tells which servers
     changed, as `fabric.changed_servers` has it.
@@ -88,7 +90,7 @@ class NumaState(NamedTuple):
     due: Floats
     holder: Ints
     at: Ints
-    now: Floats
+    clock: Floats
     sequence: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]
     decided: Floats
@@ -182,7 +184,7 @@ def arrive(requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaT
     if quotas is not None:
         grant(quotas, demand, many, row)
     at[TAIL] += 1
-    make_way(line, at)
+    compact(line, at)
     place = at[LAST]
     if len(priority):
         while place > at[FIRST] and priority[line[place - 1]] < priority[row]:
@@ -196,7 +198,7 @@ def arrive(requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaT
 
 
 @inlined
-def make_way(line: Any, at: Ints) -> None:
+def compact(line: Any, at: Ints) -> None:
     """Have room for one more at the end of the line; changes both."""
     if at[LAST] == len(line):
         for i in range(at[FIRST], at[LAST]):
@@ -213,17 +215,17 @@ def forward(
     Changes `state`, `rules` and `quotas`, which are as for `go`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
-    due, at, clock = state.due, state.at, state.now
+    due, at, clock = state.due, state.at, state.clock
     while True:
         end = due[0] if at[ENDS] > 0 else np.inf
         # Whose holding period ends as it begins is gone before the next of the line is offered.
-        at_once = at[JUST_ANSWERED] and (at[SERVING] or at[FIRST] < at[LAST]) and end <= clock[0]
+        at_once = at[JUST_ANSWERED] and (at[SERVING] or at[FIRST] < at[LAST]) and end <= clock[NOW]
         if not at_once:
             if at[JUST_ANSWERED]:
                 at[JUST_ANSWERED] = 0
                 if readmits(at, quotas):
                     return CHANGED
-            if at[STIRRED] and min(end, until) > clock[0]:  # all that happens at one instant comes first
+            if at[STIRRED] and min(end, until) > clock[NOW]:  # all that happens at one instant comes first
                 at[STIRRED], at[BLOCKED], at[SERVING] = 0, 0, 1
                 if readmits(at, quotas):
                     return CHANGED
@@ -237,7 +239,7 @@ def forward(
                 if (at[FIRST] == at[LAST] and not at[HELD]) or min(end, until) == np.inf:
                     return OVER
             if min(end, until) > next_arrival:
-                clock[0], at[SERVING] = max(clock[0], next_arrival), 0
+                clock[NOW], at[SERVING] = max(clock[NOW], next_arrival), 0
                 if arrive(requests, state, parts, quotas) < 0:
                     return ARRIVED
                 continue
@@ -245,7 +247,7 @@ def forward(
                 at[STIRRED] = 1
                 return EVENT
             at[STIRRED] = 1 if at[BLOCKED] or at[HELD] else 0
-        clock[0] = max(clock[0], end)
+        clock[NOW] = max(clock[NOW], end)
         if end_next(state, rules, parts, quotas, demands, nothing):
             return RELEASED
 
@@ -300,7 +302,7 @@ def advance(run: Any, until: float) -> int:
 def end_one(run: Any) -> int:
     """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
     requests, state = run.requests, run.state
-    state.now[0] = max(state.now[0], state.due[0])
+    state.clock[NOW] = max(state.clock[NOW], state.due[0])
     if end_next(state, run.rules, run.parts, run.quotas, requests.demand, requests.nothing):
         return int(state.at[ROW])
     return -1
@@ -323,7 +325,7 @@ def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -
     It `stays` as long as its row says where that is negative.
     """
     requests, state = run.requests, run.state
-    now = state.now[0]
+    now = state.clock[NOW]
     state.outcome[row], state.holds[row] = PLACED, held
     state.server[row], state.node[row], state.decided[row] = server, node, now
     state.sequence[state.answers[0]] = row
@@ -382,7 +384,7 @@ def go(
         if status != ASK or made == answers:
             break
         # -- one decision ----------------------------------------------------------------------------------------------
-        row, now = line[at[FIRST]], clock[0]
+        row, now = line[at[FIRST]], clock[NOW]
         demand = demand_of(demands, row, nothing)
         many, placed = parts_of(parts, row), 0
         while placed < many:

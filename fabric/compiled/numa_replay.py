@@ -91,7 +91,7 @@ class Replay:
         state = self._state
         ends = int(state.at[ENDS])
         waiting = state.line[state.at[FIRST] : state.at[LAST]]
-        changing: list[Any] = [state.free, state.left, state.at, state.now, state.answers, waiting]
+        changing: list[Any] = [state.free, state.left, state.at, state.clock, state.answers, waiting]
         changing += [state.due[:ends], state.holder[:ends]]
         if self._stages:
             changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]

@@ -21,6 +21,8 @@ from binwright.fabric.compiled.numa_loop import (
     FIRST,
     HELD,
     LAST,
+    NEXT_OFFER,
+    NOW,
     OVER,
     RELEASED,
     ROWS,
@@ -29,8 +31,8 @@ from binwright.fabric.compiled.numa_loop import (
     NumaRequests,
     NumaState,
     arrive,
+    compact,
     end_next,
-    make_way,
     readmits,
 )
 from binwright.fabric.compiled.quota_table import QuotaTable
@@ -178,23 +180,23 @@ def to_offer(
     periods; else the line goes by urgency. Changes all of these but `requests` and `parts`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
-    line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.now
+    line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.clock
     while True:
         coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
         if not at[ARRIVING]:
             waits = at[FIRST] < at[LAST] or at[HELD] > 0
             change = min(due[0] if at[ENDS] else np.inf, until)
-            target = min(coming, clock[1])
+            target = min(coming, clock[NEXT_OFFER])
             if target == np.inf:
                 target = change
             if not at[STIRRED] and (target == np.inf or (coming == np.inf and not waits)):
                 at[ALL] = 1
                 return OVER
-            while change <= target and not (at[STIRRED] and change > clock[0]):
+            while change <= target and not (at[STIRRED] and change > clock[NOW]):
                 if not at[ENDS] or change < due[0]:
                     return EVENT
-                clock[0] = change
-                if waits and clock[1] == np.inf:
+                clock[NOW] = change
+                if waits and clock[NEXT_OFFER] == np.inf:
                     at[STIRRED] = 1
                 if queue is not None and queue.at[RUNNING]:
                     row = holder[0] & ROWS
@@ -204,13 +206,13 @@ def to_offer(
                     return RELEASED
                 change = min(due[0] if at[ENDS] else np.inf, until)
             if not at[STIRRED]:
-                clock[0] = target
+                clock[NOW] = target
             at[ARRIVING] = 1
             if readmits(at, quotas):
                 return CHANGED
-        while coming <= clock[0]:
+        while coming <= clock[NOW]:
             if queue is not None:
-                make_way(line, at)
+                compact(line, at)
                 place = at[LAST] - at[FIRST]
                 enter(line, at[FIRST], at[LAST], queue.rank, rows[at[TAIL]])
                 at[LAST] += 1
@@ -223,10 +225,10 @@ def to_offer(
                 at[STIRRED] = 1
             coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
         at[ARRIVING], changed, at[STIRRED] = 0, at[STIRRED], 0
-        if changed and at[FIRST] < at[LAST] and clock[1] == np.inf:
-            clock[1] = max(clock[0], np.ceil(clock[0] / window) * window) if window else clock[0]
-        if clock[1] <= clock[0]:
-            clock[1] = np.inf
+        if changed and at[FIRST] < at[LAST] and clock[NEXT_OFFER] == np.inf:
+            clock[NEXT_OFFER] = max(clock[NOW], np.ceil(clock[NOW] / window) * window) if window else clock[NOW]
+        if clock[NEXT_OFFER] <= clock[NOW]:
+            clock[NEXT_OFFER] = np.inf
             return ASK
 
 
@@ -236,7 +238,7 @@ def advance_line(run: Any, together: int, window: float, until: float) -> int:
     return to_offer(run.requests, run.state, run.rules, run.parts, run.quotas, None, together, window, until)
 
 
-def lined_up(run: RunArrays, how: InOrder) -> Queue:
+def queue_of(run: RunArrays, how: InOrder) -> Queue:
     """Make the line of a compiled run, in its order."""
     possible = run.requests.rows.astype(np.int64)
     n, rows = len(run.workload), len(possible)

@@ -18,6 +18,7 @@ from binwright.fabric.compiled.numa_loop import (
     FIRST,
     HOLDS,
     LAST,
+    NOW,
     NumaRequests,
     NumaState,
     demand_of,
@@ -78,7 +79,7 @@ def go_line(
     pure = len(weights) == 0
     ends, answered = at[ENDS], answers_given[0]
     first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
-    now, made, code, status = clock[0], 0, -1, ASK
+    now, made, code, status = clock[NOW], 0, -1, ASK
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
     total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
     level = np.zeros((len(left) if backfilling == EASY else 0, nodes * kinds), np.int64)
@@ -94,9 +95,9 @@ def go_line(
     while status == ASK and made != answers:
         if seen < 0:
             at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
-            at[FIRST], at[LAST], clock[0] = first, last, now
+            at[FIRST], at[LAST], clock[NOW] = first, last, now
             status = to_offer(asked, state, None, parts, None, queue, together, window, until_event)
-            ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[0]
+            ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[NOW]
             if status != ASK:
                 break
             seen = 0
@@ -301,5 +302,5 @@ def go_line(
             seen = -1
     at[FIRST], at[LAST], at[ENDS], answers_given[0] = first, last, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen
-    clock[0] = now
+    clock[NOW] = now
     return made, status, code

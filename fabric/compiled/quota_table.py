@@ -56,8 +56,8 @@ def exceeded(quotas: QuotaTable, used: Ints, demand: Ints, parts: int, tenant: i
             same = other == tenant or (cohort[other] >= 0 and cohort[other] == cohort[tenant])
             if same and nominal[other, r] >= 0:
                 lent += quotas.lent[other, r]
-                own = nominal[other, r] - quotas.lent[other, r]
-                taken += max(0, used[other, r] + (amount if other == tenant else 0) - own)
+                kept = nominal[other, r] - quotas.lent[other, r]
+                taken += max(0, used[other, r] + (amount if other == tenant else 0) - kept)
         if taken > lent:
             return 2 * r + COHORTS
     return -1
@@ -67,7 +67,7 @@ def exceeded(quotas: QuotaTable, used: Ints, demand: Ints, parts: int, tenant: i
 def grant(quotas: QuotaTable, demand: Ints, parts: int, row: int) -> None:
     """Have a row take its quota; changes `quotas`."""
     quotas.granted[row] = True
-    _use(quotas, quotas.used, demand, parts, row, 1)
+    _use(quotas, demand, parts, row, 1)
 
 
 @lean
@@ -76,12 +76,12 @@ def give_back(quotas: QuotaTable, demand: Ints, parts: int, row: int) -> None:
     if quotas.granted[row]:
         quotas.granted[row] = False
         quotas.given_back[0] = True
-        _use(quotas, quotas.used, demand, parts, row, -1)
+        _use(quotas, demand, parts, row, -1)
 
 
 @lean
-def _use(quotas: QuotaTable, used: Ints, demand: Ints, parts: int, row: int, sign: int) -> None:
-    tenant = quotas.tenant[row]
+def _use(quotas: QuotaTable, demand: Ints, parts: int, row: int, sign: int) -> None:
+    tenant, used = quotas.tenant[row], quotas.used
     for r in range(len(demand) if tenant != NO_TENANT else 0):
         if quotas.nominal[tenant, r] >= 0:
             used[tenant, r] += sign * parts * demand[r]

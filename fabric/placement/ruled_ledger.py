@@ -186,8 +186,12 @@ class ConstrainedLedger(Ledger):
         assert request.gang
         rooms = self.rooms(request, self._capacity if may is None else self._free)
         if may is None:
-            may = ~np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
+            may = self.never_closed(request)
         return int(most_parts(request.gang.rules, self._domains, np.where(may, rooms, 0)).max(initial=0))
+
+    def never_closed(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers neither labels nor taints keep a request from, bool [servers]."""
+        return ~np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
 
     def _refusing(self, role: int) -> Ints:
         """Return what keeps a role from every server, int64 [servers], -1 for nothing; its view is up to date then."""

@@ -75,8 +75,10 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
             self._counted(*across, -1)
 
     def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
-        """Count for how many parts like this request all servers together have room, as without rules."""
-        return NetworkLedger.room_for_parts(self, request, may)
+        """Count for how many parts like this request all servers together have room that labels and taints leave it."""
+        if may is None:
+            return self.together(request, self._capacity[self.never_closed(request)])
+        return self.together(request, self._free[may])
 
     def _decisive(self, request: Request) -> int:
         """Return which rule leaves less than the request needs, of all servers together; -1 where none does."""

@@ -23,14 +23,13 @@ from binwright.fabric.compiled.numa_loop import (
 )
 from binwright.fabric.compiled.quota_table import QuotaTable
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.ranking import Standings
 from binwright.fabric.run.views import Holdings
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.record import PENDING
 from binwright.simcore.rules import Overflow
 from binwright.simcore.run_state import RunState
-from binwright.simcore.types import Compiled, Request, Workload
+from binwright.simcore.types import Request, Workload
 
 if TYPE_CHECKING:
     from binwright.simcore.run_options import Pacing
@@ -50,7 +49,6 @@ class RunArrays(RunState):
         """The quotas of the requests, where there are some."""
         self._run: Any = None
         self._bind: Any = None
-        self._known: tuple[Compiled, Standings] | None = None
         self._servers, self._pacing = ledger, pacing
         self._holdings = Holdings(self)  # type: ignore[arg-type]
         if self.inside:
@@ -85,7 +83,7 @@ class RunArrays(RunState):
         if workload.priority is not None:
             self._priority = np.require(workload.priority, np.int64, ["C", "W"])
         self._least = int(self._priority.min(initial=0))
-        self._interested = self._priority > self._least
+        self.interested = self._priority > self._least
         """Which rows others may give way to, bool [rows]; empty where all are equal."""
         rows, kinds = len(self.requests.rows), workload.demand.shape[1]
         self.holds = zeros(len(record.outcome), np.int8)
@@ -116,15 +114,15 @@ class RunArrays(RunState):
         """Have the kernels take the arrays anew before they go on."""
         self._run = None
 
-    def _bundle(self) -> Any:
+    def bundle(self) -> Any:
         """Return what the kernels `advance` and `begin` take."""
         if self._run is None:
-            self._lay_out()
-            self._time, self._waiting = self.state.now.data, self.state.line.data
+            self.lay_out()
+            self._time, self._waiting = self.state.clock.data, self.state.line.data
             self.at[GUARDED] = bool(self.queues or self.speeds or self._pacing)
             self.at[ORDERED] = self._rules.one_by_one
             arrays = (
-                self.requests._replace(priority=self._order()),
+                self.requests._replace(priority=self.order()),
                 self.state,
                 self.rules,
                 self.parts,
@@ -138,11 +136,11 @@ class RunArrays(RunState):
             self._run = self._bind(*arrays)
         return self._run
 
-    def _order(self) -> Any:
+    def order(self) -> Any:
         """Return the priorities by which the line goes, int64 [rows]; empty where it does not."""
         return self._priority if self.overflow.preempt else self._unordered
 
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
         """Take the arrays that the ledger and the record have after something else has changed them."""
         record, state, changes = self.record, self.state, dict[str, Any]()
         if record.outcome is not state.outcome:
@@ -151,8 +149,6 @@ class RunArrays(RunState):
         if self.inside and self._servers.arrays[2] is not state.left:
             capacity, free, left = self._servers.arrays
             log = log_of(len(free), state.log if self._servers.log is None else self._servers.log)
-            if log is not state.log:
-                self._known = None
             changes |= {"capacity": capacity, "free": free, "left": left, "log": log}
         if changes:
             self.state, self._run = state._replace(**changes), None
@@ -178,7 +174,7 @@ class RunArrays(RunState):
             if self.quota_table:
                 self.quota_table.tenant[row] = self.quota_table.tenant[self.rows.source(row)]
             if len(self._priority):
-                self._priority[row], self._interested[row] = each.priority, each.priority > self._least
+                self._priority[row], self.interested[row] = each.priority, each.priority > self._least
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""
@@ -195,7 +191,7 @@ class RunArrays(RunState):
         columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
         self.requests = self.requests._replace(**columns)
         if len(self._priority):
-            self._priority, self._interested = longer(self._priority), longer(self._interested)
+            self._priority, self.interested = longer(self._priority), longer(self.interested)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
         self.parts = longer(self.parts) if len(self.parts) else self.parts
         if quotas := self.quota_table:

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from binwright.fabric.run.cluster_events import ClusterEvents
-from binwright.fabric.run.gang_placement import GangPlacement
-from binwright.fabric.run.waiting_line import WaitingLine
+from binwright.fabric.compiled.numa_loop import (
+    ARRIVING,
+    ASK,
+    BLOCKED,
+    CHANGED,
+    EVENT,
+    HELD,
+    NEXT_OFFER,
+    NOW,
+    OVER,
+    RELEASED,
+    ROW,
+    STIRRED,
+)
+from binwright.fabric.compiled.queue_line import advance_line
+from binwright.simcore.jit import prepared
 from binwright.simcore.types import Request
 
 if TYPE_CHECKING:
@@ -19,33 +32,38 @@ if TYPE_CHECKING:
 class Offering:
     """Goes on with a run where requests that wait are offered together."""
 
-    def __init__(self, run: Simulation, queue: WaitingLine, gangs: GangPlacement, events: ClusterEvents) -> None:
-        self._run, self._queue, self._gangs, self._events = run, queue, gangs, events
+    def __init__(self, run: Simulation) -> None:
+        self._run = run
+        self._patience = -inf
+        """Until when those who wait are not given up, though only what recurs is left: all that failed is back then."""
+        self._to_offer: Any = None
 
-    def at_instants(self) -> Generator[Request, None, None]:
+    def requests(self) -> Generator[Request, None, None]:
+        """Yield what needs an answer."""
+        return self._after_events() if self._run.overflow.one_by_one else self._at_instants()
+
+    def _at_instants(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered once for everything at an instant."""
-        run = self._run
-        while run.next_offer():
-            yield from self._offer(run.overflow.together)
+        while self._advance():
+            yield from self._offer()
 
-    def after_events(self) -> Generator[Request, None, None]:
+    def _after_events(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered after every single event; arrivals come first."""
-        run, queue, events, patience = self._run, self._queue, self._events, -inf
+        run, queue = self._run, self._run.queue
         while (coming := run.next_arrival) < inf or queue.requests or queue.held:
-            if coming < inf or run.due > events.endless:
-                patience = events.all_back
-            elif run.next_change > patience:
+            if self.is_hopeless():
                 return
             if coming <= run.next_change:
                 run.pass_to(coming)
                 run.arrive_next()
             else:
                 run.step()
-            yield from self._offer(run.overflow.together)
+            yield from self._offer()
 
-    def _offer(self, together: int) -> Iterator[Request]:
+    def _offer(self) -> Iterator[Request]:
         """Offer the head of the line, again while somebody gets a place and others move up."""
-        run, queue, gangs, seen = self._run, self._queue, self._gangs, 0
+        run, queue, gangs, together = self._run, self._run.queue, self._run.gangs, self._run.overflow.together
+        seen = 0
         run.view.now = run.clock.now
         queue.readmit()
         while len(line := queue.startable) > seen:
@@ -62,3 +80,51 @@ class Offering:
                     return
                 queue.readmit()
                 seen = 0
+
+    # -- from one offer to the next ------------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        """Run to the next offer; false at the end of the run."""
+        run, at, clock, overflow = self._run, self._run.at, self._run.clock, self._run.overflow
+        while not self.is_hopeless():
+            run.note_held()
+            arrays = run.bundle()
+            self._to_offer = self._to_offer or prepared(advance_line, arrays, 0, 0.0, 0.0)
+            status = self._to_offer(arrays, overflow.together, float(overflow.window), clock.next)
+            run.view.now = now = float(run.state.clock[NOW])
+            clock.pass_to(now)
+            if status == ASK and overflow.window:
+                self._patience = run.all_back  # as of when the offer was due
+            if status in (ASK, OVER):
+                return bool(status == ASK)
+            if status == EVENT and self.is_hopeless():
+                break
+            at[STIRRED] |= self.handle(status)
+        return False
+
+    def handle(self, status: int) -> bool:
+        """Do what the loop has stopped for before the next offer; tells whether a change calls for one."""
+        run, at, state = self._run, self._run.at, self._run.state
+        if status == EVENT:
+            state.clock[NOW] = run.clock.next
+            run.unbind()
+            waits = run.waiting > 0 or at[HELD] > 0
+            return run.clock.run_to(run.clock.next, False) or bool(waits and state.clock[NEXT_OFFER] == inf)
+        if status == RELEASED:
+            run.released(at[ROW])
+            return False
+        if status == CHANGED:
+            return run.queue.readmit()
+        at[BLOCKED] = 1  # and 0 afterwards, where others were evicted for who arrives
+        return run.arrive_next() < run.overflow.together or not at[BLOCKED]
+
+    def is_hopeless(self) -> bool:
+        """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
+
+        Notes when all is back, as long as anything else is to come.
+        """
+        run, at = self._run, self._run.at
+        if run.next_arrival < inf or run.state.clock[NEXT_OFFER] < inf or run.due > run.endless:
+            self._patience = run.all_back
+            return False
+        return not (at[STIRRED] or at[ARRIVING]) and run.next_change > self._patience

@@ -88,11 +88,11 @@ def play_compiled(simulation: Simulation, agent: Agent, watch: Callable[[], int]
     rule = agent.compiled
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")
-    simulation.prepare(rule)
+    simulation.loop.prepare(rule)
     thought = 0
     while left := watch():
         before = perf_counter_ns()
-        made = simulation.go(rule, left)
+        made = simulation.loop.go(rule, left)
         thought += perf_counter_ns() - before
         if made != left:
             simulation.let_go()

@@ -1,13 +1,13 @@
 """Runs a simulation: the one definition of a run, for agents in Python and for compiled ones.
 
-`advance()` runs to the next request that needs an answer, `answer()` applies it; `go()` lets a compiled rule answer.
-Between two events of SimPy's clock a kernel plays arrivals, the waiting line and ends of holding periods on arrays
-(`fabric.compiled.numa_loop`), and stops for whatever else there is to do.
+`advance()` runs to the next request that needs an answer, and `answer()` applies it; `loop.go()` lets a compiled rule
+answer. Between two events of SimPy's clock a kernel plays arrivals, the waiting line and ends of holding periods on
+arrays (`fabric.compiled.numa_loop`), and stops for whatever else there is to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,9 @@ import numpy as np
 
 from binwright.fabric.compiled.numa_loop import (
     ALL,
-    ALL_REFUSALS,
     ARRIVED,
-    ARRIVING,
     ASK,
     BLOCKED,
-    BROKEN,
     CHANGED,
     ELSEWHERE,
     ENDS,
@@ -31,26 +28,19 @@ from binwright.fabric.compiled.numa_loop import (
     HOLDS,
     JUST_ANSWERED,
     LAST,
-    MODES,
-    NO_REFUSALS,
+    NOW,
     OVER,
     RELEASED,
     ROW,
-    SOME_REFUSALS,
     STIRRED,
     STOPPED,
     TAIL,
-    as_argument,
-    go,
-    placement_of,
 )
-from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, Queue, advance_line, lined_up
-from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.role_views import Stage
-from binwright.fabric.ranking import standings
 from binwright.fabric.run.arrays import RunArrays
 from binwright.fabric.run.cluster_events import ClusterEvents
+from binwright.fabric.run.compiled_loop import CompiledLoop
 from binwright.fabric.run.gang_placement import GangPlacement
 from binwright.fabric.run.offering import Offering
 from binwright.fabric.run.views import LineOfRows, Whereabouts
@@ -59,24 +49,21 @@ from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.jit import prepared
 from binwright.simcore.meter import UseMeter
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Compiled, InOrder, Placement, Refusal, Request, Workload
+from binwright.simcore.types import Placement, Refusal, Request, Workload
 
 if TYPE_CHECKING:
     from binwright.simcore.run_options import Pacing
-
-Loop = Callable[..., tuple[int, int, int]]
 
 
 class Simulation(RunArrays):
     """Simulates one run: a workload against a ledger. Its arguments and the answers it gets determine all of it.
 
     `expansion` lists (time, servers to add). The run is over when every request has its answer, or when overflow
-    stops it. Requests that no empty server could hold are never offered to the agent. With `compiled`, `go` may be
-    called; the ledger is one of servers, with or without rules of placement.
+    stops it. Requests that no empty server could hold are never offered to the agent. With `compiled`, `loop.go`
+    may be called; the ledger is one of servers, with or without rules of placement.
     """
 
     def __init__(
@@ -116,17 +103,13 @@ class Simulation(RunArrays):
         self.view.accounts = Accounts(self)
         self.view.meter = UseMeter(self, workload.use) if workload.use else None
         self._show = ledger.offer
-        self._offering: Generator[Request, None, None] | None = None
+        self.offering, self.loop = Offering(self), CompiledLoop(self)
+        self._offers: Generator[Request, None, None] | None = None
         self._head: Any = None
         """The request that is to be answered, where they are offered one by one."""
-        self._paced_row, self._patience, self._events_before, self._vain = -1, -inf, (0, 0), False
-        self._ready: tuple[Any, Loop] | None = None
-        self._to_offer: Any = None
-        self._offered_line: Queue | None = None
+        self._paced_row, self._patience, self._events_before, self.vain = -1, -inf, (0, 0), False
         if compiled and self._rules.together:
             self.counted = 0
-        self.follows = False
-        """Do rules that can look only at what changed do so with few servers, too?"""
 
     # -- what has happened so far --------------------------------------------------------------------------------
 
@@ -213,17 +196,15 @@ class Simulation(RunArrays):
     def advance(self) -> Request | None:
         """Run the clock to the next request that needs an answer, or to the end: `None`."""
         if self._rules.together:
-            if self._offering is None:
-                offering = Offering(self, self.queue, self.gangs, self.events)
-                self._offering = offering.after_events() if self.overflow.one_by_one else offering.at_instants()
-            request = next(self._offering, None)
+            self._offers = self._offers or self.offering.requests()
+            request = next(self._offers, None)
         elif self._parts:  # nothing happens between the parts of a gang
             request = self.gangs.next_part(self._line[0])
         else:
             request = self._next()
         if request is None:
             if not self.at[STOPPED]:
-                self._finish()
+                self.finish()
         elif self._show:
             self._show(request)
         return request
@@ -233,9 +214,9 @@ class Simulation(RunArrays):
         at, clock, quotas = self.at, self.clock, self.quotas
         while not at[STOPPED]:
             if quotas:
-                self._note_held()
-            run = self._run or self._bundle()
-            status = self._advance(run, inf if self._vain else clock.next)
+                self.note_held()
+            run = self._run or self.bundle()
+            status = self._advance(run, inf if self.vain else clock.next)
             clock.pass_to(now := self._time[0])
             self.view.now = now
             if status == ASK:
@@ -243,10 +224,10 @@ class Simulation(RunArrays):
                 return head
             if status == OVER:
                 return None
-            self._handle(status)
+            self.handle(status)
         return None
 
-    def _note_held(self) -> None:
+    def note_held(self) -> None:
         """Tell the loop how many requests wait apart from the line."""
         self.at[HELD] = len(self.queue.held)
 
@@ -305,7 +286,7 @@ class Simulation(RunArrays):
         if self.speeds:
             stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
             self._have_room_for_an_end()
-        run = self._run or self._bundle()
+        run = self._run or self.bundle()
         self._begin(run, row, server, SPREAD if request.spread else node, HOLDS if self.inside else ELSEWHERE, stays)
 
     # -- gangs ---------------------------------------------------------------------------------------------------
@@ -322,7 +303,7 @@ class Simulation(RunArrays):
         """Have a request or a gang, by its first row, release what it holds after a time, if that ends."""
         if duration < inf:
             self._have_room_for_an_end()
-            run = self._bundle()
+            run = self.bundle()
             self._end_at(run, self.clock.now + duration, row)
 
     def _have_room_for_an_end(self) -> None:
@@ -333,16 +314,16 @@ class Simulation(RunArrays):
 
     # -- what the kernel stops for -------------------------------------------------------------------------------
 
-    def _handle(self, status: int) -> None:
+    def handle(self, status: int) -> None:
         """Do what the loop has stopped for."""
         at, queue = self._at, self.queue
         row = int(at[ROW])
         if status == EVENT:
-            self._vain = self._in_vain()  # then the loop goes on to its end
+            self.vain = self._in_vain()  # then the loop goes on to its end
             at[STIRRED] = False
-            if not self._vain:
+            if not self.vain:
                 time = self.clock.next
-                self.state.now[0] = time
+                self.state.clock[NOW] = time
                 at[STIRRED] = self.clock.run_to(time, queue.eager)
                 self.view.now = time
             self._run = None
@@ -403,51 +384,6 @@ class Simulation(RunArrays):
         self.rows.arrival[[part.index for part in self.request(row).each()]] = now
         return False
 
-    def next_offer(self) -> bool:
-        """Run to the next time at which requests that wait are offered together; false at the end of the run."""
-        at, clock = self.at, self.clock
-        while not self._is_hopeless():
-            self._note_held()
-            run = self._run or self._bundle()
-            self._to_offer = self._to_offer or prepared(advance_line, run, 0, 0.0, 0.0)
-            status = self._to_offer(run, self._rules.together, float(self._rules.window), clock.next)
-            clock.pass_to(now := self._time[0])
-            self.view.now = now
-            if status == ASK and self._rules.window:
-                self._patience = self.all_back  # as of when the offer was due
-            if status in (ASK, OVER):
-                return bool(status == ASK)
-            if status == EVENT and self._is_hopeless():
-                break
-            at[STIRRED] |= self._handle_in_line(status)
-        return False
-
-    def _handle_in_line(self, status: int) -> bool:
-        """Do what the loop has stopped for on its way to the next offer; tells whether there is to be one."""
-        at, state = self.at, self.state
-        if status == EVENT:
-            state.now[0], self._run = self.clock.next, None
-            waits = self.waiting > 0 or at[HELD] > 0
-            return self.clock.run_to(self.clock.next, False) or bool(waits and state.now[1] == inf)
-        if status == RELEASED:
-            self.released(at[ROW])
-            return False
-        if status == CHANGED:
-            return self.queue.readmit()
-        at[BLOCKED] = 1  # unless who arrives gets its quota back, and others the room
-        return self.arrive_next() < self._rules.together or not at[BLOCKED]
-
-    def _is_hopeless(self) -> bool:
-        """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
-
-        Notes until when to wait for that, as long as anything else is to come.
-        """
-        at = self.at
-        if self.next_arrival < inf or self.state.now[1] < inf or self.due > self.endless:
-            self._patience = self.all_back
-            return False
-        return not (at[STIRRED] or at[ARRIVING]) and self.next_change > self._patience
-
     @property
     def next_end(self) -> float:
         """When the next holding period ends, infinite if none does."""
@@ -460,7 +396,7 @@ class Simulation(RunArrays):
 
     def pass_to(self, time: float) -> None:
         """Let time go on to before what happens then; nothing may be due earlier."""
-        self.state.now[0] = time
+        self.state.clock[NOW] = time
         self.clock.pass_to(time)
 
     def step(self) -> None:
@@ -469,12 +405,12 @@ class Simulation(RunArrays):
             self._end_next()
         else:
             self.clock.step()
-            self.state.now[0], self._run = self.clock.now, None
+            self.state.clock[NOW], self._run = self.clock.now, None
 
     def _end_next(self) -> None:
         """End the holding period that ends next."""
         self.clock.pass_to(self.next_end)
-        run = self._bundle()
+        run = self.bundle()
         row = self._end_one(run)
         if row >= 0:
             self.released(row)
@@ -510,7 +446,7 @@ class Simulation(RunArrays):
         reason = refusal.reason if refusal else queues.limit_reached(request) if queues else ""
         self.refuse(request, reason or ledger.reasons[ledger.why_not(request)])
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Refuse those who would wait for ever, as the run is over."""
         self.at[ALL] = 1
         if self.quotas:
@@ -545,125 +481,14 @@ class Simulation(RunArrays):
         alone = at[ALL] and self.due <= self.endless and self.now < self.clock.next
         return bool(alone) and self.clock.next > self._patience
 
-    # -- compiled agents -----------------------------------------------------------------------------------------
-
-    def prepare(self, rule: Compiled) -> None:
-        """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
-        if self._rules.together:
-            self._line_loop(rule)
-        else:
-            self._loop(rule)
-
-    def _line_loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
-        """Return the loop that offers the line, and its arguments but for the last two; the first rule orders it."""
-        how, overflow = rule.in_order or InOrder("any"), self._rules
-        self._offered_line = self._offered_line or lined_up(self, how)
-        decide = as_argument(rule.scan, self.state.free.shape[2], rule.weights)
-        form = (
-            *(decide, rule.weights, self.requests, self.state, self._offered_line, self.parts),
-            *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
-        )
-        return prepared(go_line, *form, 0.0, 0), form
-
-    def _go_line(self, rule: Compiled, answers: int) -> int:
-        """Do as `go` does where requests are offered together; an offer counts as one answer at least."""
-        made, at = 0, self.at
-        while made != answers:
-            self._lay_out()
-            loop, form = self._line_loop(rule)
-            more, status, code = loop(*form, self.clock.next, answers - made)
-            made += more
-            self.follow()
-            assert self._offered_line
-            self.counted = int(self._offered_line.at[COUNTED])
-            if status == BROKEN:
-                self._complain(int(self._offered_line.at[ASKED]), code)
-            if status == OVER or (status == EVENT and self._is_hopeless()):
-                rows = self.state.line[at[FIRST] : at[LAST]]
-                rows[:] = np.sort(rows)  # as they came
-                self._finish()
-                break
-            if status == ASK:
-                break
-            at[STIRRED] |= self._handle_in_line(status)
-        return made
-
-    def _loop(self, rule: Compiled) -> tuple[Loop, Any, tuple[Any, ...]]:
-        """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
-        scan: Any = rule.scan
-        weights: tuple[Any, ...] = rule.weights
-        servers, _, resources = self.state.free.shape
-        if self.rules is None and scan.incremental and (self.follows or servers >= scan.worth_it):
-            if self._known is None or self._known[0] is not rule:
-                self._known = rule, standings(self.state.free)
-            scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
-        decide = as_argument(scan, resources, weights)
-        if self._ready is None or self._ready[0] is not decide:
-            form = self.requests, self.state, self.rules, self.parts, self.quota_table, self._interested
-            self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
-        return self._ready[1], decide, weights
-
-    def go(self, rule: Compiled, answers: int = -1) -> int:
-        """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
-
-        Raises `InfeasiblePlacement` as `answer` does.
-        """
-        if self._rules.together:
-            return self._go_line(rule, answers)
-        made, at = 0, self.at
-        while made != answers and not at[STOPPED]:
-            self._lay_out()
-            self._note_held()
-            stops, mode = self._stops()
-            loop, *form = self._loop(rule)
-            columns, until = self.requests._replace(priority=self._order()), inf if self._vain else self.clock.next
-            arrays = columns, self.state, self.rules, self.parts, self.quota_table, self._interested
-            more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
-            made += more
-            self.follow()
-            if status == BROKEN:
-                self._complain(self.head, code)
-            if status == OVER and not at[STOPPED]:
-                self._finish()
-            if status in (OVER, ASK):
-                break
-            self._handle(status)
-        self._run = None
-        return made
-
-    def _stops(self) -> tuple[int, int]:
-        """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
-        overflow, stops = self.overflow, NO_REFUSALS
-        if overflow.preempt and len(self._priority):  # where all are equal, nobody gives way
-            stops = SOME_REFUSALS
-        mode = overflow.mode
-        if (self.moving and self.moving.room) or (mode == "expand" and len(self.view.capacity) < overflow.limit):
-            stops = ALL_REFUSALS
-        return stops, MODES.index(overflow.then if mode == "expand" else mode)
-
     def follow(self) -> None:
         """Have the clock, the view and the rules of placement show how far the loop has come."""
         if self.rules is not None:
             self._servers.follow()
-        self.view.now = now = float(self.state.now[0])
+        self.view.now = now = float(self.state.clock[NOW])
         self.clock.pass_to(now)
 
     def let_go(self) -> None:
         """Give back the memory that only a run which goes on needs."""
         self.at[ENDS], self._run = 0, None
         self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64))
-
-    def _complain(self, row: int, code: int) -> None:
-        """Raise the ledger's own error for an answer that it refuses; the parts before it give back their places."""
-        request = self.request(row)
-        placed = int(np.count_nonzero(self.record.server[row : row + request.parts] >= 0))
-        part = request._replace(index=row + placed) if request.gang else request
-        try:
-            self.ledger.apply(part, placement_of(code, part, self.view.free.shape[1]))
-        except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{describe_request(part, self.view.resources)}: {error}") from None
-        finally:
-            for each in range(row, row + placed):
-                self.holds[each] = HOLDS
-                self.ledger.release(each)
-                self.record.server[each] = self.record.node[each] = -1

@@ -10,6 +10,8 @@ import logging
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -42,8 +44,8 @@ TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""
 PORT = 6379
 """What `ray start --head` listens at."""
-CONNECT = 5
-"""Seconds within which a cluster has to accept a connection."""
+CONNECT, ANSWER = 5, 30
+"""Seconds within which a cluster has to accept a connection, and to answer."""
 SLOW, PATIENCE = 15, 300
 """Seconds without a worker after which that is said, and given up: some clusters have to start nodes first."""
 STORE = 256 * 2**20
@@ -55,6 +57,7 @@ QUIET = {
 }
 """What Ray takes from the environment as it is imported."""
 LOG = logging.getLogger("binwright")
+_ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
 Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
@@ -175,7 +178,7 @@ def _cpus() -> int:
 
 
 def _answering(address: str) -> str:
-    """Complete an address by its port if something answers there. Ray itself would try for minutes, and then exit."""
+    """Complete an address by its port if a cluster answers there. Ray itself would try for minutes, and then exit."""
     host, _, port = address.rpartition(":") if ":" in address else (address, "", str(PORT))
     address = f"{host}:{port}"
     remedy = (
@@ -186,6 +189,16 @@ def _answering(address: str) -> str:
         socket.create_connection((host, int(port)), CONNECT).close()
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(f"this Ray address does not answer: {error}", key="on", value=address, remedy=remedy) from None
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", _ASK, address], capture_output=True, text=True, timeout=ANSWER, check=False
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"nothing at this address answered as Ray within {ANSWER} s"
+        raise UserError(problem, key="on", value=address, remedy=remedy) from None
+    if asked.returncode:
+        said = (asked.stderr.strip().splitlines() or [f"exit code {asked.returncode}"])[-1]
+        raise UserError(f"Ray cannot use this address: {said}", key="on", value=address, remedy=remedy)
     return address
 
 

@@ -28,9 +28,9 @@ class Ask:
     priority: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Became:
-    """What became of a gang, or of the rest of one that a failure sent back."""
+    """What became of a gang, or of the rest of one that a failure sent back; two that fared alike are two."""
 
     ask: Ask
     outcome: str = "pending"

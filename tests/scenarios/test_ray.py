@@ -123,6 +123,14 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     nothing_answers("ray://127.0.0.1:port", "does not answer", tmp_path)
 
 
+@pytest.mark.long
+def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binwright.scenarios.batch.on_ray.ANSWER", 1.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
+        nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)
+
+
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"a cluster needs ray, which is not installed\n  Run pip install"):

@@ -51,7 +51,7 @@ class Watched(QuotaBook):
         rows = {one.index: one.demand for one in simulation.line}
         rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
         for row, demand in rows.items():
-            if (tenant := int(self.of[simulation.source(row)])) >= 0:
+            if (tenant := int(self.table.tenant[row])) >= 0:
                 used[tenant] += demand[0]
         return used
 
@@ -68,9 +68,9 @@ class Watched(QuotaBook):
 
     def _borrowers(self, request: Request) -> list[int]:
         rows = super()._borrowers(request)
-        simulation, tenant = self._simulation, int(self.of[self._simulation.source(request.index)])
+        simulation, tenant = self._simulation, int(self.table.tenant[request.index])
         for row in rows:
-            other = int(self.of[simulation.source(row)])
+            other = int(self.table.tenant[row])
             assert other != tenant
             assert self._cohorts[other] == self._cohorts[tenant] != ""
             assert self.table.used[other, 0] > self.nominal[other][0]

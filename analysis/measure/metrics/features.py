@@ -189,7 +189,7 @@ def _tenants(run: FinishedRun) -> Tenants | None:
     quotas: Any = run.simulation.quotas
     if quotas is None:
         return None
-    return quotas, quotas.of[run.sources(np.arange(len(run.outcome)))]
+    return quotas, quotas.table.tenant[: len(run.outcome)]
 
 
 def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:

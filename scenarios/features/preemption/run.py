@@ -135,7 +135,8 @@ class Preemption:
         network all servers, and links count for nothing.
         """
         simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
-        label = gang.rules.together if gang else "" if ledger.tiers else "server"
+        one_server = not gang and not ledger.tiers
+        label = "server" if one_server else gang.rules.together if gang else ""
         domain = ledger.domains(label) if label else None
         open_to, servers = self._open_to(request), simulation.record.server
         there: dict[int, list[Victim]] = {}
@@ -144,9 +145,9 @@ class Preemption:
                 there.setdefault(place, []).append(victim)
         best, chosen = (inf, inf, -1), list[Victim]()
         for place, victims in there.items():
-            where = open_to if domain is None else place if not gang else open_to & (domain == place)
-            if isinstance(where, int) and not open_to[where]:
+            if one_server and not open_to[place]:
                 continue
+            where = place if one_server else open_to if domain is None else open_to & (domain == place)
             victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
             within = self._within(victims)
             go = [within[n] for n in ledger.give_way(request, where, [one.rows for one in within])]

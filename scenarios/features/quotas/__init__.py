@@ -93,7 +93,7 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "quotas"
     keys: ClassVar = {"": _Keys}
-    stepped = "requests wait for quotas, and together"
+    stepped = "requests that wait together are held back by quotas"
     only_together = True
 
     def check(self, scenario: Any) -> None:

@@ -31,11 +31,10 @@ class QuotaBook:
 
     def __init__(self, simulation: Simulation, spec: Quotas) -> None:
         self._simulation, self.spec, self.resources = simulation, spec, simulation.view.resources
-        workload, self.of = simulation.workload, np.full(len(simulation.workload), -1, np.int64)
-        """The place of the quota of every row of the workload, int64 [n], -1 for none."""
+        workload, tenants = simulation.workload, np.full(len(simulation.record.outcome), NO_TENANT)
         counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
         for number, name in enumerate(spec.of):
-            self.of[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
+            tenants[: len(workload)][counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
         self.names, quotas = [*spec.of], [*spec.of.values()]
         """The tenants."""
         self.nominal, borrow, lend = (
@@ -45,16 +44,15 @@ class QuotaBook:
         """Of every quota quanta, by the place of a resource."""
         self._cohorts = [quota.cohort for quota in quotas]
         names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(quotas), len(self.resources))
-        rows = len(simulation.record.outcome)
         simulation.quota_table = table = QuotaTable(
-            np.concatenate([self.of, np.full(rows - len(workload), NO_TENANT)]),
+            tenants,
             nominal=np.full(shape, -1),
             most=np.full(shape, NO_BOUND),
             lent=np.zeros(shape, np.int64),
             cohort=np.array([names.index(each) if each else -1 for each in self._cohorts], np.int64),
             reclaims=spec.reclaim != "never",
             used=np.zeros(shape, np.int64),
-            granted=np.zeros(rows, np.bool_),
+            granted=np.zeros(len(tenants), np.bool_),
             given_back=np.zeros(1, np.bool_),
         )
         for tenant, own in enumerate(self.nominal):
@@ -136,7 +134,7 @@ class QuotaBook:
             held, self.held = sorted(self.held, key=lambda one: -one.priority), []
             before, lacking = len(found), set[Any]()
             for request in held:
-                kind = self.of[self._simulation.source(request.index)], request.priority, request.demand, request.parts
+                kind = self.table.tenant[request.index], request.priority, request.demand, request.parts
                 if kind in lacking:  # as one before it, since when nobody was admitted
                     self.held.append(request)
                 elif self.admits(request):
@@ -177,7 +175,7 @@ class QuotaBook:
         taken = self._taken(request.index)
         if ((taken > 0) & (used[tenant] + taken > nominal[tenant])).any():
             return []
-        cohort, own = self._cohorts, taken > 0
+        cohort, asked = table.cohort, taken > 0
         moving = simulation.moving.on_the_way if simulation.moving else ()
         running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
         rows = [
@@ -185,7 +183,7 @@ class QuotaBook:
             for row in sorted(running)
             if table.granted[row]
             and tenant_of[row] not in (tenant, NO_TENANT)
-            and cohort[tenant_of[row]] == cohort[tenant] != ""
+            and cohort[tenant_of[row]] == cohort[tenant] >= 0
             and (self.spec.reclaim == "any" or simulation.running_request(row).priority < request.priority)
         ]
         decided = simulation.record.decided
@@ -193,7 +191,7 @@ class QuotaBook:
         chosen: list[int] = []
         for row in rows:
             other = tenant_of[row]
-            if (own & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
+            if (asked & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
                 used[other] -= self._taken(row)
                 chosen.append(row)
                 if not self.lacks(request, used):

@@ -166,7 +166,7 @@ def placements(agent: Agent, engine: bool) -> Ints:
     agent.start(simulation.view, stream(0, "agent"))
     if not engine:
         assert agent.compiled
-        simulation.go(agent.compiled)
+        simulation.loop.go(agent.compiled)
     else:
         play(simulation, agent)
     return np.stack([simulation.record.server, simulation.record.node]).astype(np.int64)

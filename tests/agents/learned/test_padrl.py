@@ -175,7 +175,7 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
         compiled = Simulation(workload, Ledger(cluster))
         agent.start(compiled.view, stream(0, "agent"))
         assert agent.compiled
-        compiled.go(agent.compiled)
+        compiled.loop.go(agent.compiled)
         np.testing.assert_array_equal(engine.record.server, compiled.record.server)
         np.testing.assert_array_equal(engine.record.node, compiled.record.node)
     assert (engine.record.outcome == 2).any()

@@ -100,12 +100,12 @@ def test_a_replay_is_the_run_again_and_again() -> None:
         expected = []
         for rule in rules:
             simulation = Simulation(workload, Ledger(cluster), Overflow(mode))
-            simulation.go(rules[0], 20)
+            simulation.loop.go(rules[0], 20)
             before = int((simulation.record.outcome == 1).sum())
-            simulation.go(rule)
+            simulation.loop.go(rule)
             expected.append(int((simulation.record.outcome == 1).sum()) - before)
         simulation = Simulation(workload, Ledger(cluster), Overflow(mode))
-        simulation.go(rules[0], 20)
+        simulation.loop.go(rules[0], 20)
         replay = Replay(simulation)
         assert [replay.placed(rules[i]) for i in (0, 1, 1, 0)] == [expected[i] for i in (0, 1, 1, 0)]
         assert expected[0] != expected[1]
@@ -119,7 +119,7 @@ def test_compiled_and_step_by_step_it_is_the_same() -> None:
     play(engine, agent)
     compiled = Simulation(workload, Ledger(cluster))
     assert agent.compiled
-    compiled.go(agent.compiled)
+    compiled.loop.go(agent.compiled)
     np.testing.assert_array_equal(engine.record.server, compiled.record.server)
     np.testing.assert_array_equal(engine.record.node, compiled.record.node)
     assert (engine.record.outcome == 2).any()

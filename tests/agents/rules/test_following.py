@@ -144,7 +144,7 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
-    compiled.follows = True
+    compiled.loop.follows = True
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)

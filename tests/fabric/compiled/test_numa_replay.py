@@ -70,7 +70,7 @@ def places(free: Ints, demand: Sequence[int], spread: bool) -> list[int]:
 def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> None:
     """Hold a replay to the engine: what is placed, what is on offer, and what every answer leads to."""
     simulation = Simulation(case.workload, ledger(), Overflow("drop"), compiled=True)
-    simulation.go(Compiled(case.rules[0]), warm)
+    simulation.loop.go(Compiled(case.rules[0]), warm)
     simulation.overflow = case.overflow
     replay = Replay(simulation)
     for _ in range(2):  # the second time from where the first one ended
@@ -121,7 +121,7 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     simulation = Simulation(
         workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"), compiled=True
     )
-    simulation.go(Compiled(best_fit), 2)
+    simulation.loop.go(Compiled(best_fit), 2)
     replay = Replay(simulation)
     for _ in range(2):
         assert replay.placed(Compiled(best_fit)) == 3  # of those at 2, 3 and 4
@@ -139,7 +139,7 @@ def test_requests_placed_before_a_replay_count_for_its_rules() -> None:
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
     ledger = ConstrainedLedger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
     simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
-    simulation.go(Compiled(best_fit), 1)
+    simulation.loop.go(Compiled(best_fit), 1)
     replay = Replay(simulation)
     for _ in range(2):
         offer = replay.follow(Compiled(best_fit), 0)

@@ -18,7 +18,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run import play as playing
-from binwright.fabric.run import simulation as running
+from binwright.fabric.run import compiled_loop as running
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
@@ -90,7 +90,7 @@ def test_a_place_that_a_rule_forbids_is_refused_in_the_engines_words() -> None:
         play(engine, agent_of(wrong))
     compiled = Simulation(workload, ConstrainedLedger(cluster, labels, []), compiled=True)
     with pytest.raises(InfeasiblePlacement) as found:
-        compiled.go(Compiled(wrong))
+        compiled.loop.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)
 
 
@@ -119,7 +119,7 @@ def test_three_resources() -> None:
     engine = Simulation(workload, Ledger(cluster))
     play(engine, agent_of(first_fit))
     compiled = Simulation(workload, Ledger(cluster))
-    assert compiled.go(Compiled(first_fit)) == 400
+    assert compiled.loop.go(Compiled(first_fit)) == 400
     assert_same(compiled, engine)
 
 
@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
         play(engine, agent_of(wrong))
     compiled = Simulation(workload, Ledger(cluster))
     with pytest.raises(InfeasiblePlacement) as found:
-        compiled.go(Compiled(wrong))
+        compiled.loop.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)
     assert found.value.args == expected.value.args
     np.testing.assert_array_equal(compiled.view.free, engine.view.free)
@@ -165,7 +165,7 @@ def test_whatever_a_rule_answers_nothing_holds_more_than_it_has(codes: list[int]
     compiled, refused = Simulation(workload, Ledger(cluster)), ""
     engine = Simulation(workload, Ledger(cluster))
     try:
-        compiled.go(Compiled(told, (np.array([0.0, *codes]),)))
+        compiled.loop.go(Compiled(told, (np.array([0.0, *codes]),)))
     except InfeasiblePlacement as error:
         refused = str(error)
     answers, expected = iter(codes), ""
@@ -224,6 +224,6 @@ def test_a_wrong_place_for_a_part_of_a_gang_leaves_nothing_held() -> None:
     simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])), Overflow("wait"))
     for _ in range(2):
         with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
-            simulation.go(Compiled(numa_loop.given, (np.zeros(1),)))
+            simulation.loop.go(Compiled(numa_loop.given, (np.zeros(1),)))
         assert simulation.view.free.ravel().tolist() == [4, 4]
         simulation.ledger.check()  # type: ignore[attr-defined]

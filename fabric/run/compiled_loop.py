@@ -1,0 +1,172 @@
+"""Lets compiled rules decide in a run, in the loop that plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from binwright.fabric.compiled.numa_loop import (
+    ALL_REFUSALS,
+    ASK,
+    BROKEN,
+    EVENT,
+    FIRST,
+    HOLDS,
+    LAST,
+    MODES,
+    NO_REFUSALS,
+    OVER,
+    SOME_REFUSALS,
+    STIRRED,
+    STOPPED,
+    as_argument,
+    go,
+    placement_of,
+)
+from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, Queue, queue_of
+from binwright.fabric.compiled.queue_loop import go_line
+from binwright.fabric.ranking import Standings, standings
+from binwright.simcore.agent_calls import describe_request
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Compiled, InOrder, Ints
+
+if TYPE_CHECKING:
+    from binwright.fabric.run.simulation import Simulation
+
+Loop = Callable[..., tuple[int, int, int]]
+
+
+class CompiledLoop:
+    """Plays a run with compiled rules: `go` has one decide, and does what the loop stops for as the run says."""
+
+    def __init__(self, run: Simulation) -> None:
+        self._run = run
+        self._known: tuple[Compiled, Ints, Standings] | None = None
+        """A rule, and what it knows of servers that have not changed since, by the log of this array."""
+        self._ready: tuple[Any, Loop] | None = None
+        self._queue: Queue | None = None
+        self.follows = False
+        """Do rules that can look only at what changed do so with few servers, too?"""
+
+    def prepare(self, rule: Compiled) -> None:
+        """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
+        if self._run.overflow.together:
+            self._line_loop(rule)
+        else:
+            self._loop(rule)
+
+    def go(self, rule: Compiled, answers: int = -1) -> int:
+        """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
+
+        Raises `InfeasiblePlacement` as `answer` does.
+        """
+        run, at = self._run, self._run.at
+        if run.overflow.together:
+            return self._go_line(rule, answers)
+        made = 0
+        while made != answers and not at[STOPPED]:
+            run.lay_out()
+            run.note_held()
+            stops, mode = self._stops()
+            loop, *form = self._loop(rule)
+            columns, until = run.requests._replace(priority=run.order()), inf if run.vain else run.clock.next
+            arrays = columns, run.state, run.rules, run.parts, run.quota_table, run.interested
+            more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
+            made += more
+            run.follow()
+            if status == BROKEN:
+                self._complain(run.head, code)
+            if status == OVER and not at[STOPPED]:
+                run.finish()
+            if status in (OVER, ASK):
+                break
+            run.handle(status)
+        run.unbind()
+        return made
+
+    def _loop(self, rule: Compiled) -> tuple[Loop, Any, tuple[Any, ...]]:
+        """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
+        run = self._run
+        scan: Any = rule.scan
+        weights: tuple[Any, ...] = rule.weights
+        servers, _, resources = run.state.free.shape
+        if run.rules is None and scan.incremental and (self.follows or servers >= scan.worth_it):
+            log = run.state.log
+            if self._known is None or self._known[0] is not rule or self._known[1] is not log:
+                self._known = rule, log, standings(run.state.free)
+            scan, weights = scan.incremental, (*weights, log, *self._known[2])
+        decide = as_argument(scan, resources, weights)
+        if self._ready is None or self._ready[0] is not decide:
+            form = run.requests, run.state, run.rules, run.parts, run.quota_table, run.interested
+            self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
+        return self._ready[1], decide, weights
+
+    def _stops(self) -> tuple[int, int]:
+        """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
+        run, overflow, stops = self._run, self._run.overflow, NO_REFUSALS
+        if overflow.preempt and len(run.interested):  # where all are equal, nobody gives way
+            stops = SOME_REFUSALS
+        mode = overflow.mode
+        if (run.moving and run.moving.room) or (mode == "expand" and len(run.view.capacity) < overflow.limit):
+            stops = ALL_REFUSALS
+        return stops, MODES.index(overflow.then if mode == "expand" else mode)
+
+    # -- requests that are offered together ----------------------------------------------------------------------
+
+    def _go_line(self, rule: Compiled, answers: int) -> int:
+        """Do as `go` does where requests are offered together; an offer counts as one answer at least."""
+        run, at, offering, made = self._run, self._run.at, self._run.offering, 0
+        while made != answers:
+            run.lay_out()
+            loop, queue, form = self._line_loop(rule)
+            more, status, code = loop(*form, run.clock.next, answers - made)
+            made += more
+            run.follow()
+            run.counted = int(queue.at[COUNTED])
+            if status == BROKEN:
+                self._complain(int(queue.at[ASKED]), code)
+            if status == OVER or (status == EVENT and offering.is_hopeless()):
+                rows = run.state.line[at[FIRST] : at[LAST]]
+                rows[:] = np.sort(rows)  # as they came
+                run.finish()
+                break
+            if status == ASK:
+                break
+            at[STIRRED] |= offering.handle(status)
+        return made
+
+    def _line_loop(self, rule: Compiled) -> tuple[Loop, Queue, tuple[Any, ...]]:
+        """Return the loop that offers the line, the queue, and its arguments but the last two.
+
+        The first rule says in which order.
+        """
+        run, how, overflow = self._run, rule.in_order or InOrder("any"), self._run.overflow
+        queue = self._queue = self._queue or queue_of(run, how)
+        decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
+        form = (
+            *(decide, rule.weights, run.requests, run.state, queue, run.parts),
+            *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
+        )
+        return prepared(go_line, *form, 0.0, 0), queue, form
+
+    # -- wrong answers -------------------------------------------------------------------------------------------
+
+    def _complain(self, row: int, code: int) -> None:
+        """Raise the ledger's own error for an answer that it refuses; the parts before it give back their places."""
+        run, record = self._run, self._run.record
+        request = run.request(row)
+        placed = int(np.count_nonzero(record.server[row : row + request.parts] >= 0))
+        part = request._replace(index=row + placed) if request.gang else request
+        try:
+            run.ledger.apply(part, placement_of(code, part, run.view.free.shape[1]))
+        except InfeasiblePlacement as error:
+            raise InfeasiblePlacement(f"{describe_request(part, run.view.resources)}: {error}") from None
+        finally:
+            for each in range(row, row + placed):
+                run.holds[each] = HOLDS
+                run.ledger.release(each)
+                record.server[each] = record.node[each] = -1
