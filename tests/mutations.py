@@ -53,7 +53,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     (
         "simcore/run_state.py",
         1,
-        f"{SIMCORE}engine.py {SIMCORE}gangs.py tests/scenarios/test_speed.py {HEURISTICS}test_line.py",
+        f"{SIMCORE}engine.py {SIMCORE}gangs.py tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
     ),
     ("fabric/run/gang_placement.py", 2, f"{SIMCORE}gangs.py"),
     ("fabric/run/cluster_events.py", 2, f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py"),

@@ -17,8 +17,8 @@ from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels
-from binwright.fabric.run import play as playing
 from binwright.fabric.run import compiled_loop as running
+from binwright.fabric.run import play as playing
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
