@@ -52,7 +52,11 @@ class _Parser(argparse.ArgumentParser):
             message = f"{required[1]} {'are' if len(names) > 1 else 'is'} missing"
             known = next(([*one.choices] for one in self._actions if one.metavar in names and one.choices), [])
             message += f"\n  It is {'one of ' * (len(known) > 1)}{', '.join(known)}." if known else ""
-        self.exit(2, f"{self.prog}: {in_words(message)}\n  Options and arguments: {self.prog} --help\n")
+        said = in_words(message)
+        option, _, problem = said.partition(": ")
+        if problem == "has no value":
+            said += f"\n  {option}: {self._get_formatter()._expand_help(self._option_string_actions[option])}"
+        self.exit(2, f"{self.prog}: {said}\n  Options and arguments: {self.prog} --help\n")
 
     def _parse_optional(self, arg_string: str) -> Any:
         known = arg_string in self._option_string_actions

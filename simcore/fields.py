@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -86,6 +87,11 @@ def expected(detail: ErrorDetails) -> str:
     bounds |= {"min_length": "at least {} of these", "max_length": "at most {} of these"}
     words = next((text.format(context[bound]) for bound, text in bounds.items() if bound in context), "")
     return f"expected {words or KINDS.get(detail['type']) or detail['msg'].removeprefix('Input should be ')}"
+
+
+def choices_of(detail: ErrorDetails) -> list[str]:
+    """List the words that pydantic expected one of; none where it expected something else."""
+    return re.findall(r"'([^']*)'", detail["ctx"]["expected"]) if detail["type"] == "literal_error" else []
 
 
 def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:

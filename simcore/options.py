@@ -14,7 +14,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 from pydantic_core import ErrorDetails
 
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import expected, together, whole, wrong
+from binwright.simcore.fields import choices_of, expected, together, whole, wrong
 from binwright.simcore.json_schema import Schema
 from binwright.simcore.registry import Registry
 
@@ -73,6 +73,9 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
                     below = (*at, name, *_keys(each), *said["at"])
                     raise wrong(said["problem"], said["remedy"], below, said["value"]) from None
             inner = _keys(all_said[0]) if len(all_said) == 1 else ()
+            if len(all_said) == 1 and (known := choices_of(all_said[0])):
+                remedy = suggest(str(all_said[0]["input"]), known)
+                raise wrong("is no known value", remedy, (*at, name, *inner)) from None
             texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in all_said)
             raise wrong(f"expected {' or '.join(texts)}", "", (*at, name, *inner)) from None
 

@@ -20,14 +20,36 @@ REMOVED: Mapping[str, str] = {
     "command traces convert": "CSV is read as it is, compressed or not; `polars` writes Parquet of it.",
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",
+    "option size --kind": "Take `--set size.kind=GROUP`.",
+    "option size --mix": "Size one kind at a time: `--set size.kind=GROUP`.",
+    "option size --most": "Take `--set size.most=N`.",
+    "option solve --devices": "Take `binwright list devices`.",
+    "device reference": "Take cpu.",
+    "option solve --priority": "Leave it out: the service is first come first served.",
     "option solve --server": "Take `binwright.client.Client(URL).solve(TEXT, tables=...)`, or curl.",
     "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
     "option reproduce --pages": "Take the pages that are written into --out.",
     "option serve --device": "Jobs run on the processor; `binwright solve --device opencl` uses a graphics card.",
+    "option agents --for": "Take `binwright list agents FILE`.",
+    "option figures --list": "Take `binwright list figures`.",
+    **{
+        f"option figures --{look}": "Write it below `figures` in the scenario, and run that again."
+        for look in ("font", "format", "no-titles", "size", "style", "text", "width")
+    },
+    **{
+        f"option {command} --heading": "Write `headings: {NAME: TEXT}` in the scenario, and run that again."
+        for command in ("compare", "figures", "report")
+    },
+    **{
+        f"option {command} --on": "Leave it out; `binwright run --on` uses a Ray cluster."
+        for command in ("search", "serve", "train", "tune")
+    },
     "option report --open": "Open the file that the command names.",
     "option solve --search": "In Python: `bw.solve(FILE, search='published')`.",
-    "option tune --on": "Leave it out; `binwright run --on` uses a Ray cluster.",
     "option tune --seed": "In Python: `bw.tune(..., seed=N)`.",
+    "option search --beside": "Add it to the scenario's `agents`.",
+    "option search --islands": "Leave it out: every rule is proposed at random.",
+    "option search --random": "Leave it out: every rule is proposed at random.",
     "option search --minutes": "Take --evaluations; in Python: `bw.search(..., minutes=M)`.",
     "option search --seed": "In Python: `bw.search(..., seed=N)`.",
     "option search --fresh": "Name another folder with --out.",

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from binwright.scenarios.schema.yaml_source import Source, dotted
 from binwright.simcore.errors import ScenarioError, UserError, as_one, edits, nearest, suggest
-from binwright.simcore.fields import Keys, Model, expected
+from binwright.simcore.fields import Keys, Model, choices_of, expected
 from binwright.simcore.removed import REMOVED
 
 DEPTH = 3
@@ -110,8 +110,8 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
     context = detail.get("ctx", {})
     if detail["type"] == "binwright":
         return context["problem"], context["remedy"], context["value"]
-    if detail["type"] == "literal_error":
-        return "is no known value", suggest(str(detail["input"]), re.findall(r"'([^']*)'", context["expected"])), None
+    if known := choices_of(detail):
+        return "is no known value", suggest(str(detail["input"]), known), None
     if detail["type"] == "string_pattern_mismatch":
         remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
         return "is not a name", remedy, None

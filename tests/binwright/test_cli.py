@@ -262,6 +262,7 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("agents", ["binwright agents: ACTION is missing", "It is check."]),
     ("list", ["binwright list: KIND is missing", "It is one of agents, devices, figures, metrics"]),
     ("list agents bestfit", ["bestfit: is neither an agent nor a scenario", "Did you mean 'best-fit'?"]),
+    ("figures out --kind", ["--kind: has no value", "a name (`binwright list figures`), mine.py:my_figure, or all"]),
     ("report out more", ["report: takes one RESULTS: more is too many", "Run it once for each."]),
     ("solve vm-placement --json --csv", ["--json: does not go with --csv"]),
     ("fit t.csv", ["the command fit is gone", "binwright traces describe FILE --fit"]),

@@ -278,6 +278,9 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
         with pytest.raises(SystemExit):
             main([command, "any", option, "any"])
         assert f"the option {option} is gone\n  {REMOVED[name]}" in capsys.readouterr().err
+    elif kind == "device":
+        assert main(["solve", "cdn", "--device", registered]) == MISTAKE
+        assert REMOVED[name] in capsys.readouterr().err
     elif registered:
         assert registered not in KINDS[kind]
         with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:

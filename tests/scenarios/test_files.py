@@ -138,7 +138,7 @@ MISTAKES = [
     # Agents and other names
     (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
     (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
-    (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "expected 'tight' or 'loose', got 'lose'", ""),
+    (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "is no known value (got 'lose')", "Did you mean 'loose'?"),
     (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
     (TRACE, "[first-fit,", "['mine.py:Mine',", 12, "agents.0", "cannot import", "relative to the scenario"),
     (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is not an agent", "subclass"),

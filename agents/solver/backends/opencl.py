@@ -187,7 +187,7 @@ def reported(device: Device) -> Iterator[None]:
             f"{device} fails at this problem: {fault(error)}",
             key="device",
             value=f"opencl:{device.number}",
-            remedy="`--device cpu` needs no OpenCL; `binwright solve --devices` lists other devices.",
+            remedy="`--device cpu` needs no OpenCL; `binwright list devices` lists other devices.",
         ) from error
 
 

@@ -30,7 +30,7 @@ INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
     "card, or the extra `solver`. `--device cpu` needs none."
 )
-REMEDY = f"`binwright solve --devices` lists what is here. {INSTALL}"
+REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from binwright.agents.solver.search.first_fit import first_fit, next_fit
 from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.search.ruin import RUIN
 from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.removed import REMOVED
 from binwright.simcore.types import Ints
 
 PUBLISHED, TRIMMING = "published", "trimming"
@@ -47,7 +48,7 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
         numbers = numbers_in(number) if colon else ()
         made = partial(opencl.attempts, devices=numbers)
         return made, lambda: opencl.prepare(problem, numbers), lambda: chosen(numbers)
-    remedy = suggest(str(device), ["cpu", "opencl", "opencl:0", "opencl:0,1"])
+    remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0", "opencl:0,1"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
 

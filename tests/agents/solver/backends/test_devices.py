@@ -64,7 +64,7 @@ def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytes
     assert opencl_devices.choose(1).number == 1
     with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
         opencl_devices.choose(0)
-    assert "binwright solve --devices" in error.value.remedy
+    assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
     assert [one.usable for one in bw.opencl_devices()] == [False, True]
 
@@ -89,7 +89,7 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "cdn", "--device", "opencl:99"]) == MISTAKE
     said = capsys.readouterr().err
     assert "there is no such OpenCL device (got 'opencl:99')" in said
-    assert "binwright solve --devices" in said
+    assert "binwright list devices" in said
 
 
 def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
