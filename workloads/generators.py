@@ -141,10 +141,8 @@ class MultiServerRequests:
         """
         columns, ids = Columns(seed, self.requests), np.arange(self.requests)
         if missing := [name for name in ("cpu", "mem") if name not in resources]:
-            problem, remedy = (
-                f"the cluster has no {' and no '.join(missing)}",
-                "These requests need cpu and mem: give both.",
-            )
+            problem = f"the cluster has no {' and no '.join(missing)}"
+            remedy = "These requests need cpu and mem: give both."
             raise WorkloadError(problem, key="cluster", value=list(resources), remedy=remedy)
         demand = np.zeros((self.requests, len(resources)), np.int64)
         units = self.demand.law().at(columns.uniform("demands"))

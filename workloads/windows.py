@@ -165,23 +165,19 @@ def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = N
     wanted = count if blocks.length is None else int(np.ceil(blocks.length / size))
     phases = max(1, round(DAY / size)) if DAY % size == 0 else 1
     if count < phases:
-        problem, remedy = (
-            f"the trace has {count} blocks, less than a day of them",
-            "Give shorter blocks, or a longer trace.",
-        )
+        problem, remedy = f"the trace has {count} blocks, less than a day", "Give shorter blocks, or a longer trace."
         key, value = "workload.resample.block", TIME.show(size)
         raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
     rng, edges = stream(seed, "workload", "resample"), np.searchsorted(of, np.arange(count + 1))
-    rows, numbers, shifts = [np.zeros(0, np.int64)], list[int](), list[float]()
+    rows, shifts = list[Ints](), list[float]()
     for number in range(wanted):
         phase = number % phases
         drawn = phase + phases * int(rng.integers((count - phase + phases - 1) // phases))
         rows.append(np.arange(edges[drawn], edges[drawn + 1]))
-        numbers += [number] * len(rows[-1])
-        shifts += [(number - drawn) * size] * len(rows[-1])
-    found: Columns = table[np.concatenate(rows)]
-    found["arrival"] += np.array(shifts)
-    return found, np.array(numbers, np.int64)
+        shifts.append((number - drawn) * size)
+    found, counts = table[np.concatenate(rows)], [len(some) for some in rows]
+    found["arrival"] += np.repeat(shifts, counts)
+    return found, np.repeat(np.arange(wanted), counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +275,8 @@ def select(
 
 def _prefixed(letter: str, numbers: Ints, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Put a letter and a number before each name: `w1:`."""
-    return np.char.add([f"{letter}{number}:" for number in numbers.tolist()], names.astype(str))
+    prefixes = np.array([f"{letter}{number}:" for number in range(numbers.max(initial=0) + 1)])
+    return np.char.add(prefixes[numbers], names.astype(str))
 
 
 def last_moment(arrival: Floats, lifetime: Floats) -> float:
@@ -409,8 +406,6 @@ def _fits(first: int, length: int | None, rows: int, window: Window, file: Path 
         key += ".apart" if isinstance(value, ApartStart) else ".random" * value.drawn
         value = [*value.rows]  # type: ignore[assignment]
     wanted = f"{length} requests from row {first}" if length else f"row {first}"
-    problem, remedy = (
-        f"the window leaves the trace: it wants {wanted}",
-        f"The trace has {rows} requests, rows 0 to {rows - 1}.",
-    )
+    problem = f"the window leaves the trace: it wants {wanted}"
+    remedy = f"The trace has {rows} requests, rows 0 to {rows - 1}."
     raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)

@@ -87,6 +87,7 @@ class Sheet:
         hidden columns without a wider terminal.
         """
         from rich import box
+        from rich.console import JustifyMethod
         from rich.markup import escape
         from rich.table import Table
         from rich.text import Text
@@ -106,8 +107,8 @@ class Sheet:
             caption_justify="left",
         )
         for number in columns:
-            side, is_whole = "right" if number >= self.words else "left", number > self.words
-            table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=is_whole)  # type: ignore[arg-type]
+            side: JustifyMethod = "right" if number >= self.words else "left"
+            table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=number > self.words)
         longest = self._squeezed(width, columns, most)
         for number, row in enumerate(self.rows[:most]):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:

@@ -353,11 +353,10 @@ Row = tuple[Point, str]
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Holds of one metric the differences to `baseline`, and of several the rows that `is_same` (metric, row) has.
+    """Holds the differences of one metric to `baseline`; `is_same` has (metric, row) of several that do not differ.
 
-    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages, with intervals that have 0
-    within where a difference is not significant. `family` says what p-values
-    are corrected for; it is "" where nothing was tested.
+    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages, with intervals around 0
+    where a difference is not significant. `family` says what p-values are corrected for, "" where nothing was tested.
     """
 
     baseline: str

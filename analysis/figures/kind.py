@@ -131,7 +131,7 @@ PALETTE = 256
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
     """Draw the figure of this kind. Several results are drawn as one, their scenarios as points.
 
-    Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `chosen.Options`.
+    Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `figure_data.Options`.
     """
     parts = [results] if isinstance(results, ResultsFolder) else list(results)
     return kind_named(kind).draw(parts[0] if len(parts) == 1 else Together(parts), **options)
@@ -160,9 +160,9 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
 
 
 def summary(results: ResultsFolder) -> Path | None:
-    """Draw what agents differ in into the results' folder; returns the PNG's path, None where that is nothing.
+    """Draw what agents differ in into the results' folder; returns the PNG's path.
 
-    So it does where agents and points are too many.
+    It returns None where they differ in nothing, and where agents or points are too many to be drawn.
     """
     names = [metric.name for metric in results.choose().first]
     means = results.done.group_by("agent", *results.swept).agg(pl.col(names).mean())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -96,6 +97,16 @@ def test_of_a_ragged_metric_too_where_gaps_are_short(gaps: list[tuple[int, int]]
     assert searched(curve, 1, data.draw(st.integers(1, 60)))[0] == exhaustive(curve, 1)
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 80))
+def test_of_any_metric_the_answer_is_enough_and_so_are_the_next_sizes(curve: list[bool], begin: int) -> None:
+    answer, _ = searched(curve, 1, begin)
+    if answer is None:
+        assert not curve[-1]
+    else:
+        assert all(curve[answer - 1 : answer + ahead(answer)])
+        assert answer == 1 or not curve[answer - 2]
+
+
 # -- against the exhaustive sweep ----------------------------------------------------------------------------------
 
 EXAMPLES = ROOT / "examples"
@@ -159,6 +170,18 @@ def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str
             known[step] = bool(mean + halves * half >= target)
         found[end] = step.size
     return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("skewed", "covered"), [(False, 0.935), (True, 0.87)])
+def test_interval_covers_the_size_of_a_known_curve(skewed: bool, covered: float) -> None:
+    """The mean over all seeds meets the target from 200 servers on; t intervals of ten skewed values cover less."""
+    rng, right, curve = np.random.default_rng(1), 0, 1 - np.exp(-np.arange(1, 601) / 60)
+    for _ in range(1000):
+        noise = 0.004 * (rng.exponential(1.0, 10) - 1 if skewed else rng.standard_normal(10))
+        found = answered(lambda size, noise=noise: curve[size - 1] + noise, curve[199] - 1e-9, 600)  # type: ignore[misc]
+        right += (found["low"] or 601) <= 200 <= (found["high"] or 601)
+    assert right / 1000 >= covered
 
 
 @pytest.mark.long

@@ -33,10 +33,8 @@ def contents(path: Path) -> bytes:
                 raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
         data.decode()
     except UnicodeDecodeError as error:
-        line, remedy = (
-            data.count(b"\n", 0, error.start) + 1,
-            "Give a CSV in UTF-8, or that gzipped; unpack archives first.",
-        )
+        line = data.count(b"\n", 0, error.start) + 1
+        remedy = "Give a CSV in UTF-8, or that gzipped; unpack archives first."
         raise WorkloadError("not a CSV file: not UTF-8 text", file=path, line=line, remedy=remedy) from error
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno:
