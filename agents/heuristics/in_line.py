@@ -39,11 +39,11 @@ class InLine(Agent):
     """Another agent is asked for the requests that wait, one after another, as their order and backfilling say.
 
     `agent` is its name, `options` are its own. `order` is one of `agents.heuristics.orders`, a function of one's own,
-    random, or one of `agents.heuristics.orders`. `backfilling` says who may start when one before gets no place:
-    nobody, anybody, who does not delay the first that wait (easy), of whom as many as `reservations` says have places
-    reserved, or who delays nobody before (conservative). With `commit` the first that waits stays the
-    first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
-    time at which it could start when its turn came. `reserved` has what was promised last, by the row of the request.
+    or random. `backfilling` says who may start when one before gets no place: nobody, anybody, who does not delay the
+    first that wait (easy), of whom as many as `reservations` says have places reserved, or who delays nobody before
+    (conservative). With `commit` the first that waits stays the first until it starts, whoever comes; others pass it,
+    in the order of their arrival, if they are over before the time at which it could start when its turn came.
+    `reserved` has what was promised last, by the row of the request.
     """
 
     reference = (

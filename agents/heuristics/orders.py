@@ -233,7 +233,7 @@ NAME_OR_ORDER = {
 
 
 class SharedOrder:
-    """Scores the requests of a run by a rule, as `binwright.agents.heuristics.orders` do: the least is the first."""
+    """Scores the requests of a run by who has used how much: the least is the first."""
 
     def __init__(self, rule: FairShare) -> None:
         self._rule = rule

@@ -16,8 +16,8 @@ from binwright.agents.learned.value import (
     INPUTS,
     LARGE,
     MIDDLE,
+    NO_SIZES,
     SIZE,
-    SIZE_COLUMNS,
     SMALL,
     TERMS,
     described,
@@ -150,9 +150,6 @@ class HindsightTrainer(NumaTrainer):
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the terms and the network."""
         return tensors_of(self._average * self._scale, self._known), described(self.view, self.agent)
-
-
-NO_SIZES: Floats = np.zeros((0, SIZE_COLUMNS))
 
 
 class Sample(NamedTuple):

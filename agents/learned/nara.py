@@ -14,7 +14,16 @@ from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.environments.observation import Features, Reals, Watched, deduct, edge_index, show, shown
+from binwright.agents.environments.observation import (
+    Features,
+    Observation,
+    Reals,
+    Watched,
+    deduct,
+    edge_index,
+    show,
+    shown,
+)
 from binwright.agents.learned.weights import find, fitting, read
 from binwright.agents.networked import network_of, provisioned
 from binwright.fabric.multi_server import Filling, begin, choose, filling
@@ -204,21 +213,14 @@ def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) 
 
 @kernel
 def infer(
-    wires: Wiring,
-    weights: Layers,
-    nodes: Reals,
-    edges: Reals,
-    cluster: Reals,
-    states: Reals,
-    sent: Reals,
-    logits: Reals,
+    wires: Wiring, weights: Layers, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
 ) -> None:
     """Write `logits` float32 [servers] of an observation.
 
-    That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]; `states` and
-    `sent`, float32 [vertices, width], are scratch.
+    That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]. `scratch` is
+    float32 [2, vertices, width].
     """
-    width = weights.link.shape[1]
+    width, states, sent = weights.link.shape[1], scratch[0], scratch[1]
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
@@ -267,21 +269,11 @@ def infer(
 
 
 @kernel
-def infer_all(
-    wires: Wiring,
-    weights: Layers,
-    going: Flags,
-    nodes: Reals,
-    edges: Reals,
-    cluster: Reals,
-    states: Reals,
-    sent: Reals,
-    logits: Reals,
-) -> None:
-    """Write the `logits` float32 [s, servers] of those observations, each [s, ...], whose simulation is `going`."""
+def infer_all(wires: Wiring, weights: Layers, going: Flags, seen: Observation, scratch: Reals, logits: Reals) -> None:
+    """Write the `logits` float32 [s, servers] of what is `seen`, each array [s, ...], where a simulation is `going`."""
     for i in range(len(going)):
         if going[i]:
-            infer(wires, weights, nodes[i], edges[i], cluster[i], states, sent, logits[i])
+            infer(wires, weights, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
 
 
 @kernel
@@ -412,7 +404,7 @@ class Nara(Agent):
         scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
         observed = (part[0] for part in self._shown.seen)
-        self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
+        self._inputs = (wiring(topology), layers(tensors, form), *observed, scratch, self._logits)
         self._infer = prepared(infer, *self._inputs)
 
     def _watched(self, view: NetworkView, bandwidth: int, duration: float) -> Watched:

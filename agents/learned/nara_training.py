@@ -134,8 +134,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
             going = ~episodes.over
-            seen = look()
-            infer_all(wires, weights, going, seen.nodes, seen.edges, seen.cluster, scratch[0], scratch[1], logits)
+            infer_all(wires, weights, going, look(), scratch, logits)
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total

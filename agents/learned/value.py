@@ -27,6 +27,7 @@ from binwright.simcore.jit import inlined, kernel, lean
 from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
 
 SIZE_COLUMNS = 4
+NO_SIZES: Floats = np.zeros((0, SIZE_COLUMNS))
 PER_SIZE = 2
 """Weights of a size: of every request that fits, and of whether one does."""
 ROW = 3 + PER_SIZE
@@ -268,7 +269,7 @@ class ValueAgent(Learned, ScanAgent):
 
     def __init__(self, file: Path | None, untrained: bool = False) -> None:
         self._file, self._untrained = file, untrained
-        self.numbers = value_of(begun(np.zeros((0, SIZE_COLUMNS))), np.zeros((0, SIZE_COLUMNS))).weights
+        self.numbers = value_of(begun(NO_SIZES), NO_SIZES).weights
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights."""
@@ -287,7 +288,7 @@ class ValueAgent(Learned, ScanAgent):
             shapes["sizes"] = count, SIZE_COLUMNS
         found = fitting(file, shapes, described(view, self.name))
         self.regime = regime_from(notes)
-        sizes = found["sizes"].astype(np.float64) if count else np.zeros((0, SIZE_COLUMNS))
+        sizes = found["sizes"].astype(np.float64) if count else NO_SIZES
         if not (sizes[:, :2] >= 1).all():
             raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")
         return found["weights"].astype(np.float64), sizes
@@ -325,7 +326,7 @@ def first_of(
 
     The sizes float64 [k, 4] are those of the training requests of some seeds.
     """
-    sizes = np.zeros((0, SIZE_COLUMNS))
+    sizes = NO_SIZES
     if most:
         sizes = sizes_of(map(training.draw, seeds), training.ledger(0), most)
     parts = beginning(rng, not most), beginning_of(sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -119,7 +120,7 @@ def wire_of(network: Network, link_free: Ints, server: int) -> int:
     return int(most)
 
 
-class NetworkAgent(Agent):
+class NetworkAgent(Agent, ABC):
     """Decides by one kernel over servers and links. Subclasses name it, and make its scratch."""
 
     rule: Rule
@@ -141,9 +142,9 @@ class NetworkAgent(Agent):
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False, False)
 
+    @abstractmethod
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Any:
         """Return the first argument of the rule."""
-        raise NotImplementedError
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule."""

@@ -182,7 +182,7 @@ MADE: dict[str, Agent] = {
     "another k": CvdRL("untrained", k=10),
     "no filter": CvdRL("untrained", filter="none"),
     "four and three": CvdRL("untrained", filter={"best-fit": 4, "internal": 3}),
-    "no server_features-ahead": CvdRL("untrained", lookahead=False),
+    "no look-ahead": CvdRL("untrained", lookahead=False),
     "no decomposition": CvdRL("untrained", decomposition=False),
 }
 

@@ -117,7 +117,7 @@ def test_nara_network_passes_messages_as_written_out(net: Topology, form: Form, 
     scratch = np.zeros((2, net.switches + net.servers, form.width), np.float32)
     found = np.zeros(net.servers, np.float32)
     for i in range(3):  # as in use
-        infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
+        infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch, found)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
 
 
