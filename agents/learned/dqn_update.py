@@ -1,8 +1,8 @@
 """Updates the networks of double DQN, many times in one compiled call, with gradients by hand.
 
 Each different observation in a batch is valued once, however many decisions it is in, and gradients are added up by
-observation before they go backward. Layers are products of float32 matrices. Kernels here make no arrays and add no
-arrays to each other, which would take several times as long to compile.
+observation before they go backward. Layers are products of float32 matrices. Kernels here make no arrays, which would
+take several times as long to compile.
 """
 
 from __future__ import annotations
@@ -106,10 +106,7 @@ def forward(theta: Reals, shape: Shape, seen: Reals, hidden: Reals, values: Real
         at, units = end + outputs, out
     if shape.dueling:
         for row in range(count):
-            mean = np.float32(0)
-            for j in range(shape.outputs):
-                mean += values[row, j]
-            state = theta[at + inputs] - mean / np.float32(shape.outputs)
+            state = theta[at + inputs] - values[row].sum() / np.float32(shape.outputs)
             for j in range(inputs):
                 state += last[row, j] * theta[at + j]
             for j in range(shape.outputs):
@@ -130,11 +127,8 @@ def backward(
         end -= inputs + 1
         last = hidden[shape.layers - 2][:count] if shape.layers > 1 else seen
         for row in range(count):
-            total[row] = 0
-            for j in range(shape.outputs):
-                total[row] += slopes[row, j]
-            for j in range(shape.outputs):
-                slopes[row, j] -= total[row] / np.float32(shape.outputs)
+            total[row] = slopes[row].sum()
+            slopes[row] -= total[row] / np.float32(shape.outputs)
             grad[end + inputs] += total[row]
             for j in range(inputs):
                 grad[end + j] += total[row] * last[row, j]
@@ -153,8 +147,7 @@ def backward(
             np.dot(here, theta[at:bias].reshape(inputs, outputs).T, there)
             if shape.dueling and layer == shape.layers - 1:
                 for row in range(count):
-                    for j in range(inputs):
-                        there[row, j] += total[row] * theta[state + j]
+                    there[row] += total[row] * theta[state : state + inputs]
             for row in range(count):
                 for j in range(inputs):
                     there[row, j] = there[row, j] if units[row, j] > 0 else np.float32(0)
