@@ -96,7 +96,7 @@ class Gangs:
         return rows, replace(self.take(rows), first=first[rows])
 
     def with_back(self, back: Sequence[tuple[int, Gang | None]]) -> Gangs:
-        """Return them with more rows: those that a failure sent back, each with its gang."""
+        """Return them with more rows: those that were sent back, each with its gang."""
         rules = list(self.rules)
         more: list[tuple[int, int, int, int]] = []
         for row, gang in back:

@@ -40,7 +40,7 @@ class LifetimeInfo:
 class LifetimeOracle:
     """Answers the agents of one run, which know requests by their rows in its record.
 
-    `back` has, for every request that a failure sent back, the row of the workload and how long it ran, each time.
+    `back` has, for every request that was sent back, the row of the workload and how long it ran, each time.
     """
 
     foresight: LifetimeInfo

@@ -22,17 +22,17 @@ SPREAD = -1
 
 
 class Record:
-    """Columns with a row per request; rows past the workload are requests that a failure sent back.
+    """Columns with a row per request; rows past the workload are requests that were sent back.
 
     `outcome` int8; `decided` float64, when the answer came and the holding period began, NaN for never; `server`
     int32, -1 for nowhere; `node` int8; `reason` int32, an index into `reasons`, -1 for none; `interruption` float64,
-    when a failure ended the holding period early, NaN for never; `origin` int32, the row that a returned request
-    continues, -1 for none.
+    when the holding period was cut short, NaN for never; `origin` int32, the row that a returned request continues, -1
+    for none.
     """
 
     COLUMNS = ("outcome", "decided", "server", "node", "reason", "interruption", "origin")
-    OF_FAILURES = ("interruption", "origin")
-    """Columns that only failures write to: until one happens, they are one number seen from every row."""
+    OF_INTERRUPTIONS = ("interruption", "origin")
+    """Columns that only interruptions write to: until one happens, they are one number seen from every row."""
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
@@ -62,7 +62,7 @@ class Record:
         for name in self.COLUMNS:
             column = getattr(self, name)
             value, before = np.array(empty.get(name, -1), column.dtype), len(column)
-            if name in self.OF_FAILURES and not before:
+            if name in self.OF_INTERRUPTIONS and not before:
                 setattr(self, name, np.broadcast_to(value, by))
                 continue
             more = zeros(before + by, column.dtype)
@@ -113,7 +113,7 @@ class Record:
         self.answers[0] -= 1
 
     def interrupted(self, row: int, now: float) -> None:
-        """Note that a failure ended a request's holding period early."""
+        """Note that a request's holding period was cut short, by a failure or an eviction."""
         if not self.interruption.flags.writeable:
             self._grow(0)
         self.outcome[row] = INTERRUPTED

@@ -167,7 +167,7 @@ class Rows:
 class FinishedRun(Rows):
     """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
 
-    A row is a request of the workload, in order of arrival, or, after those, one that a failure sent back:
+    A row is a request of the workload, in order of arrival, or, after those, one that was sent back:
 
     - `arrival`, `duration` float64 [rows]: seconds; a duration may be infinite
     - `priority` int64 [rows]: the higher the more urgent

@@ -29,7 +29,7 @@ def refused_shares(
 ) -> tuple[dict[tuple[Any, ...], list[dict[str, float]]], Counter[str]]:
     """Return by values of `keys` what every run refused for which reason, in %; and all counts.
 
-    The shares are of what acceptance is a share of: the offered, and those that a failure sent back in vain.
+    The shares are of what acceptance is a share of: the offered, and those that were sent back in vain.
     Runs that refused nothing are there, too.
     """
     shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}

@@ -69,7 +69,7 @@ def write_details(
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm.
 
-    It has those that arrived while the run lasted, which metrics count, and after them those that failures sent back.
+    It has those that arrived while the run lasted, which metrics count, and after them those that were sent back.
     """
     record, asked = simulation.record, simulation.asked()
     roles, spread = asked.roles, {}

@@ -123,8 +123,8 @@ def _wait_p95(run: FinishedRun) -> float:
 def _stays(run: FinishedRun) -> Floats:
     """Return the seconds from arrival to end of each of `placed`, float64 [placed].
 
-    It is infinite for requests that never end, and NaN for those that a failure ended and that did not start again.
-    What a failure sent back ends when its last row does.
+    It is infinite for requests that never end, and NaN for those that were interrupted and did not start again.
+    What was sent back ends when its last row does.
     """
     last = run.placed
     back = np.arange(len(run.simulation.workload), len(run.outcome))
