@@ -91,7 +91,7 @@ class Explained:
 
     def summary(self, ball: int) -> dict[str, int]:
         """Count the bins that each rule keeps a ball out of, the most frequent rule first."""
-        found = Counter(rule for _, them in self.obstacles(ball) for rule in {one.rule for one in them})
+        found = Counter(rule for _, them in self.obstacles(ball) for rule in dict.fromkeys(one.rule for one in them))
         return dict(found.most_common())
 
     def _in(
