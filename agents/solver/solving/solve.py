@@ -69,7 +69,7 @@ def solve(
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
     only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
     answer is optimal, or all balls are placed and 2,000 attempts have not kept more of what is asked for WITH a
-    chance. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
+    chance. A problem that is plainly impossible gets few attempts. Ctrl-C ends it as time does.
     """
     attempts = None if attempts is None else _whole("attempts", attempts)
     seed = _whole("seed", seed)
@@ -190,16 +190,18 @@ class _Search:
             self.improve(self.best.problem, self.best.alloc)
 
     def place_most(self) -> None:
-        """Keep what places most balls of an impossible problem among some published attempts, for seconds at most."""
-        problem, time = self.with_bins(self.most), min(self.end - clock.monotonic(), LONG)
-        if not problem.balls or time <= 0 or problem.objective is not None:  # the published search refuses goals
+        """Make some published attempts at an impossible problem, for seconds at most: they may place more of it."""
+        problem = self.with_bins(self.most)
+        if not problem.balls or problem.objective is not None:  # the published search refuses goals
             return
-        found = solve(problem, search="published", seed=self.seed, attempts=FIRST_ROUND, time=time)
-        left = len(np.unique(problem.unit_of[np.array(found.alloc) == NULL]))
-        self.checked += found.checked
-        self.keep(Allocated(left, problem, found.alloc, found.search))
-        if found.interrupted:
-            raise KeyboardInterrupt
+        end, before = min(self.end, clock.monotonic() + LONG), self.checked
+        searches = Searches(problem, "cpu", "published", self.seed, end)
+        searches.compile()
+        if searches.wait(end - self.reserve):
+            for found in searches.attempts(problem, 0, FIRST_ROUND):
+                self.checked = before + found.checked
+                self.keep(Allocated(found.left, problem, found.alloc, searches.name))
+                self.look_at_clock()
 
     def look_for_contradiction(self) -> None:
         """Find out why no allocation places all balls, where that is plain to see."""
@@ -570,8 +572,7 @@ class _Search:
         if self.best is not None and self.best.left and self.tenants is not None:
             self.best = self.without_parts(self.best, self.tenants)
         at_fault = self.blame() if self.impossible and not interrupted else ()
-        nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
-        found = self.best or nothing
+        found = self.best or Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
         verify(found.problem, found.alloc)
         answer = described(
             found, self.bound, checked=self.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
