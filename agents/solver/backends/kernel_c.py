@@ -160,7 +160,7 @@ class _Function:
             case ast.Continue():
                 yield "continue;"
             case _:
-                raise NotImplementedError(ast.unparse(node))
+                raise AssertionError(f"kernels have no {ast.unparse(node)}")
 
     def value(self, node: ast.expr, least: int = CHOICE) -> str:
         """Print an expression, in brackets unless it binds at least this tightly: compilers take some 250 of them."""
@@ -198,7 +198,7 @@ class _Function:
             case ast.Call(func=called, args=arguments):
                 return self._call(ast.unparse(called), arguments)
             case _:
-                raise NotImplementedError(ast.unparse(node))
+                raise AssertionError(f"kernels have no {ast.unparse(node)}")
 
     def _call(self, name: str, arguments: Sequence[ast.expr]) -> tuple[str, int]:
         """Print a call of a kernel, of UTILFN or a built-in function, a conversion, or the length of an array."""
