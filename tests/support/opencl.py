@@ -11,9 +11,6 @@ from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import Device, choose, opencl_devices
 from binwright.simcore.errors import UserError
 
-OPENCL = pytest.param("opencl", marks=pytest.mark.long)
-"""The device of a parametrised test: a driver takes most of a minute to compile what no process compiled before."""
-
 
 def opencl_device() -> Device:
     """Return the first usable OpenCL device, or skip the test with the reason that the listing gives."""
