@@ -1,4 +1,4 @@
-"""Trains several lessons at a time, in processes of this machine.
+"""Trains several seeds at a time, in processes of this machine.
 
 Each comes to the same weights and the same log, but for times, as if they were trained one after the other.
 """
@@ -30,22 +30,22 @@ GOES_ON = "What is trained is kept: the same command goes on."
 
 
 class Heard(NamedTuple):
-    """What is heard of a lesson: a new `row` of its log, a word `said`, or that it is `over`."""
+    """What is heard of a training: a new `row` of its log, a word `said`, or that it is `over`."""
 
     row: Row | None = None
     said: str = ""
     over: bool = False
 
 
-def at_a_time(lessons: Sequence[TrainingJob], jobs: int | None) -> int:
-    """Say how many of these lessons are trained at a time; by default one for each CPU and thread of a training."""
-    hands = checked_jobs(jobs) or max(1, usable_cpus() // spec_of(lessons[0].scenario).threads)
-    return min(hands, len(lessons))
+def at_a_time(trainings: Sequence[TrainingJob], jobs: int | None) -> int:
+    """Say how many of these trainings run at a time; by default as many as there are CPUs for their threads."""
+    hands = checked_jobs(jobs) or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads)
+    return min(hands, len(trainings))
 
 
-def side_by_side(lessons: Sequence[TrainingJob], hands: int) -> Generator[tuple[TrainingJob, Heard], None, None]:
-    """Train these lessons, whose folders are taken, on `hands` processes; the first mistake in one ends all of them."""
-    left = deque(lessons)
+def side_by_side(trainings: Sequence[TrainingJob], hands: int) -> Generator[tuple[TrainingJob, Heard], None, None]:
+    """Run these trainings, whose folders are taken, on `hands` processes; the first mistake in one ends all of them."""
+    left = deque(trainings)
     going: dict[Connection, tuple[Popen[bytes], TrainingJob]] = {}
     try:
         for _ in range(min(hands, len(left))):
@@ -56,15 +56,15 @@ def side_by_side(lessons: Sequence[TrainingJob], hands: int) -> Generator[tuple[
         while going:
             ready = wait(list(going))
             for pipe in [each for each in going if each in ready]:
-                process, lesson = going[pipe]
+                process, job = going[pipe]
                 try:
                     message = pipe.recv()
                 except (EOFError, OSError):
-                    problem = f"the process that trained seed {lesson.seed} {ending(process.wait())}"
-                    raise UserError(problem, file=lesson.own, remedy=GOES_ON) from None
+                    problem = f"the process that trained seed {job.seed} {ending(process.wait())}"
+                    raise UserError(problem, file=job.own, remedy=GOES_ON) from None
                 if isinstance(message, BaseException):
                     raise message
-                yield lesson, message
+                yield job, message
                 if message.over and left:
                     going[pipe] = process, left.popleft()
                     pipe.send(going[pipe][1])
@@ -91,37 +91,37 @@ def _end(children: Sequence[tuple[Popen[bytes], Connection]]) -> None:
 
 
 def work(handle: int) -> None:
-    """Train the lessons that come, in this process, and tell what becomes of them, until nobody listens."""
+    """Run the trainings that come, in this process, and tell what becomes of them, until nobody listens."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the command is in the background
     pipe = Connection(handle)
-    lessons: SimpleQueue[TrainingJob | None] = SimpleQueue()
-    Thread(target=_listen, args=(pipe, lessons), daemon=True).start()
+    trainings: SimpleQueue[TrainingJob | None] = SimpleQueue()
+    Thread(target=_listen, args=(pipe, trainings), daemon=True).start()
     try:
-        while lesson := lessons.get():
-            _work(lesson, pipe)
+        while job := trainings.get():
+            _work(job, pipe)
     except (KeyboardInterrupt, ConnectionError):
         sys.exit(1)
 
 
-def _work(lesson: TrainingJob, pipe: Connection) -> None:
+def _work(job: TrainingJob, pipe: Connection) -> None:
     try:
-        course = course_of(lesson.scenario)
-        learn(lesson, course, lambda row: pipe.send(Heard(row)), lambda text: pipe.send(Heard(said=text)))
+        course = course_of(job.scenario)
+        learn(job, course, lambda row: pipe.send(Heard(row)), lambda text: pipe.send(Heard(said=text)))
         pipe.send(Heard(over=True))
     except ConnectionError:
         raise
     except UserError as error:
         pipe.send(error)
     except Exception:
-        pipe.send(RuntimeError(f"training seed {lesson.seed} ended with\n{traceback.format_exc()}"))
+        pipe.send(RuntimeError(f"training seed {job.seed} ended with\n{traceback.format_exc()}"))
 
 
-def _listen(pipe: Connection, lessons: SimpleQueue[TrainingJob | None]) -> None:
+def _listen(pipe: Connection, trainings: SimpleQueue[TrainingJob | None]) -> None:
     """In a thread, so that a process notices the end of its parent in the midst of a training; None ends it, too."""
     try:
-        while (lesson := pipe.recv()) is not None:
-            lessons.put(lesson)
-        lessons.put(None)
+        while (job := pipe.recv()) is not None:
+            trainings.put(job)
+        trainings.put(None)
     except (EOFError, OSError):
         interrupt_main()
-        lessons.put(None)
+        trainings.put(None)

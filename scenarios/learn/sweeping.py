@@ -20,10 +20,10 @@ from binwright.scenarios.learn.training import (
     check_training,
     course_of,
     gathered,
-    lessons_of,
     spec_of,
     taken,
     train,
+    trainings_of,
 )
 from binwright.scenarios.schema.load import source_of, validate
 from binwright.scenarios.schema.scenario import Scenario
@@ -79,10 +79,10 @@ def train_all(
         if spec.sweep:
             write_table(folder / TABLE, summary(scenario, _joined(logs)))
 
-    lessons = [
-        lessons_of(each, own, number) for number, ((_, each), own) in enumerate(zip(found, folders, strict=True))
+    trainings = [
+        trainings_of(each, own, number) for number, ((_, each), own) in enumerate(zip(found, folders, strict=True))
     ]
-    if (hands := at_a_time(list(chain(*lessons)), jobs)) == 1:
+    if (hands := at_a_time(list(chain(*trainings)), jobs)) == 1:
         for number, (point, each) in enumerate(found):
             if spec.sweep:
                 say(f"{named(point)} ({number + 1} of {len(found)})")
@@ -96,17 +96,17 @@ def train_all(
     check_sweep(scenario)
     course_of(found[0][1])  # what cannot begin is found out before anything is written
     with ExitStack() as stack:
-        for some in lessons:
+        for some in trainings:
             stack.enter_context(taken(some, fresh))
-        heard = stack.enter_context(closing(side_by_side(list(chain(*lessons)), hands)))
+        heard = stack.enter_context(closing(side_by_side(list(chain(*trainings)), hands)))
         stack.callback(lambda: [gathered(own) for own in folders])  # whatever ends it
-        for lesson, new in heard:
+        for job, new in heard:
             if new.row:
-                watch({**new.row, "point": lesson.point} if spec.sweep else new.row)
+                watch({**new.row, "point": job.point} if spec.sweep else new.row)
             elif new.said:
-                say(f"{named(found[lesson.point][0])}, {new.said}" if spec.sweep else new.said)
+                say(f"{named(found[job.point][0])}, {new.said}" if spec.sweep else new.said)
             elif new.over:
-                note(lesson.point, gathered(lesson.folder))
+                note(job.point, gathered(job.folder))
     return _joined(logs)
 
 

@@ -49,20 +49,20 @@ def train(
 
     `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
     """
-    lessons = lessons_of(scenario, folder)
+    trainings = trainings_of(scenario, folder)
     say(announced(scenario, folder))
     course = course_of(scenario)
     log = pl.DataFrame()
-    with taken(lessons, fresh):
-        for lesson in lessons:
+    with taken(trainings, fresh):
+        for job in trainings:
             try:
-                learn(lesson, course, watch, say)
+                learn(job, course, watch, say)
             finally:
                 log = gathered(folder)
     return log
 
 
-def lessons_of(scenario: Scenario, folder: Path, point: int = 0) -> list[TrainingJob]:
+def trainings_of(scenario: Scenario, folder: Path, point: int = 0) -> list[TrainingJob]:
     """List the seeds of a training."""
     spec = spec_of(scenario)
     return [TrainingJob(scenario, folder, seed, point) for seed in range(spec.seed, spec.seed + spec.seeds)]
@@ -78,32 +78,32 @@ def announced(scenario: Scenario, folder: Path) -> str:
 
 
 @contextmanager
-def taken(lessons: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
-    """Take the folder of these lessons, which is one; `fresh` removes what they have left there."""
-    folder = lessons[0].folder
+def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
+    """Take the folder of these trainings, which is one; `fresh` removes what they have left there."""
+    folder = trainings[0].folder
     with writing(folder):
         make_folder(folder)
         with (folder / ".lock").open("a") as file:
             lock(file, folder)
             clear(folder)
-            for lesson in lessons:
-                clear(lesson.own)
+            for job in trainings:
+                clear(job.own)
                 if fresh:
-                    forget(lesson.own)
+                    forget(job.own)
             yield
 
 
-def learn(lesson: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
-    """Go on with a lesson, to its end."""
-    training = Training(course, lesson.own, lesson.seed)
-    say(f"seed {lesson.seed}: {_standing(training.step, course.iterations)}")
+def learn(job: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
+    """Go on with a training, to its end."""
+    training = Training(course, job.own, job.seed)
+    say(f"seed {job.seed}: {_standing(training.step, course.iterations)}")
     try:
         training.run(watch)
     except UserError as error:
         if error.key in (None, "agents") and error.file is None:
             error.key = "train.agent"
         if error.key:
-            locate(error, lesson.scenario._source, undotted(error.key))
+            locate(error, job.scenario._source, undotted(error.key))
         raise
 
 
