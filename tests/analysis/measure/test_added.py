@@ -4,6 +4,7 @@ import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -165,6 +166,27 @@ def test_all_metrics_that_need_no_asking_are_named_at_once() -> None:
     said = r"metrics\.1: is measured without being asked for, .*\(got 'jain'\)\s*Take jain, quota_wait out of the list"
     with pytest.raises(ScenarioError, match=said):
         scenario(metrics=["acceptance_cumulative", "jain", "income_year", "quota_wait"])
+
+
+def test_metrics_of_the_last_part_are_those_of_its_requests(tmp_path: Path) -> None:
+    data = {
+        "name": "filled", "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
+        "workload": {"demand": "uniform", "requests": 40, "holding": 30, "step": "1 s"}, "agents": ["tetris"],
+        "pacing": {"step": "1 s", "await_room": True}, "replications": 2, "record": ["requests"],
+        "metrics": [{"acceptance": {"last": "20 %"}}, {"name": "acceptance_cumulative", "last": 0.2},
+                    {"allocation_decisions": {"last": "50 %"}}, {"span_1": {"last": "12.5 %"}}],
+    }  # fmt: skip
+    results = bw.run(bw.scenario(data), out=tmp_path, jobs=1)
+    for run in results.done.iter_rows(named=True):
+        rows = results.requests(run["run"])
+        placed = (rows["outcome"] == "placed").to_numpy()
+        cpu, decided, end = (rows[name].to_numpy() for name in ("cpu", "decided", "end"))
+        assert run["acceptance_last_20"] == placed[32:].mean()
+        so_far = np.cumsum(placed) / np.arange(1, 41)
+        assert run["acceptance_cumulative_last_20"] == pytest.approx(so_far[32:].mean())
+        held = [cpu[: row + 1][placed[: row + 1] & (end[: row + 1] > decided[row])].sum() for row in range(20, 40)]
+        assert run["allocation_cpu_decisions_last_50"] == pytest.approx(np.mean(held) / 400)
+        assert run["span_1_last_12.5"] == pytest.approx((rows["span"].to_numpy()[35:][placed[35:]] == 1).mean())
 
 
 @pytest.mark.parametrize(
