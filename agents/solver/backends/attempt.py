@@ -52,7 +52,7 @@ import numpy as np
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.simcore.jit import lean
+from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
 CHANCES = 1 << 32
@@ -177,7 +177,7 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
         at += 1
 
 
-@lean
+@lean_inlined
 def put_around(
     call: Utilfn, scan: Scan, flat: Flat, friends: int, room: Room, unit: int, low: int, end: int, turn: int
 ) -> int:
