@@ -210,3 +210,14 @@ def test_in_a_network_gangs_are_placed_whole_and_the_less_urgent_give_way(tmp_pa
     gangs = requests.group_by("gang").agg(pl.len(), pl.col("outcome", "decided").n_unique()).filter(pl.col("len") > 1)
     assert len(gangs) > 20
     assert gangs.select("outcome", "decided").rows() == [(1, 1)] * len(gangs)
+
+
+def test_in_a_network_a_gang_needs_room_on_servers_that_its_labels_leave_it(tmp_path: Path) -> None:
+    marked = [{"servers": [0], "labels": {"zone": "a"}}, {"servers": [1, 2, 3], "labels": {"zone": "b"}}]
+    data = laid_over(NETWORK, {"cluster": {"network": {"marked": marked}}})
+    data["workload"]["flavours"] = [
+        {"cpu": cpu, "mem": 1, "where": {"zone": zone}, "parts": 2} for cpu, zone in ((6, "a"), (5, "b"))
+    ]
+    _, requests = first_run({**data, "record": ["requests"]}, tmp_path, "python")
+    outcomes = set(requests.select("cpu", "outcome").rows())
+    assert outcomes == {(6.0, "impossible"), (5.0, "placed")}
