@@ -98,3 +98,16 @@ def test_a_command_that_waits_for_a_pipe_hears_signals(here: Path) -> None:
             solving.kill()
         assert solving.stderr
         assert "Traceback" not in solving.stderr.read()
+
+
+@pytest.mark.long
+def test_a_service_ends_in_order_as_soon_as_it_says_that_it_serves(here: Path) -> None:
+    for _ in range(5):
+        asked = [sys.executable, "-m", "binwright", "serve", "--port", "0", "--data", "data", "--workers", "1"]
+        with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serving:
+            assert serving.stdout
+            assert serving.stderr
+            assert serving.stdout.readline()
+            serving.terminate()
+            assert serving.wait(30) == 0
+            assert serving.stderr.read() == ""

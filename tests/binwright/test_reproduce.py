@@ -21,7 +21,7 @@ from binwright.reproduction.experiment import Note, publication
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.publications import wrasse
 from binwright.reproduction.reproduce import Prepared, Reproduction
-from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.load import load_scenario, load_to_run
 from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.library import FOLDER, find
 from tests.support import ROOT
@@ -86,6 +86,15 @@ def test_experiments_declare_all_published_values(name: str) -> None:
     assert len(set(tables)) == len(tables), "each table has one experiment"
     left = [one for one in values if one.table not in tables]
     assert "No experiment answers this value." not in {whole.unanswered(one) for one in left}
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_scenarios_that_are_named_load(name: str) -> None:
+    for experiment in publication(name).experiments:
+        if experiment.count is None:
+            condition = list(experiment.conditions.values())[-1]
+            agents = f"agents=[{', '.join(dict.fromkeys(condition.agents.values()))}]"
+            assert load_to_run(experiment.scenario, [*condition.overrides, agents])
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
     [
         ("two-stage", "is not an agent for compiled episodes"),
         ({"value-es": {"wieghts": "huawei-10"}}, r"teacher.value-es.wieghts: unknown option .*\n.*'weights'"),
-        ({"best-fit": {"node": 5}}, r"teacher.best-fit.node: expected .*, got 5"),
+        ({"best-fit": {"node": 5}}, r"teacher.best-fit.node: is no known value \(got 5\)\n.*loose, tight"),
         ({"best-fit": {}, "internal": {}}, "at most 1 of these"),
     ],
 )

@@ -12,7 +12,10 @@ from binwright.cli import MISTAKE, main
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
 from binwright.service.store import TRIES, QueueFull, Row, StorageError, Store
+from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
+from tests.support.faults import failing
+from tests.support.properties import first
 
 NUMBERS = [errno.ENOSPC, errno.EIO, errno.EFBIG]
 
@@ -146,6 +149,23 @@ def test_every_write_of_the_jobs_may_fail(tmp_path: Path, number: int) -> None:
             break
     assert at > 10
     assert refused > 5
+
+
+@pytest.mark.parametrize("number", first(1, NUMBERS[:2]), ids=lambda number: errno.errorcode[number])
+def test_every_other_file_may_fail(tmp_path: Path, number: int) -> None:
+    for at in range(100):
+        data = tmp_path / f"data-{at}"
+        with failing(data, at, number) as faults:
+            message = ""
+            try:
+                Store(data, Limits()).close()
+            except UserError as error:
+                message = str(error)
+        assert ("cannot keep jobs here" in message) == (len(faults.seen) > at)
+        if len(faults.seen) <= at:
+            break
+        Store(data, Limits()).close()
+    assert at >= 3
 
 
 def damaged(file: Path, how: str) -> None:
