@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation

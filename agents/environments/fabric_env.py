@@ -11,7 +11,7 @@ from gymnasium import spaces
 from binwright.agents.environments.observation import Features, Observer, edge_index
 from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch
 from binwright.agents.world import World
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
 
 Rewards: TypeAlias = Mapping[str, float]

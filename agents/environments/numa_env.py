@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch, RuledEpisodes
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
+from binwright.fabric.compiled.many import NumaEpisodes, NumaShown
 from binwright.fabric.network import NetworkLedger
 from binwright.simcore.errors import UserError
 from binwright.simcore.ordered_sums import rows_dot
@@ -55,7 +55,7 @@ class NumaBatch(EpisodeBatch):
         if world.ruled:
             self.episodes = RuledEpisodes(world, shown)
         else:
-            self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, shown)
+            self.episodes = NumaEpisodes(ledger, world.overflow.mode, shown)
         self._total = ledger.cluster.capacity[:, :, 0].sum()
         self._prices = np.array([(prices or {}).get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes, filling_of
+from binwright.fabric.compiled.many_networks import NetworkEpisodes, filling_of
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Indices, Topology
 from binwright.simcore.jit import lean, prepared
@@ -168,7 +168,7 @@ class Observer:
 def watched(episodes: NetworkEpisodes) -> Watched:
     """Collect what is looked at; to be done again when `episodes.state` was replaced."""
     state, room = episodes.state, episodes.filling
-    arrays = state.free, state.link_free, state.at, state.expected, state.bandwidth
+    arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth
     return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.servers, room.chosen)
 
 

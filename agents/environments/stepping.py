@@ -16,8 +16,8 @@ from gymnasium.vector.utils import batch_space
 
 from binwright.agents.policy import observed
 from binwright.agents.world import World
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-from binwright.fabric.compiled.numa_episodes import Flags, NumaEpisodes, NumaShown, check_overflow
+from binwright.fabric.compiled.many import Flags, NumaEpisodes, NumaShown, check_overflow
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError

@@ -138,7 +138,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total
-        used = (state.sums / state.at[:, 2:] / total).mean(axis=0)
+        used = (state.sums / state.many.state.answers / total).mean(axis=0)
         shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}
         return {"acceptance": float(results[0] / results.sum()), **shares}
 

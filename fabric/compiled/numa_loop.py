@@ -318,13 +318,12 @@ def _ends(state: NumaState, time: float, row: int) -> None:
     at[ENDS] += 1
 
 
-@kernel
-def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -> None:
+@lean_inlined
+def hold(requests: NumaRequests, state: NumaState, row: int, server: int, node: int, held: int, stays: float) -> None:
     """Note that a request has its place, and when its holding period ends; `held` is a value of `holds`.
 
-    It `stays` as long as its row says where that is negative.
+    It `stays` as long as its row says where that is negative. Changes `state`.
     """
-    requests, state = run.requests, run.state
     now = state.clock[NOW]
     state.outcome[row], state.holds[row] = PLACED, held
     state.server[row], state.node[row], state.decided[row] = server, node, now
@@ -334,6 +333,21 @@ def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -
         stays = requests.duration[row]
     if stays < np.inf:
         _ends(state, now + stays, row)
+
+
+@kernel
+def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -> None:
+    """Note that a request has its place as `hold` does; `run` is what `bundled` has made."""
+    hold(run.requests, run.state, row, server, node, held, stays)
+
+
+@lean_inlined
+def refuse(state: NumaState, row: int) -> None:
+    """Note that the first of the line gets no place, and take it out of the line; changes `state`."""
+    state.outcome[row], state.decided[row] = REJECTED, state.clock[NOW]
+    state.sequence[state.answers[0]] = row
+    state.answers[0] += 1
+    leave(state.at)
 
 
 @kernel

@@ -4,8 +4,8 @@ import numpy as np
 
 from binwright.agents.environments.observation import Features, Observer
 from binwright.agents.environments.stepping import Seen
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-from binwright.fabric.compiled.numa_episodes import NumaEpisodes
+from binwright.fabric.compiled.many import NumaEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.types import QUANTUM, Floats, Request
 
 
@@ -13,24 +13,24 @@ def numa(episodes: NumaEpisodes) -> Seen:
     """What is seen of servers with NUMA nodes; a place may be taken if an empty ledger with as much free takes it."""
     many, every = episodes.many, np.arange(episodes.count)
     capacity = episodes.cluster.capacity
-    asked = many.demand[every, episodes.row] / np.maximum(capacity.max(axis=(0, 1)), 1)
-    request = np.column_stack([asked, many.spread[every, episodes.row]])
+    asked = many.requests.demand[every, episodes.row] / np.maximum(capacity.max(axis=(0, 1)), 1)
+    request = np.column_stack([asked, many.requests.spread[every, episodes.row]])
     request[episodes.over] = 0.0
     mask = np.zeros((episodes.count, capacity.shape[0] * capacity.shape[1]), np.int8)
     for i in np.flatnonzero(~episodes.over).tolist():
         mask[i] = [_fits(episodes, i, place) for place in range(mask.shape[1])]
-    shares = (many.free / np.maximum(capacity, 1)).astype(np.float32)
+    shares = (many.state.free / np.maximum(capacity, 1)).astype(np.float32)
     return {"free": shares, "request": request.astype(np.float32), "mask": mask}
 
 
 def _fits(episodes: NumaEpisodes, i: int, place: int) -> bool:
     many, row, nodes = episodes.many, episodes.row[i], episodes.cluster.capacity.shape[1]
-    spread, demand = bool(many.spread[i, row]), tuple(many.demand[i, row].tolist())
+    spread, demand = bool(many.requests.spread[i, row]), tuple(many.requests.demand[i, row].tolist())
     request, (server, node) = Request(int(row), 0.0, 1.0, demand, spread), divmod(place, nodes)
     if spread and node:
         return False
     placement = request.across(server, nodes) if spread else request.on(server, node)
-    return all((many.free[i, s, n] >= amounts).all() for s, n, amounts in placement.shares)
+    return all((many.state.free[i, s, n] >= amounts).all() for s, n, amounts in placement.shares)
 
 
 def worth(episodes: NumaEpisodes, reward: str, prices: Floats) -> Floats:
@@ -39,9 +39,9 @@ def worth(episodes: NumaEpisodes, reward: str, prices: Floats) -> Floats:
     if reward == "one":
         return np.ones(episodes.count)
     if reward == "delta":
-        found: Floats = many.demand[at][:, 0] / episodes.cluster.capacity.sum(axis=(0, 1))[0]
+        found: Floats = many.requests.demand[at][:, 0] / episodes.cluster.capacity.sum(axis=(0, 1))[0]
     else:
-        found = (many.demand[at] @ (prices / QUANTUM / 3600.0)) * many.duration[at]
+        found = (many.requests.demand[at] @ (prices / QUANTUM / 3600.0)) * many.requests.duration[at]
     return found
 
 

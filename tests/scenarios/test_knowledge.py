@@ -195,7 +195,7 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
         env = fabric(scenario(how, **NETWORK, overflow="drop"))
         shown, _ = env.reset(seed=0)
         seen.append((shown["cluster"][-1], workload.expected[0]))
-        assert (episodes.state.duration[0] == workload.duration).all()
+        assert (episodes.state.many.requests.duration[0] == workload.duration).all()
     assert len({float(shown) for shown, _ in seen}) == 2
     for shown, stays in seen:
         assert shown == pytest.approx(stays / (stays + USUAL))

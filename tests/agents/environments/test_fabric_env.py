@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
 from binwright.agents.environments.observation import Features, Observer, edge_index
 from binwright.environments import fabric, fabric_vector
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.graph import Graph, build
 from binwright.fabric.network import NetworkView
 from binwright.fabric.run.play import play
@@ -131,10 +131,10 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
         return
     state, room, row = episodes.state, episodes.filling, int(episodes.state.at[0, 0])
     chosen = room.servers[0, : room.counts[0, 0]].tolist()
-    demand, bandwidth = tuple(state.demand[0, row].tolist()), int(state.bandwidth[0, row])
-    request = Request(row, 0.0, float(state.duration[0, row]), demand, False, bandwidth)
+    demand, bandwidth = tuple(state.many.requests.demand[0, row].tolist()), int(state.bandwidth[0, row])
+    request = Request(row, 0.0, float(state.many.requests.duration[0, row]), demand, False, bandwidth)
     view = episodes.view
-    view.free, view.link_free = state.free[0], state.link_free[0]
+    view.free, view.link_free = state.many.state.free[0], state.link_free[0]
     expected = reference(view, request, room.need[0].tolist(), chosen)
     np.testing.assert_allclose(observation["nodes"], expected["nodes"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(observation["links"][:, 0], expected["links"], rtol=1e-6, atol=1e-6)

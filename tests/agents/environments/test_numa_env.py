@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binwright.fabric.compiled.numa_loop import NOW
 from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
@@ -73,11 +74,13 @@ def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
         placed = engine.record.outcome == 1
         answered = ~np.isnan(engine.record.decided)
         for name in ("server", "node", "decided"):
-            np.testing.assert_array_equal(getattr(many, name)[0, :rows][placed], getattr(engine.record, name)[placed])
-        outcome = many.outcome[0, :rows]
+            np.testing.assert_array_equal(
+                getattr(many.state, name)[0, :rows][placed], getattr(engine.record, name)[placed]
+            )
+        outcome = many.state.outcome[0, :rows]
         np.testing.assert_array_equal(outcome[answered], engine.record.outcome[answered])
-        np.testing.assert_array_equal(many.free[0], engine.view.free)
-        assert many.now[0] == engine.now
+        np.testing.assert_array_equal(many.state.free[0], engine.view.free)
+        assert many.state.clock[0, NOW] == engine.now
 
 
 @pytest.mark.parametrize("reward", ["one", "delta", "income"])

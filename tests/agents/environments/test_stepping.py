@@ -13,8 +13,8 @@ from binwright.agents.environments.fabric_env import FabricVector
 from binwright.agents.environments.numa_env import NumaVector
 from binwright.agents.environments.stepping import Seen
 from binwright.environments import fabric_vector, numa_vector
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-from binwright.fabric.compiled.numa_episodes import NumaEpisodes
+from binwright.fabric.compiled.many import NumaEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from tests.reference import environments as reference

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
+from binwright.fabric.compiled.numa_loop import NOW
 from binwright.fabric.network import NetworkLedger, NetworkView
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
@@ -93,13 +94,13 @@ def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
     view = simulation.view
     assert isinstance(view, NetworkView)
     outcome = simulation.record.outcome[:n]
-    assert state.outcome[i, :n].tolist() == outcome.tolist()
+    assert state.many.state.outcome[i, :n].tolist() == outcome.tolist()
     offered = np.isin(np.arange(n), simulation.record.sequence)
-    assert np.array_equal(state.arrival[i, :n][offered], simulation.asked().arrival[offered])
-    assert np.array_equal(state.free[i], view.free)
+    assert np.array_equal(state.many.requests.arrival[i, :n][offered], simulation.asked().arrival[offered])
+    assert np.array_equal(state.many.state.free[i], view.free)
     assert np.array_equal(state.link_free[i], view.link_free)
     assert np.array_equal(state.room[i], view.free.sum(axis=(0, 1)))
-    assert state.at[i, 2] == len(simulation.record.sequence)
+    assert state.many.state.answers[i, 0] == len(simulation.record.sequence)
     assert not state.mask[i].any()
 
 
@@ -129,8 +130,8 @@ def test_compiled_episodes_give_the_outcomes_of_the_engine(case: Case) -> None:
 def seen(episodes: NetworkEpisodes, i: int, expected: Choice) -> None:
     """Is what may be chosen, and all that it depends on, the same?"""
     state = episodes.state
-    assert (state.at[i, 0], state.now[i]) == (expected.row, expected.now)
-    assert np.array_equal(state.free[i], expected.free)
+    assert (state.at[i, 0], state.many.state.clock[i, NOW]) == (expected.row, expected.now)
+    assert np.array_equal(state.many.state.free[i], expected.free)
     assert np.array_equal(state.link_free[i], expected.link_free)
     assert episodes.filling.need[i].tolist() == expected.need
     assert state.mask[i].tolist() == expected.mask
@@ -179,8 +180,9 @@ def test_masked_choices_fail_the_request() -> None:
         assert episodes.state.mask[0].tolist() == [False, True, True, True]
         episodes.step(np.array([wrong]))
         assert episodes.state.result[0].tolist() == [0, 1]
-        assert episodes.state.at[0].tolist() == [1, 2, 1]
-        assert episodes.state.free.sum() == 12
+        assert episodes.state.at[0].tolist() == [1, 2]
+        assert episodes.state.many.state.answers[0] == 1
+        assert episodes.state.many.state.free.sum() == 12
 
 
 def test_an_episode_of_nothing_is_over() -> None:
@@ -202,7 +204,7 @@ def test_resetting_one_leaves_the_others_alone() -> None:
     assert episodes.filling.need.tolist() == [[1], [1]]
     episodes.step(np.array([2, 2]))
     assert episodes.state.result.tolist() == [[1, 0], [1, 0]]
-    assert episodes.state.outcome[1, 1:].tolist() == [PENDING] * 7
+    assert episodes.state.many.state.outcome[1, 1:].tolist() == [PENDING] * 7
 
 
 def test_nothing_to_simulate_is_refused() -> None:
