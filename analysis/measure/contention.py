@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.analysis.measure.costs.bill import USED, Stretches, added_at
+from binwright.analysis.measure.costs.bill import USED
+from binwright.analysis.measure.stays import added_at
 from binwright.simcore.extras import pl
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.record import SPREAD
@@ -176,7 +177,8 @@ class Contention:
     servers, for each resource. Of each request that ran, `wanted` and `missing` float64 [requests, resources] are what
     it would have used, and what of that it did not get, in quanta x seconds. Over time, `time` float64 [steps + 1] are
     the ends of steps, `levels` float64 [steps, 3, resources] what was wanted, was missing, and the seconds contended.
-    `drawn` says what was used of the resource that power goes by, where something draws power.
+    `drawn` are the spells of `bill.spells_of` with what was used of the resource that power goes by, where something
+    draws power.
     """
 
     seconds: Floats
@@ -185,7 +187,7 @@ class Contention:
     missing: Floats
     time: Floats
     levels: Floats
-    drawn: Stretches | None = None
+    drawn: pl.DataFrame | None = None
 
     @property
     def lacked(self) -> Floats:
@@ -218,11 +220,9 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     parts = Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
     if power < 0:
         return parts
-    server, starts, ends, quanta = np.concatenate(drawn).T
-    used = np.full(len(server), USED, np.int8)
-    return replace(
-        parts, drawn=Stretches(server.astype(np.int64), starts, ends, np.rint(quanta).astype(np.int64), used)
-    )
+    spells = pl.DataFrame(np.concatenate(drawn), ["server", "begin", "end", "used"], orient="row")
+    whole = pl.col("server").cast(pl.Int64), pl.Series("used", np.rint(spells["used"].to_numpy())).cast(pl.Int64)
+    return replace(parts, drawn=spells.with_columns(*whole, state=pl.lit(USED)))
 
 
 def _active(items: Items, time: Floats) -> Iterator[Ints]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property, wraps
 from math import floor
 from types import MappingProxyType
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure.contention import Contention, contention_of
-from binwright.analysis.measure.costs.bill import Bill, Costs, Held, HourOfSite, Stretches, bill_of, by_hour
+from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
 from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Order, on_the_way, stays
@@ -22,6 +21,7 @@ from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
 from binwright.simcore.errors import LedgerError, RunError
+from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
@@ -452,29 +452,13 @@ class FinishedRun(Rows):
     @cached_property
     def bill(self) -> Bill | None:
         """What the servers came to, where somebody says what they draw or cost."""
-        if self.costs is None:
-            return None
-        found, price = bill_of(self.costs, self.simulation, *self._drawing(self.costs)), self.costs.spec.moves
-        if price is None or self.moving is None:
-            return found
-        carried = self.demand[self.arrived, self.moving.resource] if price.per_gb else np.zeros(1, np.int64)
-        paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
-        return replace(found, moves=paid)
+        return bill_of(self, self.costs) if self.costs else None
 
     @property
-    def by_hour(self) -> list[HourOfSite]:
-        """What each site came to in every hour; nothing where nobody says what servers draw."""
-        if self.costs is None or not self.costs.has_power:
-            return []
-        return by_hour(self.costs, self.simulation, *self._drawing(self.costs))
-
-    def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
-        """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
-        lay = self.places
-        some = lay.amounts.any(axis=1)
-        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
-        used = self.contention.drawn if costs.has_power and self.contention else None
-        return held, self.begin, self.finish, used
+    def by_hour(self) -> pl.DataFrame:
+        """What each site came to in every hour, where somebody says what servers draw."""
+        assert self.costs
+        return by_hour(self, self.costs)
 
 
 def ratio(part: float, whole: float) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.measure.costs.bill import added_at, outages_of
-from binwright.analysis.measure.stays import stays
+from binwright.analysis.measure.stays import added_at, outages_of, stays
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
@@ -122,9 +121,8 @@ def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
 
     def down(kind: str, moment: int) -> Ints:
-        parts = out[kind]
-        found: Ints = parts.server[(parts.start <= times[moment]) & (times[moment] < parts.end)]
-        return found
+        now = pl.lit(times[moment])
+        return out[kind].filter(pl.col("start") <= now, now < pl.col("end"))["server"].to_numpy()
 
     network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
     if network is None:

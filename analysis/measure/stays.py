@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
+from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.types import Floats, Ints
 
@@ -58,6 +59,26 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
         return found
     pairs = zip(found, zip(*several, strict=True), strict=True)
     return Stays(*(np.concatenate([column, np.array(added, column.dtype)]) for column, added in pairs))
+
+
+def outages_of(simulation: Simulation, kind: str = "server") -> pl.DataFrame:
+    """List when parts of a kind were out of service (`server`, `start`, `end`); what never came back is for ever."""
+    since: dict[int, float] = {}
+    found: list[tuple[int, float, float]] = []
+    for change in simulation.changes:
+        if change.kind == kind and change.what == "failure":
+            since[change.subject] = change.time
+        elif change.kind == kind and change.what == "repair":
+            found.append((change.subject, since.pop(change.subject), change.time))
+    found += [(part, time, np.inf) for part, time in since.items()]
+    return pl.DataFrame(found, {"server": pl.Int64, "start": pl.Float64, "end": pl.Float64}, orient="row")
+
+
+def added_at(simulation: Simulation) -> Floats:
+    """Tell from when on each server was there, float64 [servers]."""
+    grown = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
+    times = [time for time, by in grown for _ in range(by)]
+    return np.append(np.zeros(len(simulation.view.capacity) - len(times)), times)
 
 
 class OnTheWay(NamedTuple):

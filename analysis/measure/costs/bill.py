@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, inf, log2
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Tariff
-from binwright.fabric.run.simulation import Simulation
+from binwright.analysis.measure.stays import added_at, outages_of
+from binwright.simcore.extras import pl
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.time_series import HOUR, TimeSeries
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import QUANTUM, Floats, Ints
+
+if TYPE_CHECKING:
+    from binwright.analysis.measure.finished_run import FinishedRun
 
 EMPTY, USED, FAILED, OFF = range(4)
 KWH = 3.6e6
 """Joules of a kilowatt-hour."""
-Bools = npt.NDArray[np.bool_]
-
-# -- what is known of costs, and what is found -------------------------------------------------------------------------
 
 
 class SiteEnergy(NamedTuple):
@@ -66,29 +66,6 @@ class Costs:
         """What the energy of each site comes to, or of all servers where there are no sites."""
         return self.sites or (SiteEnergy("", self.pue, self.electricity, self.carbon),)
 
-    def at(self, servers: Ints) -> Ints:
-        """Return the place in `energy` of each of these servers, int64 of the same shape."""
-        return np.zeros_like(servers) if self.site is None else self.site[servers]
-
-
-class SiteBill(NamedTuple):
-    """Says what the servers of a site came to, as a `Bill` does; `servers` is None where some are reserved."""
-
-    energy: float
-    carbon: float | None
-    servers: float | None
-    electricity: float | None
-
-
-class HourOfSite(NamedTuple):
-    """Says from when on an hour is, and what a site came to in it: kWh, kg and money; None is not known."""
-
-    time: float
-    site: str
-    energy: float
-    carbon: float | None
-    electricity: float | None
-
 
 @dataclass(slots=True)
 class Bill:
@@ -96,7 +73,8 @@ class Bill:
 
     Hours times servers: `there` from when they are there, `on` of these, neither failed nor switched off, `used` of
     these, holding something. `woken` counts how often one that was off was needed. `energy` is in kWh, `power` and
-    `peak` in kW, on average and at most, `carbon` in kg; `servers`, `electricity` and `moves` are money.
+    `peak` in kW, on average and at most, `carbon` in kg; `servers`, `electricity` and `moves` are money. `sites` has
+    of each site its `energy`, `carbon` and `cost`.
     """
 
     there: float
@@ -110,293 +88,234 @@ class Bill:
     servers: float | None = None
     electricity: float | None = None
     moves: float | None = None
-    sites: tuple[SiteBill, ...] = ()
+    sites: tuple[dict[str, float | None], ...] = ()
 
     @property
     def cost(self) -> float | None:
         """All money together; None where nothing has a price."""
-        known = [part for part in (self.servers, self.electricity, self.moves) if part is not None]
-        return sum(known) if known else None
+        return _known_sum(self.servers, self.electricity, self.moves)
+
+
+def bill_of(run: FinishedRun, costs: Costs) -> Bill:
+    """Add up what the servers of a run came to within its measured time.
+
+    Raises RunError where values over time end before the run does.
+    """
+    begin, finish = run.begin, run.finish
+    spells, woken = _drawn(run, costs, finish)
+    paid = spells.filter(pl.col("state").is_in([EMPTY, USED]))
+    found = Bill(
+        there=float(np.clip(finish - np.maximum(added_at(run.simulation), begin), 0, None).sum()) / HOUR,
+        on=float(_seconds(paid).sum()) / HOUR,
+        used=float(_seconds(spells.filter(pl.col("state") == USED)).sum()) / HOUR,
+        woken=len(woken),
+        moves=_paid_for_moves(run, costs),
+    )
+    if all(tariff.price is not None for tariff in costs.tariffs):
+        rents = (_rent(paid.filter(pl.col("kind") == n), one, finish - begin) for n, one in enumerate(costs.tariffs))
+        found.servers = float(sum(rents))
+    if not costs.has_power:
+        return found
+    by_site = [_came_to(rate, *_at(n, spells, woken), finish) for n, rate in enumerate(costs.energy)]
+    energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
+    found.energy, found.carbon, found.electricity = (column and sum(column) for column in (energy, carbon, money))
+    assert found.energy is not None
+    found.power = found.energy / ((finish - begin) / HOUR) if finish > begin else 0.0
+    found.peak = _most(spells, len(run.capacity)) / 1000
+    if costs.sites:
+        rents = _rent_by_site(paid, costs)
+        columns = (column or [None] * len(by_site) for column in (energy, carbon, rents, money))
+        found.sites = tuple(
+            {"energy": drawn, "carbon": emitted, "cost": _known_sum(rent, paid)}
+            for drawn, emitted, rent, paid in zip(*columns, strict=True)
+        )
+    return found
+
+
+def by_hour(run: FinishedRun, costs: Costs) -> pl.DataFrame:
+    """List what each site came to in every whole hour of the clock, parts at the ends included.
+
+    Columns: `time` from which on the hour is, `site`, `energy` in kWh, `carbon` in kg, `electricity` in money.
+    """
+    spells, woken = _drawn(run, costs, float(np.nextafter(run.finish, inf)))
+    rows: list[tuple[Any, ...]] = []
+    for hour in range(floor(run.begin / HOUR), floor(run.finish / HOUR) + 1):
+        since, until = hour * HOUR, (hour + 1) * HOUR
+        now = _within(spells, since, until), woken.filter(pl.col("time") >= since, pl.col("time") < until)
+        for n, rate in enumerate(costs.energy):
+            rows.append((since, rate.name, *_came_to(rate, *_at(n, *now), run.finish)))
+    columns = ["time", "site", "energy", "carbon", "electricity"]
+    return pl.DataFrame(rows, columns, orient="row", infer_schema_length=None)
 
 
 # -- what every server did ---------------------------------------------------------------------------------------------
 
 
-class Stretches(NamedTuple):
-    """Holds stretches of time in which nothing about a server changes, none of them of no length.
+def spells_of(run: FinishedRun, resource: int) -> pl.DataFrame:
+    """Divide the time of each server, from when it is there on, where something about it changes.
 
-    `server` int64 [n], `begin` and `end` float64 [n], which may be infinite; `used` int64 [n] quanta of one resource
-    that are held on the server all the time, and `state` int8 [n]: EMPTY, USED, FAILED or OFF.
+    A row is a time in which nothing does, in order of `server` and `begin`: its `end`, which may be infinite, the
+    quanta of the resource that are `used`, and the `state` EMPTY, USED or FAILED. What is held for no time, or holds
+    nothing, counts for nothing.
     """
-
-    server: Ints
-    begin: Floats
-    end: Floats
-    used: Ints
-    state: npt.NDArray[np.int8]
-
-    def take(self, which: Bools) -> Stretches:
-        """Take some of them, by bool [n]."""
-        return Stretches._make(column[which] for column in self)
-
-    def joined(self, others: Stretches) -> Stretches:
-        """Put others behind them."""
-        pairs: Any = zip(self, others, strict=True)
-        return Stretches._make(map(np.concatenate, pairs))
-
-    def within(self, begin: float, finish: float) -> Stretches:
-        """Cut off what is before or after a time."""
-        first, last = np.maximum(self.begin, begin), np.minimum(self.end, finish)
-        return self._replace(begin=first, end=last).take(last > first)
-
-    @property
-    def seconds(self) -> Floats:
-        """How long each is, float64 [n]."""
-        found: Floats = self.end - self.begin
-        return found
+    lay = run.places
+    holds = (lay.end > lay.start) & lay.amounts.any(axis=1)
+    columns = {"server": lay.server.astype(np.int64), "start": lay.start, "end": lay.end}
+    held = pl.DataFrame(columns | {"used": lay.amounts[:, resource]}).filter(holds)
+    added, out = added_at(run.simulation), outages_of(run.simulation)
+    nothing = {"used": pl.lit(0, pl.Int64), "by": pl.lit(0, pl.Int64), "out": pl.lit(0, pl.Int64)}
+    changes = [pl.DataFrame({"server": np.arange(len(added)), "time": added}).with_columns(**nothing)]
+    for time, sign in (("start", pl.lit(1, pl.Int64)), ("end", pl.lit(-1, pl.Int64))):
+        changes.append(out.select("server", time=time, **nothing | {"out": sign}))
+        changes.append(held.select("server", time=time, **nothing | {"used": sign * pl.col("used"), "by": sign}))
+    state = pl.when(pl.col("out") > 0).then(FAILED).when(pl.col("by") > 0).then(USED).otherwise(EMPTY)
+    until = pl.when(pl.col("server").shift(-1) == pl.col("server")).then(pl.col("time").shift(-1)).otherwise(inf)
+    return (
+        pl.concat(changes)
+        .sort("server", "time")
+        .with_columns(pl.col("used", "by", "out").cum_sum(), end=until)  # all that begins ends: each begins from 0
+        .filter(pl.col("end") > pl.col("time"))
+        .select("server", "end", "used", begin="time", state=state)
+    )
 
 
-class Held(NamedTuple):
-    """Lists what is held on servers: `server` int64 [k], `start` and `end` float64 [k], `amount` int64 [k] quanta."""
-
-    server: Ints
-    start: Floats
-    end: Floats
-    amount: Ints
-
-
-def stretches(added: Floats, outages: Held, held: Held) -> Stretches:
-    """Divide the time of each server, from when it is `added` float64 [servers] on, where something about it changes.
-
-    They are in order of servers, and of time. What is held for no time counts for nothing. The amounts of `outages`
-    do not count.
-    """
-    lasting = held.end > held.start
-    parts = Held._make(column[lasting] for column in held)
-    server = np.concatenate([np.arange(len(added)), outages.server, outages.server, parts.server, parts.server])
-    time = np.concatenate([added, outages.start, outages.end, parts.start, parts.end])
-    begun, out = len(added), len(outages.server)
-    first = begun + 2 * out
-    changes = np.zeros((3, len(server)), np.int64)  # of what is held, by how many, and of outages
-    changes[0, first:] = np.concatenate([parts.amount, -parts.amount])
-    changes[1, first:] = np.repeat([1, -1], len(parts.server))
-    changes[2, begun:first] = np.repeat([1, -1], out)
-    order = np.argsort(time)
-    narrow = np.uint16 if len(added) <= 1 << 16 else np.uint32  # which are sorted many times faster
-    order = order[np.argsort(server[order].astype(narrow), kind="stable")]
-    server, time = server[order], time[order]
-    used, holders, outs = changes[:, order].cumsum(axis=1)  # all that begins ends, so each server begins from 0
-    end = np.append(np.where(server[1:] == server[:-1], time[1:], np.inf), np.inf)
-    state = np.where(outs > 0, FAILED, np.where(holders > 0, USED, EMPTY)).astype(np.int8)
-    return Stretches(server, time, end, used, state).take(end > time)
-
-
-def switching(all_on: Stretches, after: float) -> tuple[Stretches, Ints, Floats]:
+def _switched_off(spells: pl.DataFrame, after: float) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Switch servers off that were empty for longer than `after` seconds, until they fail or are used.
 
-    Returns the stretches, in no order, and which servers were woken to be used, int64 [n], and when, float64 [n].
+    Returns the spells, the switched off ones last, and which `server` was woken to be used, at which `time`.
     """
-    off_from = np.where(all_on.state == EMPTY, all_on.begin + after, np.inf)
-    sleeps = off_from < all_on.end
-    on = all_on._replace(end=np.minimum(all_on.end, off_from))
-    off = all_on._replace(begin=off_from, state=np.full(len(sleeps), OFF, np.int8)).take(sleeps)
-    used_next = np.append((all_on.server[1:] == all_on.server[:-1]) & (all_on.state[1:] == USED), False)
-    woken = sleeps & used_next
-    return on.take(on.end > on.begin).joined(off), all_on.server[woken], all_on.end[woken]
+    is_empty = pl.col("state") == EMPTY
+    off_from = pl.when(is_empty).then(pl.col("begin") + after).otherwise(inf)
+    used_next = (pl.col("server").shift(-1) == pl.col("server")) & (pl.col("state").shift(-1) == USED)
+    spells = spells.with_columns(off=off_from, used_next=used_next)
+    asleep = spells.filter(pl.col("off") < pl.col("end"))
+    on = spells.with_columns(end=pl.min_horizontal("end", "off")).filter(pl.col("end") > pl.col("begin"))
+    both = pl.concat([on, asleep.with_columns(begin="off", state=pl.lit(OFF))]).drop("off", "used_next")
+    return both, asleep.filter("used_next").select("server", time="end")
 
 
-def levels(some: Stretches, amount: Ints) -> tuple[Floats, Ints]:
-    """Add up what holds at a time, `amount` int64 [n] in each of some stretches.
+def _drawn(run: FinishedRun, costs: Costs, finish: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """List the spells of servers from the measured time's begin to `finish`, and who was woken in that time, and when.
 
-    Returns the times at which the sum may change, float64 [k], and the sum from each on, int64 [k]. It is fast where
-    the stretches of a server are in order. Whole numbers add up to the same in any order, so that it does not matter
-    how equal times are sorted.
+    Both have the `site` of the server; spells the `kind` of its tariff and the `watts` that it drew, PUE included, and
+    who was woken the `joules`. Where it is known what requests used of what they held, power goes by that.
     """
-    goes_on = (some.server[1:] == some.server[:-1]) & (some.begin[1:] == some.end[:-1])
-    change = amount.copy()
-    change[1:] -= np.where(goes_on, amount[:-1], 0)
-    ends = np.append(~goes_on, True)[: len(amount)]
-    time = np.concatenate([some.begin, some.end[ends]])
-    change = np.concatenate([change, -amount[ends]])
-    time, change = time[change != 0], change[change != 0]
-    order = np.argsort(time)
-    time, total = time[order], change[order].cumsum()
-    last = np.append(time[1:] != time[:-1], True)[: len(time)]
-    return time[last], total[last]
-
-
-def outages_of(simulation: Simulation, kind: str = "server") -> Held:
-    """List when parts of a kind were out of service; those that never came back are for ever."""
-    since: dict[int, float] = {}
-    found: list[tuple[int, float, float]] = []
-    for change in simulation.changes:
-        if change.kind == kind and change.what == "failure":
-            since[change.subject] = change.time
-        elif change.kind == kind and change.what == "repair":
-            found.append((change.subject, since.pop(change.subject), change.time))
-    found += [(part, time, np.inf) for part, time in since.items()]
-    part, start, end = np.array(found, np.float64).reshape(-1, 3).T
-    return Held(part.astype(np.int64), start, end, np.zeros(len(found), np.int64))
-
-
-def added_at(simulation: Simulation) -> Floats:
-    """Tell from when on each server was there, float64 [servers]."""
-    grown = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
-    times = [time for time, by in grown for _ in range(by)]
-    return np.append(np.zeros(len(simulation.view.capacity) - len(times)), times)
-
-
-# -- what they drew, and what that came to -----------------------------------------------------------------------------
-
-
-class Drawn(NamedTuple):
-    """Holds what servers did and drew: `watts` float64 [n] in each stretch, and `waking` joules float64 [k] at times.
-
-    `waker` int64 [k] is the server that was woken at each time in `woken` float64 [k]. The PUE is counted.
-    """
-
-    spent: Stretches
-    watts: Floats
-    waker: Ints
-    woken: Floats
-    waking: Floats
-
-    def at(self, spent: Bools, woken: Bools) -> Drawn:
-        """Take some stretches, bool [n], and some times of waking, bool [k]."""
-        return Drawn(
-            self.spent.take(spent), self.watts[spent], self.waker[woken], self.woken[woken], self.waking[woken]
-        )
-
-    def by_site(self, costs: Costs) -> list[Drawn]:
-        """Divide them by the site of the servers."""
-        sites, wakers = costs.at(self.spent.server), costs.at(self.waker)
-        return [self.at(sites == site, wakers == site) for site in range(len(costs.energy))]
-
-    def over(self, course: TimeSeries | None, finish: float) -> float:
-        """Add up energy times what a kWh of it comes to at its time, by default 1."""
-        if course is None:
-            return (dot(self.watts, self.spent.seconds) + float(self.waking.sum())) / KWH
-        course.check(finish)
-        drawn = dot(self.watts, course.until(self.spent.end) - course.until(self.spent.begin))
-        return (drawn + dot(self.waking, course.at(self.woken))) / KWH
-
-    def came_to(self, rate: SiteEnergy, finish: float) -> tuple[float, float | None, float | None]:
-        """Add up energy in kWh, carbon in kg and money; None where a rate is not known."""
-        carbon = self.over(rate.carbon, finish) / 1000 if rate.carbon else None
-        return self.over(None, finish), carbon, self.over(rate.price, finish) if rate.price else None
-
-
-def kinds_of(costs: Costs, servers: int) -> Ints:
-    """Return the place of each server's tariff, int64 [servers], also of those that were added."""
-    return np.append(costs.kinds, np.full(servers - len(costs.kinds), costs.added))
-
-
-def drawn_by(
-    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, used: Stretches | None
-) -> Drawn:
-    """Find what servers did and drew between two times, who held something as in `held`, and `used` so much of it."""
-    added, off = added_at(simulation), costs.spec.switch_off
-    all_of_them, waker, woken = switching(stretches(added, outages_of(simulation), held), off.after if off else inf)
-    now = (woken >= begin) & (woken <= finish)
-    waker, woken, spent = waker[now], woken[now], all_of_them.within(begin, finish)
-    if used is not None:
-        spent = spent.take(spent.state != USED).joined(used)
+    off = costs.spec.switch_off
+    spells, woken = _switched_off(spells_of(run, costs.resource), off.after if off else inf)
+    woken = woken.filter(pl.col("time").is_between(run.begin, finish))
+    spells = _within(spells, run.begin, finish)
+    if costs.has_power and run.contention and run.contention.drawn is not None:
+        spells = pl.concat([spells.filter(pl.col("state") != USED), run.contention.drawn], how="diagonal_relaxed")
     pue = np.array([rate.pue for rate in costs.energy])
-    watts = np.zeros(len(spent.server))
-    if costs.has_power:
-        capacity = simulation.ledger.installed.sum(axis=1)[:, costs.resource]
-        watts = pue[costs.at(spent.server)] * _watts(costs, spent, kinds_of(costs, len(added)), capacity)
-    waking = pue[costs.at(waker)] * (off.waking * HOUR if off else 0.0)
-    return Drawn(spent, watts, waker, woken, waking)
-
-
-def bill_of(
-    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, in_use: Stretches | None = None
-) -> Bill:
-    """Add up what the servers of a run came to between two times, who held something as in `held`.
-
-    Where it is known what was `in_use` of what was held between the two times, power goes by that.
-    Raises RunError where values over time end before the run does.
-    """
-    added, drawn = added_at(simulation), drawn_by(costs, simulation, held, begin, finish, in_use)
-    spent, rates = drawn.spent, costs.energy
-    paid = spent.take((spent.state != FAILED) & (spent.state != OFF))
-    kind = kinds_of(costs, len(added))[paid.server]
-    found = Bill(
-        there=float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR,
-        on=float(paid.seconds.sum()) / HOUR,
-        used=float(spent.seconds[spent.state == USED].sum()) / HOUR,
-        woken=len(drawn.woken),
+    server, waker = spells["server"].to_numpy(), woken["server"].to_numpy()
+    site, waking = (np.zeros_like(one) if costs.site is None else costs.site[one] for one in (server, waker))
+    kind = np.append(costs.kinds, np.full(len(run.capacity) - len(costs.kinds), costs.added))[server]
+    watts = pue[site] * _watts(run, costs, spells, kind) if costs.has_power else np.zeros(len(server))
+    joules = pue[waking] * (off.waking * HOUR if off else 0.0)
+    return (
+        spells.with_columns(site=pl.Series(site), kind=pl.Series(kind), watts=pl.Series(watts)),
+        woken.with_columns(site=pl.Series(waking), joules=pl.Series(joules)),
     )
-    if all(tariff.price is not None for tariff in costs.tariffs):
-        rents = (_rent(paid.take(kind == n), tariff, finish - begin) for n, tariff in enumerate(costs.tariffs))
-        found.servers = float(sum(rents))
-    if not costs.has_power:
-        return found
-    parts = [part.came_to(rate, finish) for part, rate in zip(drawn.by_site(costs), rates, strict=True)]
-    energy, carbon, money = ([*column] if None not in column else None for column in zip(*parts, strict=True))
-    assert energy
-    found.energy = sum(energy)
-    found.power = found.energy / ((finish - begin) / HOUR) if finish > begin else 0.0
-    found.peak = _most(spent, drawn.watts, len(added)) / 1000
-    found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
-    if costs.sites:
-        prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
-        rent = None
-        if len(prices) == len(costs.tariffs):
-            hourly = np.array(prices, np.float64)[kind] * paid.seconds / HOUR
-            rent = np.bincount(costs.at(paid.server), hourly, len(rates)).tolist()
-        columns = (column or [None] * len(rates) for column in (carbon, rent, money))
-        found.sites = tuple(SiteBill(*one) for one in zip(energy, *columns, strict=True))
+
+
+def _watts(run: FinishedRun, costs: Costs, spells: pl.DataFrame, kind: Ints) -> Floats:
+    """Return what the server of each spell draws, float64 [spells]; `kind` int64 [spells] are places of tariffs."""
+    capacity = run.capacity.sum(axis=1)[spells["server"].to_numpy(), costs.resource]
+    share = np.minimum(costs.spec.activity * spells["used"].to_numpy() / np.maximum(capacity, 1), 1.0)
+    found, state = np.zeros(len(share)), spells["state"].to_numpy()
+    for number, tariff in enumerate(costs.tariffs):
+        curve = tariff.power.points if tariff.power else (0.0, 0.0)
+        mine = kind == number
+        found[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
+    found[state == OFF] = costs.spec.switch_off.power if costs.spec.switch_off else 0.0
+    found[state == FAILED] = 0.0
     return found
 
 
-def by_hour(
-    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, used: Stretches | None
-) -> list[HourOfSite]:
-    """List what each site came to in every whole hour of the clock between two times, parts at the ends included."""
-    drawn, found = drawn_by(costs, simulation, held, begin, np.nextafter(finish, inf), used), []
-    for hour in range(floor(begin / HOUR), floor(finish / HOUR) + 1):
-        since, until = hour * HOUR, (hour + 1) * HOUR
-        during = (drawn.spent.end > since) & (drawn.spent.begin < until)
-        part = drawn.at(during, (drawn.woken >= since) & (drawn.woken < until))
-        part = part._replace(spent=part.spent.within(since, until))
-        for rate, of_site in zip(costs.energy, part.by_site(costs), strict=True):
-            found.append(HourOfSite(since, rate.name, *of_site.came_to(rate, finish)))
+# -- what that came to -------------------------------------------------------------------------------------------------
+
+
+def _within(spells: pl.DataFrame, begin: float, finish: float) -> pl.DataFrame:
+    """Cut off what is before or after a time."""
+    cut = {"begin": pl.max_horizontal("begin", pl.lit(begin)), "end": pl.min_horizontal("end", pl.lit(finish))}
+    return spells.with_columns(**cut).filter(pl.col("end") > pl.col("begin"))
+
+
+def _seconds(spells: pl.DataFrame) -> Floats:
+    found: Floats = spells["end"].to_numpy() - spells["begin"].to_numpy()
     return found
 
 
-def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
+def _at(site: int, *frames: pl.DataFrame) -> list[pl.DataFrame]:
+    return [frame.filter(pl.col("site") == site) for frame in frames]
+
+
+def _came_to(
+    rate: SiteEnergy, spells: pl.DataFrame, woken: pl.DataFrame, finish: float
+) -> tuple[float, float | None, float | None]:
+    """Add up energy in kWh, carbon in kg and money; None where a rate is not known."""
+    watts, joules = spells["watts"].to_numpy(), woken["joules"].to_numpy()
+
+    def over(course: TimeSeries) -> float:
+        course.check(finish)
+        seconds = course.until(spells["end"].to_numpy()) - course.until(spells["begin"].to_numpy())
+        return (dot(watts, seconds) + dot(joules, course.at(woken["time"].to_numpy()))) / KWH
+
+    energy = (dot(watts, _seconds(spells)) + float(joules.sum())) / KWH
+    return energy, over(rate.carbon) / 1000 if rate.carbon else None, over(rate.price) if rate.price else None
+
+
+def _levels(spells: pl.DataFrame, amount: Ints | int) -> tuple[Floats, Ints]:
+    """Add up at each time, float64 [k], in which the sum changes, an amount of each spell that lasts: int64 [k]."""
+    some = spells.select("begin", "end", by=pl.lit(amount) if isinstance(amount, int) else pl.Series(amount))
+    changes = pl.concat([some.select("by", time="begin"), some.select(-pl.col("by"), time="end")])
+    found = changes.group_by("time").agg(pl.col("by").sum()).filter(pl.col("by") != 0).sort("time")
+    return found["time"].to_numpy(), found["by"].to_numpy().cumsum()
+
+
+def _rent(on: pl.DataFrame, tariff: Tariff, seconds: float) -> float:
     """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
     price, reserved = tariff.price or 0.0, tariff.reserved
     if reserved is None:
-        return price * float(on.seconds.sum()) / HOUR
-    times, count = levels(on, np.ones(len(on.server), np.int64))
+        return price * float(_seconds(on).sum()) / HOUR
+    times, count = _levels(on, 1)
     beyond = dot(np.clip(count[:-1] - reserved.count, 0, None), np.diff(times)) if len(times) else 0.0
     return (reserved.count * reserved.price * seconds + price * beyond) / HOUR
 
 
-def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats:
-    """Return what the server of each stretch draws, float64 [n]; `capacity` int64 [servers] is of the resource."""
-    share = np.minimum(costs.spec.activity * spent.used / np.maximum(capacity[spent.server], 1), 1.0)
-    found = np.zeros(len(share))
-    for number, tariff in enumerate(costs.tariffs):
-        curve = tariff.power.points if tariff.power else (0.0, 0.0)
-        mine = kind[spent.server] == number
-        found[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
-    found[spent.state == OFF] = costs.spec.switch_off.power if costs.spec.switch_off else 0.0
-    found[spent.state == FAILED] = 0.0
+def _rent_by_site(paid: pl.DataFrame, costs: Costs) -> list[float] | None:
+    """Return what the servers of each site cost; None where some are reserved or have no price."""
+    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
+    if len(prices) < len(costs.tariffs):
+        return None
+    hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
+    found: list[float] = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
     return found
 
 
-def _most(spent: Stretches, watts: Floats, servers: int) -> float:
+def _most(spells: pl.DataFrame, servers: int) -> float:
     """Return the most that so many servers draw at once, in watts.
 
     It is added up in whole numbers, parts of a watt that are as small as an int64 has room for.
     """
+    watts = spells["watts"].to_numpy()
     largest = float(watts.max(initial=0.0)) * servers
     if not largest:
         return 0.0
     parts = 2.0 ** floor(log2(2.0**61 / largest))
-    _, drawn = levels(spent, np.rint(watts * parts).astype(np.int64))
+    _, drawn = _levels(spells, np.rint(watts * parts).astype(np.int64))
     return float(drawn.max(initial=0)) / parts
+
+
+def _paid_for_moves(run: FinishedRun, costs: Costs) -> float | None:
+    """Return what moves cost that arrived; None where nobody says their price, or nothing moves."""
+    price, moving = costs.spec.moves, run.moving
+    if price is None or moving is None:
+        return None
+    carried = float(run.demand[run.arrived, moving.resource].sum()) if price.per_gb else 0.0
+    return price.each * len(run.arrived) + price.per_gb * carried / QUANTUM
+
+
+def _known_sum(*money: float | None) -> float | None:
+    known = [part for part in money if part is not None]
+    return sum(known) if known else None

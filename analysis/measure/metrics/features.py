@@ -299,9 +299,7 @@ def sites_column(run: FinishedRun) -> dict[str, str]:
         name: {"placed": ratio(float(counts[site]), len(run.placed))} for site, name in enumerate(names)
     }
     for name, bill in zip(names, bills, strict=False):
-        money = [part for part in (bill.servers, bill.electricity) if part is not None]
-        cost = sum(money) if money else None
-        said[name] |= {"energy": bill.energy, "carbon": bill.carbon, "cost": cost, "cost_month": per_days(run, cost)}
+        said[name] |= bill | {"cost_month": per_days(run, bill["cost"])}
     return {"sites": json.dumps(said, ensure_ascii=False)}
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from binwright.agents.world import Requests
-from binwright.analysis.measure.costs.bill import HourOfSite
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metrics.features import sites_column
@@ -19,7 +18,6 @@ from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.sites.build import build_sites, energy_of_sites, postponed, sites_of
 from binwright.scenarios.features.sites.run import ROUTERS, Routing
 from binwright.simcore.errors import suggest
-from binwright.simcore.extras import pl
 from binwright.simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
 from binwright.simcore.rng import stream
 
@@ -122,11 +120,6 @@ class SitesSpec(Model):
             raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)
 
 
-def hours_table(run: FinishedRun) -> pl.DataFrame:
-    """Return a row per hour and site: what it drew, emitted and cost."""
-    return pl.DataFrame(run.by_hour, schema=HourOfSite._fields, orient="row", infer_schema_length=None)
-
-
 class _Keys(Model):
     sites: SitesSpec | None = Field(
         default=None,
@@ -139,7 +132,7 @@ class _Feature(Feature):
     key = "sites"
     keys: ClassVar = {"": _Keys}
     stepped = "a router chooses the site of each request"
-    details: ClassVar = {"sites": hours_table}
+    details: ClassVar = {"sites": lambda run: run.by_hour}
     name = "sites"
     excludes: ClassVar = {
         "cluster.network": "one network has no sites",
