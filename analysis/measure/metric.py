@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import floor, inf, isinf, log10
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Metric:
     table: Table = "always"
     timed: bool = False
     beyond: bool = False
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     def of(self, part: str, *, is_first: bool) -> Metric:
         """Describe the column of one resource or tier, whose name takes the place of `{}`."""

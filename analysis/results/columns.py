@@ -1,24 +1,24 @@
-"""What some results hold, as columns.json says it beside runs.parquet: nobody has to guess it from names of columns."""
+"""What some results hold, as runs.parquet itself says it: nobody has to guess it from names of columns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import blake2b
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
-from binwright.analysis.measure.metric import Better, Metric, Table
+from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.escaping import plain
 from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.extras import pl
-from binwright.simcore.files import replacing, write_text
+from binwright.simcore.files import replacing
 from binwright.simcore.types import Floats, Ints
 
 LARGEST = 1e90
@@ -78,9 +78,9 @@ def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
     return numbers
 
 
-FILE, RUNS = "columns.json", "runs.parquet"
+RUNS = "runs.parquet"
 LISTS = ("resources", "tiers", "swept", "added")
-"""Lists of names in columns.json."""
+"""Lists of names in `Columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,42 +106,20 @@ class Columns:
 
 
 def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
-    """Write runs.parquet, and columns.json, which names it by its digest: each whole or not at all."""
-    content = BytesIO()
-    said = {"version": version("binwright"), **asdict(columns)}  # for whoever has the table alone
+    """Write runs.parquet, whose metadata say what its columns are: whole or not at all."""
+    content, said = BytesIO(), {"version": version("binwright"), **asdict(columns)}
     runs.write_parquet(content, metadata={"binwright": json.dumps(said, ensure_ascii=False)})
-    data = {"runs": digest_of(content.getvalue()), **asdict(columns)}
     with replacing(folder / RUNS) as unfinished:
         unfinished.write_bytes(content.getbuffer())
-    write_text(folder / FILE, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
-def digest_of(content: bytes) -> str:
-    """Digest what is in runs.parquet."""
-    return blake2b(content, digest_size=8).hexdigest()
-
-
-def read_columns(file: Path) -> tuple[Columns, str]:
-    """Read columns.json, and the digest of its runs.parquet; raises ValueError for anything else than is written."""
-    try:
-        data = {"added": [], "headings": {}} | json.loads(file.read_text("utf-8"))
-        metrics, names = [Metric(**one) for one in data["metrics"]], [data[key] for key in LISTS]
-        headings = dict(data["headings"])
-        texts = [text for one in metrics for text in (one.name, one.heading, one.unit, one.meaning)]
-        texts += [*headings, *headings.values(), *(name for some in names for name in some)]
-        is_right = all(isinstance(text, str) for text in texts) and all(isinstance(some, list) for some in names)
-        is_right &= all(
-            one.better in get_args(Better) and one.table in get_args(Table) and isinstance(one.timed, bool)
-            for one in metrics
-        )
-        if not is_right or any(len(set(some)) < len(some) for some in (*names, [one.name for one in metrics])):
-            raise ValueError("a name is no text, or is there twice, or a metric is not described")
-        known = tuple(one.escaped(plain) for one in metrics)
-        return Columns(**dict(zip(LISTS, map(tuple, names), strict=True)), metrics=known, headings=headings), str(
-            data["runs"]
-        )
-    except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+def read_columns(said: str) -> Columns:
+    """Read what `write_runs` noted of the columns; raises ValueError for anything else."""
+    found = TypeAdapter(Columns).validate_json(said)
+    names = [getattr(found, key) for key in LISTS] + [[one.name for one in found.metrics]]
+    if any(len(set(some)) < len(some) for some in names):
+        raise ValueError("a name is there twice")
+    return replace(found, metrics=tuple(one.escaped(plain) for one in found.metrics))
 
 
 def merged(several: Iterable[Columns]) -> Columns:

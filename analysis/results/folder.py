@@ -7,16 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import BytesIO
 from math import inf
 from pathlib import Path
 from shlex import quote
-from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import FILE, LARGEST, Choice, Columns, choose_metrics, digest_of, read_columns
+from binwright.analysis.results.columns import LARGEST, RUNS, Choice, Columns, choose_metrics, read_columns
 from binwright.analysis.results.escaping import plain
 from binwright.simcore.errors import ResultsError, nearest
 
@@ -79,9 +79,9 @@ def short_key(key: str, swept: Sequence[str]) -> str:
 
 NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured."""
-OWN_FILES = ("scenario.yaml", "journal.jsonl", "runs.parquet", FILE)
+OWN_FILES = ("scenario.yaml", "journal.jsonl", RUNS)
 """What results consist of, besides their details."""
-RESULTS = ("journal.jsonl", FILE)
+RESULTS = ("journal.jsonl", RUNS)
 """A folder with one of these has results in it."""
 
 
@@ -105,14 +105,7 @@ class ResultsFolder:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        for patience in (0.02, 0.1, 0.5, 0.0):  # a batch that goes on may have written one of the two files
-            self.runs, digest = _read_runs(self.folder)
-            self.columns, described = _read_columns(self.folder, self.runs)
-            if digest == described:
-                return
-            sleep(patience)
-        problem = "it says what the columns of another runs.parquet are"
-        raise ResultsError(problem, file=self.folder / FILE, remedy=_again(self.folder))
+        self.runs, self.columns = _read_runs(self.folder)
 
     @property
     def scenario_file(self) -> Path:
@@ -233,9 +226,11 @@ def check_target(file: str | Path) -> None:
         raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
 
 
-def _read_runs(folder: Path) -> tuple[pl.DataFrame, str]:
-    """Read the table of runs, and digest its file."""
-    path = folder / "runs.parquet"
+def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
+    """Read the table of runs, and what its columns are."""
+    import polars as pl
+
+    path = folder / RUNS
     if not path.is_file():
         if path.is_dir():
             remedy = f"Move it away. {_again(folder)}"
@@ -247,36 +242,30 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, str]:
         problem = f"this batch is unfinished: {finished} in journal.jsonl, and no runs.parquet yet"
         remedy = f"Run the scenario again, it goes on from there{_command(folder)}."
         raise ResultsError(problem, file=folder, remedy=remedy)
-    content, runs = path.read_bytes(), _read(path, lambda: _again(folder))
+    content = path.read_bytes()  # once, as a batch that goes on may write another one
+    runs = _read(path, lambda: _again(folder), content)
     wrong = [name for name in NEEDED if name not in runs.columns]
     wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
     if wrong or not len(runs):
         problem = "another version or another program wrote this: column {} is missing, or of another kind"
         problem = problem.format(", ".join(wrong)) if wrong else "there are no runs in it"
         raise ResultsError(problem, file=path, remedy=_again(folder))
-    return runs, digest_of(content)
-
-
-def _read_columns(folder: Path, runs: pl.DataFrame) -> tuple[Columns, str]:
-    """Read what the columns of these runs are."""
-    path = folder / FILE
     try:
-        columns, digest = read_columns(path)
-    except (OSError, ValueError) as error:
-        state = "missing" if isinstance(error, FileNotFoundError) else "damaged"
-        problem = f"this file is {state}, which says what the columns of runs.parquet are"
-        raise ResultsError(problem, file=path, remedy=_again(folder)) from error
-    if wrong := [key for key in columns.swept if key in NEEDED or key not in runs.columns]:
-        problem = f"runs.parquet is of other runs: it has no column for the swept {', '.join(wrong)}"
+        columns = read_columns(pl.read_parquet_metadata(BytesIO(content)).get("binwright", ""))
+        unknown = [key for key in columns.swept if key in NEEDED or key not in runs.columns]
+    except ValueError:
+        unknown = ["what its columns are"]
+    if unknown:
+        problem = f"another program wrote this: it does not have {', '.join(unknown)}"
         raise ResultsError(problem, file=path, remedy=_again(folder))
-    return columns, digest
+    return runs, columns
 
 
-def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
+def _read(path: Path, remedy: Callable[[], str], content: bytes | None = None) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return pl.read_parquet(path, glob=False)
+        return pl.read_parquet(path, glob=False) if content is None else pl.read_parquet(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy()) from error

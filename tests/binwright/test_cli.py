@@ -130,7 +130,7 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
     assert len(states) == len(bw.load("results/quickstart").runs)
     assert files() - states == {
         f"results/quickstart/{name}"
-        for name in ("runs.parquet", "columns.json", "scenario.yaml", "journal.jsonl", "figures/differences.png")
+        for name in ("runs.parquet", "scenario.yaml", "journal.jsonl", "figures/differences.png")
     }
     runs = pl.read_parquet("results/quickstart/runs.parquet")
     assert runs.select("agent", "seed", "offered").rows() == [("first-fit", 0, 200), ("best-fit", 0, 200)]

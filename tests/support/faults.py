@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import shutil
 import sys
@@ -110,9 +109,8 @@ def contents(folder: Path) -> object:
         name = file.relative_to(folder).as_posix()
         if file.suffix == ".parquet":
             frame = pl.read_parquet(file)
-            found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts()
-        elif file.name == "columns.json":
-            found[name] = json.loads(file.read_bytes()) | {"runs": "a digest, of times, too"}
+            said = pl.read_parquet_metadata(file).get("binwright")
+            found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts(), said
         elif file.is_file() and file.suffix not in (".jsonl", ".png") and not name.startswith("."):
             found[name] = file.read_bytes()
     return found

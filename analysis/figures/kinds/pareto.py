@@ -88,7 +88,7 @@ def _two(chosen: FigureData) -> tuple[Metric, Metric]:
         raise ResultsError(problem, file=chosen.results.folder, remedy="Name two: --metric acceptance --metric cost.")
     for metric in metrics:
         if metric.better not in WAYS:
-            remedy = "Name one that is better one way: `columns.json` says which are."
+            remedy = "Name one that is better one way: `binwright list metrics` says which are."
             raise ResultsError("neither higher nor lower is better", key=f"--metric {metric.name}", remedy=remedy)
     return metrics[0], metrics[1]
 

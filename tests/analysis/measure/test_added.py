@@ -45,7 +45,7 @@ def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, caps
     results = Batch(asking(written(tmp_path, LONGEST)), folder).run()
     assert results.failed.is_empty()
     assert (results.done["longest_queue"] > 0).any()
-    (tmp_path / "mine.py").unlink()  # from here on only columns.json knows what it is
+    (tmp_path / "mine.py").unlink()  # from here on only runs.parquet knows what it is
     results = Results(folder)
     assert "longest queue" in results.table().headings
     assert main(["compare", str(folder), "--metric", "longest_queue", "--format", "markdown"]) == 0

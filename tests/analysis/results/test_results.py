@@ -1,4 +1,4 @@
-"""columns.json, damaged and unusual results, and wrong requests: what is shown, refused, and restored."""
+"""What columns are, damaged and unusual results, and wrong requests: what is shown, refused, and restored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import Columns, digest_of, merged, read_columns, write_runs
+from binwright.analysis.results.columns import Columns, merged, read_columns, write_runs
 from binwright.analysis.results.folder import as_written, refused_shares
 from binwright.analysis.results_api import Results
 from binwright.cli import main
@@ -40,19 +40,17 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
 def test_written_columns_are_read_back(tmp_path: Path) -> None:
     columns = Columns(("cpu",), ("core",), ("a.b",), (Metric("x", "µx", "kWh", "lower", "less", "differs", True),))
     write_runs(tmp_path, pl.DataFrame({"run": ["a"]}), columns)
-    digest = digest_of((tmp_path / "runs.parquet").read_bytes())
-    assert read_columns(tmp_path / "columns.json") == (columns, digest)
+    assert read_columns(pl.read_parquet_metadata(tmp_path / "runs.parquet")["binwright"]) == columns
 
 
-def test_a_description_of_other_runs_is_refused(tmp_path: Path) -> None:
-    """As when a disk was full between the two files: swept points would be pooled without a word."""
-    results = Batch(scenario(replications=1), tmp_path).run()
-    results.runs.head(1).write_parquet(tmp_path / "runs.parquet")
-    with pytest.raises(ResultsError, match="says what the columns of another runs"):
+def test_a_swept_key_without_a_column_is_refused(tmp_path: Path) -> None:
+    """Its points would be pooled without a word."""
+    write_runs(tmp_path, pl.DataFrame([row("a", 0)]), Columns(("cpu",), (), ("k",), ()))
+    with pytest.raises(ResultsError, match=r"another program wrote this: it does not have k"):
         Results(tmp_path)
 
 
-GOOD: dict[str, Any] = {"runs": "0123", "resources": ["cpu"], "tiers": [], "swept": [], "metrics": []}
+GOOD: dict[str, Any] = {"resources": ["cpu"], "tiers": [], "swept": [], "metrics": []}
 X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", "table": "never", "timed": False}
 
 
@@ -61,32 +59,30 @@ X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", 
     [
         "", "[]", "[" * 100_000, "{", json.dumps(GOOD | {"resources": "cpu"}),
         json.dumps(GOOD | {"tiers": ["up", "up"]}),
-        json.dumps({key: value for key, value in GOOD.items() if key != "swept"}),
         json.dumps(GOOD | {"metrics": [X | {"better": "more"}]}),
         json.dumps(GOOD | {"metrics": [X | {"better": []}]}), json.dumps(GOOD | {"metrics": [X | {"heading": 1}]}),
         json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}), json.dumps(GOOD | {"metrics": [X, X]}),
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_answered_with_the_remedy(tmp_path: Path, text: str) -> None:
-    write_results(tmp_path, [row("a", 0)])
-    (tmp_path / "columns.json").write_text(text)
-    with pytest.raises(ResultsError, match="this file is damaged") as caught:
+def test_runs_that_do_not_say_what_their_columns_are_are_answered_with_the_remedy(tmp_path: Path, text: str) -> None:
+    pl.DataFrame([row("a", 0)]).write_parquet(tmp_path / "runs.parquet", metadata={"binwright": text})
+    with pytest.raises(ResultsError, match="it does not have what its columns are") as caught:
         Results(tmp_path)
     assert caught.value.remedy.startswith("Run the scenario again")
 
 
-def test_running_again_restores_a_missing_columns_file_without_runs(tmp_path: Path) -> None:
-    first = Batch(scenario(), tmp_path).run()
-    whole = (tmp_path / "columns.json").read_bytes()
-    (tmp_path / "columns.json").unlink()
-    with pytest.raises(ResultsError, match="this file is missing") as caught:
+def test_running_again_restores_what_columns_are_without_runs(tmp_path: Path) -> None:
+    first, file = Batch(scenario(), tmp_path).run(), tmp_path / "runs.parquet"
+    whole = file.read_bytes()
+    first.runs.write_parquet(file)
+    with pytest.raises(ResultsError, match="it does not have what its columns are") as caught:
         Results(tmp_path)
     assert "it takes 6 finished runs from journal.jsonl" in caught.value.remedy
     assert f"binwright run {tmp_path}/scenario.yaml --out {tmp_path}" in caught.value.remedy
     batch = Batch(scenario(), tmp_path)
     assert len(batch.done()) == len(batch.runs)
     assert batch.run().runs.equals(first.runs)
-    assert (tmp_path / "columns.json").read_bytes() == whole
+    assert file.read_bytes() == whole
 
 
 def test_several_results_are_merged(tmp_path: Path) -> None:
