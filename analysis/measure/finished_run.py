@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, wraps
 from math import floor
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
 from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
-from binwright.analysis.measure.stays import OnTheWay, Order, on_the_way, stays
+from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
@@ -42,18 +42,11 @@ def read_only(array: Array) -> Array:
     return found
 
 
-class Computed(cached_property[Any]):
-    """Makes a property that is computed once, and again when it was forgotten meanwhile."""
+class column(cached_property[Array]):
+    """Makes a property that is computed once, or again when it was forgotten, whose array nobody can write to."""
 
-
-def fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
-    """Make a property that is computed once, and whose array nobody can write to."""
-
-    @wraps(function)
-    def made(run: Any) -> Array:
-        return read_only(function(run))
-
-    return Computed(made)
+    def __init__(self, function: Callable[[Any], Array]) -> None:
+        super().__init__(wraps(function)(lambda run: read_only(function(run))))
 
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
@@ -64,20 +57,6 @@ FULL = (
 )
 
 HOUR = 3600.0
-
-
-class Places(NamedTuple):
-    """Lists on which servers requests lay, as `Stays` do: `who` int64 [k] are places in `FinishedRun.held`.
-
-    `amounts` int64 [k, resources] are quanta.
-    """
-
-    who: Ints
-    server: Ints
-    node: Ints
-    amounts: Ints
-    start: Floats
-    end: Floats
 
 
 class Rows:
@@ -92,30 +71,29 @@ class Rows:
     def forget(self) -> None:
         """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
         if len(self.run.outcome) >= LARGE:
-            for kind in type(self).__mro__:
-                for name, value in vars(kind).items():
-                    if isinstance(value, Computed):
-                        self.__dict__.pop(name, None)
+            for name in [*self.__dict__]:
+                if name == "places" or isinstance(getattr(type(self), name, None), column):
+                    del self.__dict__[name]
 
-    @fixed
+    @column
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         run, begins = self.run, max(self.begins, self.run.first)
         there = run.got_place[begins : min(self.ends, run.simulation.offered)]
         return run.of_class(run.asked.leads(np.flatnonzero(there) + begins))
 
-    @fixed
+    @column
     def waits(self) -> Floats:
         """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
         waits: Floats = self.run.decided[self.placed] - self.run.arrival[self.placed]
         return waits
 
-    @fixed
+    @column
     def held(self) -> Ints:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
         return np.flatnonzero(self.run.got_place[self.begins : self.ends]) + self.begins
 
-    @fixed
+    @column
     def amounts(self) -> Ints:
         """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
         return np.hstack([self.run.demand[self.held], self.run.simulation.ledger.reserved(self.held)])
@@ -129,13 +107,13 @@ class Rows:
         """When each of `held` was placed, float64 [held]."""
         return read_only(self.run.decided[self.held])
 
-    @fixed
+    @column
     def end(self) -> Floats:
         """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
         end: Floats = self.start + self.run.duration[self.held]
         return np.fmin(end, self.run.interruption[self.held], out=end)
 
-    @fixed
+    @column
     def seconds(self) -> Floats:
         """For how long within the measured time each of `held` was held, float64 [held]."""
         return self.seconds_until(self.run.finish)
@@ -146,13 +124,13 @@ class Rows:
         seconds -= np.maximum(self.start, self.run.begin)
         return np.clip(seconds, 0, None, out=seconds)
 
-    @fixed
+    @column
     def sold(self) -> npt.NDArray[np.bool_]:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
         sold: npt.NDArray[np.bool_] = self.run.sources(self.held) >= self.run.first
         return sold
 
-    @fixed
+    @column
     def worth(self) -> Floats:
         """What a second of each of `held` earns, float64 [held]."""
         prices, resources = self.run.prices, self.run.resources
@@ -212,8 +190,11 @@ class FinishedRun(Rows):
         self.simulation, self.thought, self.bounded = simulation, thought, bounded
         self.first = self.since = first
         self.moving = simulation.moving
-        self.samples = {name: read_only(column) for name, column in samples.items()}
+        self.samples = {name: read_only(one) for name, one in samples.items()}
         self.prices, self.costs, self.pays, self.contention_rule = dict(prices), costs, pays, contention_rule
+        self._terms: dict[str, Any] = {
+            "prices": prices, "costs": costs, "bounded": bounded, "pays": pays, "contention_rule": contention_rule,
+        }  # fmt: skip
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
         self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
@@ -240,10 +221,7 @@ class FinishedRun(Rows):
 
     def _again(self, first: int) -> FinishedRun:
         """Return the run as it is measured from a row on."""
-        found = FinishedRun(
-            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, pays=self.pays,
-            contention_rule=self.contention_rule,
-        )  # fmt: skip
+        found = FinishedRun(self.simulation, first, self.samples, self.thought, **self._terms)
         found.since, found.only = self.since, self.only
         return found
 
@@ -266,7 +244,7 @@ class FinishedRun(Rows):
         whole = self.simulation.offered - self.since
         found = self._again(self.simulation.offered - max(1, floor(share * whole + 1e-9)))
         late = found.samples["time"] >= found.begin  # the last sample is
-        found.samples = {name: read_only(column[late]) for name, column in found.samples.items()}
+        found.samples = {name: read_only(one[late]) for name, one in found.samples.items()}
         return found
 
     def parts(self) -> Iterator[Rows]:
@@ -283,33 +261,33 @@ class FinishedRun(Rows):
 
     # -- what was held ---------------------------------------------------------------------------------------------
 
-    @fixed
+    @column
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
         return self.of_class(self.asked.leads(np.arange(self.first, self.simulation.offered)))
 
-    @Computed
-    def places(self) -> Places:
-        """On which servers those in `held` lay, and when.
+    @cached_property
+    def places(self) -> Stays:
+        """On which servers those in `held` lay, and when; `who` are places in `held`.
 
         In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
         servers that are to be emptied: a metric that reads them is empty elsewhere.
         """
-        if isinstance(self.simulation.ledger, NetworkLedger):
-            try:
-                who, server, node, amounts = self.simulation.ledger.places(self.held)
-            except LedgerError as error:
-                raise NoData("where requests lay is not known") from error
-            return Places(who, server, node, amounts, self.start[who], self.end[who])
-        lay = stays(self.simulation, self.held, self.start, self.end)
-        return Places(lay.who, lay.server, lay.node, self.demand[self.held[lay.who]], lay.start, lay.end)
+        ledger = self.simulation.ledger
+        if not isinstance(ledger, NetworkLedger):
+            return stays(self.simulation, self.held, self.start, self.end)
+        try:
+            who, server, node, amounts = ledger.places(self.held)
+        except LedgerError as error:
+            raise NoData("where requests lay is not known") from error
+        return Stays(who, server, node, self.start[who], self.end[who], amounts)
 
     @property
     def moves_ended(self) -> list[Moved]:
         """The moves that ended within the measured time, whatever became of them."""
         return [one for one in (self.moving.log if self.moving else []) if self.begin <= one.end <= self.finish]
 
-    @fixed
+    @column
     def arrived(self) -> Ints:
         """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
         return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
@@ -351,7 +329,7 @@ class FinishedRun(Rows):
         times, total = self._sizes
         return rows_dot(total.T, np.diff(np.clip([*times, until], self.begin, until)))
 
-    @fixed
+    @column
     def installed_seconds(self) -> Floats:
         """What `installed` gives for the measured time."""
         return self.installed(self.finish)
@@ -368,7 +346,7 @@ class FinishedRun(Rows):
         """The rows that got their answer, in order, int32 [all decisions]."""
         return np.frombuffer(self.simulation.record.sequence, np.int32)
 
-    @fixed
+    @column
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self._sequence
@@ -421,7 +399,7 @@ class FinishedRun(Rows):
         installed = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (now / installed).tolist()
 
-    @fixed
+    @column
     def answered(self) -> Ints:
         """The rows answered within the measured time, or impossible, int64 [n]; those sent back are among them."""
         back = np.arange(len(self.simulation.workload), len(self.outcome))

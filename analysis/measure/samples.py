@@ -127,7 +127,7 @@ def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
     network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
     if network is None:
         lay = stays(simulation, held, decided[held], end[held])
-        spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
+        spans, where, amounts = (lay.start, lay.end), lay.server, lay.amounts
     else:
         who, where, _, amounts = network.places(held)
         spans = decided[held[who]], end[held[who]]

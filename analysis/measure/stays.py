@@ -18,9 +18,9 @@ class Stays(NamedTuple):
     """Lists who held a place from when to when; a request on its way holds two.
 
     `who` int64 [k] are places in the list of requests that was asked about, `server` and `node` int64 [k], the latter
-    `SPREAD` for all nodes; `start` and `end` float64 [k]. `first` int64 [k] is the first decision right after which the
-    place was held, `last` the first after which it was not, -1 where the holding period itself begins or ends there.
-    `devices` int64 [k] are bits, -1 for those that the ledger has.
+    `SPREAD` for all nodes; `start` and `end` float64 [k], `amounts` int64 [k, resources] quanta. `first` int64 [k] is
+    the first decision right after which the place was held, `last` the first after which it was not, -1 where the
+    holding period itself begins or ends there. `devices` int64 [k] are bits, -1 for those that the ledger has.
     """
 
     who: Any
@@ -28,29 +28,30 @@ class Stays(NamedTuple):
     node: Any
     start: Any
     end: Any
-    first: Any
-    last: Any
-    devices: Any
+    amounts: Any
+    first: Any = -1
+    last: Any = -1
+    devices: Any = -1
 
 
 def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
     """List where the requests of rows `held` int64 [h] lay between `start` and `end`, float64 [h]."""
+    record, demand = simulation.record, simulation.asked().demand
     moves: dict[int, list[Moved]] = {}
     for moved in simulation.moving.log if simulation.moving else ():
         moves.setdefault(moved.row, []).append(moved)
     was_moved = np.isin(held, list(moves))
     still = np.flatnonzero(~was_moved)
-    record = simulation.record
-    server, node = (column[held[still]].astype(np.int64) for column in (record.server, record.node))
+    server, node = (one[held[still]].astype(np.int64) for one in (record.server, record.node))
     none = np.full(len(still), -1)
-    found = Stays(still, server, node, start[still], end[still], none, none, none)
+    found = Stays(still, server, node, start[still], end[still], demand[held[still]], none, none, none)
     several: list[Stays] = []
     for who in np.flatnonzero(was_moved).tolist():
         first, *_ = of_row = moves[int(held[who])]
-        until = float(end[who])
-        here = Stays(who, *first.source, float(start[who]), until, -1, -1, first.devices[0])
+        until, amounts = float(end[who]), demand[held[who]]
+        here = Stays(who, *first.source, float(start[who]), until, amounts, devices=first.devices[0])
         for moved in of_row:  # a place is held until the request has arrived elsewhere, or its move was called off
-            target = Stays(who, *moved.target, moved.begin, until, moved.decisions[0], -1, moved.devices[1])
+            target = Stays(who, *moved.target, moved.begin, until, amounts, moved.decisions[0], -1, moved.devices[1])
             left, here = (here, target) if moved.outcome == "done" else (target, here)
             is_over = not np.isnan(moved.end)
             several.append(left._replace(end=min(until, moved.end), last=moved.decisions[1]) if is_over else left)
@@ -58,7 +59,7 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
     if not several:
         return found
     pairs = zip(found, zip(*several, strict=True), strict=True)
-    return Stays(*(np.concatenate([column, np.array(added, column.dtype)]) for column, added in pairs))
+    return Stays(*(np.concatenate([one, np.array(added, one.dtype)]) for one, added in pairs))
 
 
 def outages_of(simulation: Simulation, kind: str = "server") -> pl.DataFrame:

@@ -116,15 +116,14 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
         found.servers = float(sum(rents))
     if not costs.has_power:
         return found
-    by_site = [_came_to(rate, *_at(n, spells, woken), finish) for n, rate in enumerate(costs.energy)]
+    by_site = [_came_to(rate, _at(n, spells), _at(n, woken), finish) for n, rate in enumerate(costs.energy)]
     energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
-    found.energy, found.carbon, found.electricity = (column and sum(column) for column in (energy, carbon, money))
-    assert found.energy is not None
+    found.energy = sum(energy or ())
+    found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
     found.power = found.energy / ((finish - begin) / HOUR) if finish > begin else 0.0
     found.peak = _most(spells, len(run.capacity)) / 1000
     if costs.sites:
-        rents = _rent_by_site(paid, costs)
-        columns = (column or [None] * len(by_site) for column in (energy, carbon, rents, money))
+        columns = (column or [None] * len(by_site) for column in (energy, carbon, _rent_by_site(paid, costs), money))
         found.sites = tuple(
             {"energy": drawn, "carbon": emitted, "cost": _known_sum(rent, paid)}
             for drawn, emitted, rent, paid in zip(*columns, strict=True)
@@ -141,9 +140,10 @@ def by_hour(run: FinishedRun, costs: Costs) -> pl.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for hour in range(floor(run.begin / HOUR), floor(run.finish / HOUR) + 1):
         since, until = hour * HOUR, (hour + 1) * HOUR
-        now = _within(spells, since, until), woken.filter(pl.col("time") >= since, pl.col("time") < until)
+        spent = _within(spells, since, until)
+        wakes = woken.filter(pl.col("time") >= since, pl.col("time") < until)
         for n, rate in enumerate(costs.energy):
-            rows.append((since, rate.name, *_came_to(rate, *_at(n, *now), run.finish)))
+            rows.append((since, rate.name, *_came_to(rate, _at(n, spent), _at(n, wakes), run.finish)))
     columns = ["time", "site", "energy", "carbon", "electricity"]
     return pl.DataFrame(rows, columns, orient="row", infer_schema_length=None)
 
@@ -246,8 +246,8 @@ def _seconds(spells: pl.DataFrame) -> Floats:
     return found
 
 
-def _at(site: int, *frames: pl.DataFrame) -> list[pl.DataFrame]:
-    return [frame.filter(pl.col("site") == site) for frame in frames]
+def _at(site: int, frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(pl.col("site") == site)
 
 
 def _came_to(
