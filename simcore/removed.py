@@ -82,6 +82,15 @@ REMOVED: Mapping[str, str] = {
     "figure distances": "Draw `spread`; the requests' `links` and `servers` are recorded.",
     "figure decisions": "Draw a figure of your own from what `record: [times]` keeps.",
     "figure critical-difference": "`differences` shows each agent against the baseline, `compare` all pairs.",
+    **{
+        f"metric fragmented_gpu_{cause}": f"Average `fragments_{cause}` of what `record: [devices]` keeps."
+        for cause in ("both", "devices", "cpu", "model", "no_devices_asked", "no_devices_asked_no_cpu")
+    },
+    **{
+        f"metric {name}": "Write a metric of your own, of `run.contention`."
+        for name in ("contended_worst", "contention_p95", "contention_max")
+    },
+    "metric postponed_by": "Write a metric of your own: `run.simulation.workload.postponed` has it of every request.",
     "figure demands": "Draw the columns of `results.requests(RUN)`, which `record: [requests]` keeps.",
 }
 """What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME`."""

@@ -10,16 +10,15 @@ def _targets(names: str) -> dict[str, str]:
 BUILT_IN = _targets("""
     offered scheduled scheduled_bound acceptance acceptance_{} rejected impossible running running_lost
     stopped interrupted lost
-    preemptions lost_work_{} spot_evicted jain borrowed_{} quota_wait away spilled latency postponed postponed_by moves
+    preemptions lost_work_{} spot_evicted jain borrowed_{} quota_wait away spilled latency postponed moves
     wait_total wait_mean wait_p95 wait_max hours makespan
     allocation allocation_decisions allocation_end utilisation
     links_allocation links_allocation_decisions links_allocation_end links_utilisation
-    used_{} contention_{} contended contended_worst contended_requests contention_p95 contention_p99 contention_max
+    used_{} contention_{} contended contended_requests contention_p99
     blocked load gang_servers gang_racks servers_per_request span span_0 span_1 span_2 span_3
     income_month income income_held income_booked server_hours server_hours_on server_hours_used woken
     energy power power_peak carbon cost_month cost cost_servers cost_electricity cost_moves net_month net
-    drained undrained fragmentation fragmented_gpu fragmented_gpu_end fragmented_gpu_both fragmented_gpu_devices
-    fragmented_gpu_cpu fragmented_gpu_model fragmented_gpu_no_devices_asked fragmented_gpu_no_devices_asked_no_cpu
+    drained undrained fragmentation fragmented_gpu fragmented_gpu_end
     servers servers_used moved downtime moves_failed moves_for_load moves_under_way plan_ms plans_late decision_us
 """) | {name: f"binwright.scenarios.features.autoscale.metrics:{name}"
          for name in ("servers_bought", "bought_hours", "cost_bought")}  # fmt: skip

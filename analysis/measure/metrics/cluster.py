@@ -11,11 +11,9 @@ from binwright.analysis.measure.contention import Contention
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.devices import DeviceHistory
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
-from binwright.fabric.fragmentation import CAUSES
 from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE, REJECTED
-from binwright.simcore.types import Floats
 
 NO_PATH = "no path: "
 """Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
@@ -98,21 +96,7 @@ def _used(run: FinishedRun, found: Contention) -> list[float]:
     return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, there, strict=True)]
 
 
-def _contended_worst(run: FinishedRun, found: Contention) -> float:
-    there = found.seconds > 0
-    return float((found.contended[there] / found.seconds[there]).max(initial=0.0))
-
-
-def _lacked(percent: int) -> Callable[[FinishedRun, Contention], float]:
-    def measured(run: FinishedRun, found: Contention) -> float:
-        lacked: Floats = found.lacked
-        return float(np.quantile(lacked, percent / 100, method="inverted_cdf")) if len(lacked) else 0.0
-
-    return measured
-
-
 USE: dict[str, Any] = {"needs": _of_use, "unit": "%", "in_parts": True}
-LACKED = "share of what it would have used of a resource that a request did not get: "
 CONTENTION = table((
     define("used_{}", "{} used %",
            "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
@@ -125,18 +109,14 @@ CONTENTION = table((
            "share of the servers' time in which requests would have used more of a resource than a node has",
            lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
            better="lower", table="differs", **USE),
-    define("contended_worst", "worst server contended %", "the same share of the server where it is largest",
-           _contended_worst, better="lower", table="never", **USE),
     define("contended_requests", "requests contended %",
            "share of the requests that ever got less than they would have used",
            lambda run, found: ratio(float(np.count_nonzero(found.lacked)), len(found.lacked)),
            better="lower", table="differs", **USE),
-    define("contention_p95", "p95 contention %", f"{LACKED}95 % of the requests miss no more", _lacked(95),
-           better="lower", table="never", **USE),
-    define("contention_p99", "p99 contention %", f"{LACKED}99 % of the requests miss no more", _lacked(99),
+    define("contention_p99", "p99 contention %",
+           "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
+           lambda run, found: float(np.quantile([*found.lacked] or [0.0], 0.99, method="inverted_cdf")),
            better="lower", table="differs", **USE),
-    define("contention_max", "max contention %", f"{LACKED}no request misses more", _lacked(100),
-           better="lower", table="never", **USE),
 ))  # fmt: skip
 
 # -- devices -------------------------------------------------------------------------------------------------------
@@ -151,29 +131,11 @@ DEVICE: dict[str, Any] = {"needs": _of_devices, "unit": "%", "better": "lower"}
 COULD_NOT = "free parts of devices that a usual request could not take, of all that are free, "
 
 
-def _for_want_of(cause: str, meaning: str) -> Definition:
-    """Make the metric of one cause: its share of all devices, mean over the decisions."""
-    place = CAUSES.index(cause)
-
-    def share(run: FinishedRun, found: DeviceHistory) -> float:
-        return float(found.fragments[:, place].mean() / max(found.allocated[-1] + found.free[-1], 1e-9))
-
-    meaning = f"share of the devices, mean over the decisions: free, and the usual requests {meaning}"
-    heading = f"gpu fragmented: {cause.replace('_', ' ')} %"
-    return define(f"fragmented_gpu_{cause}", heading, meaning, share, table="never", **DEVICE)
-
-
 DEVICES = table((
     define("fragmented_gpu", "gpu fragmented %", f"{COULD_NOT}mean over the decisions",
            lambda run, found: float((found.fragmented / np.maximum(found.free, 1e-9)).mean()), **DEVICE),
     define("fragmented_gpu_end", "gpu fragmented % (end)", f"{COULD_NOT}after the last decision",
            lambda run, found: float(found.fragmented[-1] / max(found.free[-1], 1e-9)), table="never", **DEVICE),
-    _for_want_of("both", "would lack cpu and devices"),
-    _for_want_of("devices", "would lack devices"),
-    _for_want_of("cpu", "would lack cpu"),
-    _for_want_of("model", "want another model"),
-    _for_want_of("no_devices_asked", "ask for no device"),
-    _for_want_of("no_devices_asked_no_cpu", "ask for none, and would lack cpu"),
 ))  # fmt: skip
 TABLE = CONTENTION | DEVICES | table((
     *_allocated("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time, in_parts=True),

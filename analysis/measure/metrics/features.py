@@ -314,9 +314,6 @@ SITES = table((
     define("postponed", "postponed %", "requests that waited for a better hour",
            lambda run, waited: ratio(float((waited > 0).sum()), len(run.offered)), needs=_postponed, unit="%",
            table="differs"),
-    define("postponed_by", "postponed by", "mean, of requests that waited so",
-           lambda run, waited: ratio(float(waited.sum()), int(np.count_nonzero(waited > 0))), needs=_postponed,
-           unit="s", table="differs", **LOWER),
 ))  # fmt: skip
 
 # -- servers that are to be emptied --------------------------------------------------------------------------------
