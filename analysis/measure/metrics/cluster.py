@@ -115,7 +115,7 @@ CONTENTION = table((
            better="lower", table="differs", **USE),
     define("contention_p99", "p99 contention %",
            "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
-           lambda run, found: float(np.quantile([*found.lacked] or [0.0], 0.99, method="inverted_cdf")),
+           lambda run, found: float(np.quantile(found.lacked, 0.99, method="inverted_cdf")) if len(found.lacked) else 0,
            better="lower", table="differs", **USE),
 ))  # fmt: skip
 
