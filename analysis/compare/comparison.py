@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from binwright.analysis.compare.statistics import (
     in_words,
     mean_interval,
     seeds_needed,
-    skewness,
 )
 from binwright.analysis.compare.table import in_one_note
 from binwright.analysis.measure.condition import Limit, outside_of
@@ -200,18 +200,18 @@ class Comparison:
         family = Family(self._groups, metric, base=self._base if self.is_named else None, together=together)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
-        diff_half[answers.exact] = 0.0
-        deviation[answers.exact] = np.nan
+        diff_half[answers["exact"]] = 0.0
+        deviation[answers["exact"]] = np.nan
         up, down = UP_AND_DOWN[metric.better]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(base)
-        tested = ~np.isnan(answers.p)
+        tested = ~np.isnan(answers["p"])
         verdicts = {
             BASELINE: own,
             None: pairs == 0,
-            EQUAL: answers.exact & ~answers.told,
-            UNTESTED: ~answers.exact & ~tested,
-            SAME: ~answers.told,
+            EQUAL: answers["exact"] & ~answers["told"],
+            UNTESTED: ~answers["exact"] & ~tested,
+            SAME: ~answers["told"],
             up: diff > 0,
             down: diff < 0,
         }
@@ -230,9 +230,9 @@ class Comparison:
             "diff_low": diff - diff_half,
             "diff_high": diff + diff_half,
             "relative": relative,
-            "p": answers.p,
-            "p_alone": answers.alone,
-            "test": _first_of({"exact": answers.exact & (pairs > 0), "wilcoxon": answers.ranks, "t": tested}),
+            "p": answers["p"],
+            "p_alone": answers["alone"],
+            "test": _first_of({"exact": answers["exact"] & (pairs > 0), "wilcoxon": answers["ranks"], "t": tested}),
             "verdict": _first_of(verdicts),
             "seeds_for_1pct": seeds_needed(deviation, EFFECT * abs(base)),
         }
@@ -398,7 +398,12 @@ class Comparison:
 def _bootstrapped(values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
     """Tell which groups show a bootstrap interval, bool [groups], and return its ends; NaN elsewhere."""
     large = np.where((n >= ENOUGH)[:, None], values, np.nan)
-    (skew,) = by_count(large, lambda some: (skewness(some),), 1)
+    skew = np.full(len(n), np.nan)
+    if (n >= ENOUGH).any():
+        from scipy.stats import skew as adjusted  # it takes half a second to import, and few results have so many seeds
+
+        with catch_warnings(action="ignore"):  # values that are all the same have none
+            (skew,) = by_count(large, lambda some: (adjusted(some, axis=1, bias=False),), 1)
     some = ~np.isnan(skew)
     if not some.any() or np.median(abs(skew[some])) <= SKEWED:
         return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)

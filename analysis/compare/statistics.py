@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -160,17 +159,6 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-def skewness(values: Floats) -> Any:
-    """Compute the adjusted Fisher-Pearson coefficient G1, [...]; NaN below three values or without any variance."""
-    n = values.shape[-1]
-    if n < 3:
-        return np.full(values.shape[:-1], np.nan)[()]
-    off = values - values.mean(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        g1 = (off**3).mean(axis=-1) / (off**2).mean(axis=-1) ** 1.5
-    return g1 * np.sqrt(n * (n - 1)) / (n - 2)
-
-
 def bootstrap(values: Floats) -> tuple[Any, Any]:
     """Compute the ends of the 95 % BCa bootstrap intervals of the means of [k, n] values, each [k] (Efron 1987).
 
@@ -219,22 +207,11 @@ def seeds_needed(deviation: Floats, effect: Floats) -> Any:
 
 
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """Says of each group how it stands beside another one of its point.
-
-    All are [groups], `p` and `alone` float64, the others bool. `p` is Holm's, `alone` the same uncorrected, both of the
-    signed-rank test where `ranks` and of the t-test elsewhere, NaN where nothing was tested; `exact` where neither
-    group has any chance in it; `told` whether they differ.
-    """
-
-    p: Floats
-    alone: Floats
-    ranks: Bools
-    exact: Bools
-    told: Bools
+ANSWER = [("p", float), ("alone", float), ("ranks", bool), ("exact", bool), ("told", bool)]
+"""How a group stands beside another one of its point: `p` is Holm's, `alone` the same uncorrected, both of the
+signed-rank test where `ranks` and of the t-test elsewhere, NaN where nothing was tested; `exact` where neither has any
+chance in it; `told` whether they differ."""
+NO_ANSWER = np.array((np.nan, np.nan, False, False, False), ANSWER)
 
 
 class Family:
@@ -272,23 +249,19 @@ class Family:
         width = int(np.bincount(groups.point).max(initial=1))
         first = np.unique(groups.point, return_index=True)[1]
         self._place: Ints = np.arange(len(groups.point)) - first[groups.point]
-        self._columns = [
-            self._both(one, other, column, np.full((len(values), width), empty))
-            for column, empty in ((p, np.nan), (alone, np.nan), (ranks, False), (exact, False), (told, False))
-        ]
+        self._answers = np.full((len(values), width), NO_ANSWER)  # by group and the other's place within its point
+        both = np.rec.fromarrays([p, alone, ranks, exact, told], dtype=ANSWER)
+        self._answers[one, self._place[other]] = self._answers[other, self._place[one]] = both
 
-    def _both(self, one: Ints, other: Ints, column: Any, table: Any) -> Any:
-        """Turn a column of pairs into [groups, place of the other within its point], the same for both of a pair."""
-        table[one, self._place[other]] = table[other, self._place[one]] = column
-        return table
+    def beside(self, other: Ints) -> Any:
+        """Answer for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1.
 
-    def beside(self, other: Ints) -> Answers:
-        """Answer for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1."""
-        there = (other >= 0) & (other != np.arange(len(other)))
-        rows, places = np.arange(len(other)), np.where(there, self._place[other], 0)
-        p, alone, ranks, exact, told = (table[rows, places] for table in self._columns)
-        blank = np.where(there, 0, np.nan)
-        return Answers(p + blank, alone + blank, ranks & there, exact & there, told & there)
+        Returns a structured array [groups] with the fields of `ANSWER`.
+        """
+        rows = np.arange(len(other))
+        found = self._answers[rows, np.maximum(self._place[other], 0)]
+        found[(other < 0) | (other == rows)] = NO_ANSWER
+        return found
 
 
 def in_words(size: int, *, apart: bool, beside: str = "") -> str:

@@ -208,7 +208,7 @@ def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> t
     order = np.lexsort((-mean if metric.better == "higher" else mean, groups.point))
     first = np.unique(groups.point[order], return_index=True)[1]
     best = order[first][groups.point]
-    told = family.beside(best).told
+    told: Bools = family.beside(best)["told"]
     marked = there & (np.bincount(groups.point, there & told) > 0)[groups.point]
     first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
     return marked & first, marked & ~told & ~first

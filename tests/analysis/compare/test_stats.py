@@ -18,7 +18,6 @@ from binwright.analysis.compare.statistics import (
     paired_t,
     seeds_needed,
     signed_rank,
-    skewness,
 )
 from tests.reference.stats import holm_slowly
 
@@ -134,14 +133,7 @@ def test_holm_is_what_holm_wrote(p: list[float]) -> None:
     np.testing.assert_allclose(holm(np.array(p, float)), holm_slowly(p))
 
 
-# -- skewness and the bootstrap ----------------------------------------------------------------------------------------
-
-
-def test_skewness_is_scipys() -> None:
-    values = RNG.exponential(size=(10, 12))
-    np.testing.assert_allclose(skewness(values), reference.skew(values, axis=1, bias=False))
-    assert np.isnan(skewness(np.ones((1, 5)))).all()
-    assert np.isnan(skewness(np.ones((1, 2)))).all()
+# -- the bootstrap ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [20, 60])
