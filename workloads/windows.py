@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from binwright.simcore.errors import WorkloadError, unread
 from binwright.simcore.extras import pl
-from binwright.simcore.fields import Index, Model, PositiveTime, Text, wrong
+from binwright.simcore.fields import Count, Index, Model, PositiveNumber, PositiveTime, Shown, Text, checked, wrong
+from binwright.simcore.json_schema import quantity
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import LARGEST, TIME, measure_of
-from binwright.workloads.traces.cells import DATED, moment, report
+from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
 from binwright.workloads.traces.mapped import Columns, structured
 from binwright.workloads.traces.text import read_text
@@ -53,11 +54,6 @@ class RandomStart(Model):
     of: _Of = "requests"
 
     @property
-    def drawn(self) -> bool:
-        """Whether seeds may begin at different rows."""
-        return self.random[0] < self.random[1]
-
-    @property
     def rows(self) -> tuple[int, ...]:
         """The first and the last row that a window may start at."""
         return self.random
@@ -71,6 +67,7 @@ class ApartStart(Model):
         "for each seed.",
         examples=["[0, 100000]"],
     )
+    of: ClassVar[str] = "requests"
 
     def count(self, length: int) -> int:
         """How many windows of this length there are."""
@@ -102,6 +99,12 @@ class ListedStart(Model):
             problem, remedy = unread(error, file, "Give a CSV file.")
             raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The first and the last row that a window may start at."""
+        rows = [row for row, _ in self.listed] or [0]
+        return min(rows), max(rows)
+
     def at(self, seed: int) -> tuple[int, int | None]:
         """Find the row of a seed, and how many requests."""
         starts = self.listed
@@ -129,13 +132,33 @@ def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]
     return list(zip(*columns, strict=True)) if len(columns) > 1 else [(start, None) for start in columns[0]]
 
 
-class TimeStart(NamedTuple):
-    """The first request that arrives at this second of the trace's own clock, or later."""
+def _form_of_start(value: Any) -> str:
+    for form, key in (("apart", ApartStart), ("path", ListedStart)):
+        if isinstance(value, key) or (isinstance(value, Mapping) and form in value):
+            return f"<{form}>"
+    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str | date) else "<random>"
 
-    seconds: float
+
+def _time_text(value: Any) -> str:
+    """Write a time on the trace's clock, or a date as it is: one without a zone is in UTC."""
+    text = value.isoformat() if isinstance(value, date) else value
+    return text if isinstance(text, str) and is_date(text) else TIME.show(checked(TIME.parse)(text))
 
 
-Start: TypeAlias = int | RandomStart | ApartStart | TimeStart
+_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
+_TIME = {"anyOf": [quantity(TIME, "3 d")["anyOf"][1], {"type": "string", "pattern": _DATE}]}
+Start: TypeAlias = Annotated[
+    Annotated[Index, Tag("<row>")]
+    | Annotated[str, BeforeValidator(_time_text), WithJsonSchema(_TIME), Tag("<time>")]
+    | Annotated[RandomStart, Tag("<random>")]
+    | Annotated[ApartStart, Tag("<apart>")]
+    | Annotated[ListedStart, Tag("<path>")],
+    Discriminator(_form_of_start),
+    Shown(
+        "row from 0, time with a unit or date on the trace's clock, [RandomStart](#randomstart), "
+        "[ApartStart](#apartstart) or [ListedStart](#listedstart)"
+    ),
+]
 
 
 class Resample(Model):
@@ -152,6 +175,102 @@ class Resample(Model):
     length: PositiveTime | None = Field(
         default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
     )
+
+
+class Window(Model):
+    """Which requests of a trace a run meets, from which on, and how often they come."""
+
+    start: Start = Field(
+        default=0,
+        description="The first request.",
+        examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
+    )
+    requests: Count | None = Field(
+        default=None, description="How many requests; by default all to the end.", examples=[2000]
+    )
+    superpose: Count = Field(
+        default=1,
+        description="How many windows of the trace run at once, each with a start of its own if starts are random or"
+        " apart; else one after another in the trace.",
+        examples=[2],
+    )
+    time_scale: PositiveNumber = Field(
+        default=1.0, description="Multiplies the time between arrivals: 2 halves the load.", examples=[0.5]
+    )
+    running: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves "
+        "them out.",
+    )
+    ends: Literal["keep", "drop", "requested"] = Field(
+        default="keep",
+        description="With `drop` no request ends; with `requested` each ends at the latest when the requested time "
+        "is over, in traces that have it.",
+    )
+    resample: Resample | None = Field(
+        default=None,
+        description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
+        examples=["{block: 1 d}"],
+    )
+
+    @model_validator(mode="after")
+    def _length(self) -> Self:
+        if isinstance(self.start, ApartStart) and self.requests is None:
+            raise wrong("is missing", "Windows side by side need a length: give `requests:`.", ("requests",))
+        if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
+            remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
+            raise wrong("is missing", remedy, ("requests",))
+        return self
+
+    @property
+    def moves(self) -> bool:
+        """Whether seeds may meet different requests."""
+        start = self.start
+        if self.resample or isinstance(start, ApartStart | ListedStart):
+            return True
+        return isinstance(start, RandomStart) and start.random[0] < start.random[1]
+
+    def length(self, seed: int) -> int | None:
+        """Return how many requests each window of a seed has; None for all to the end."""
+        return self.requests or (self.start.at(seed)[1] if isinstance(self.start, ListedStart) else None)
+
+    def firsts(self, seed: int, table: Callable[[], Columns], file: Path | None = None) -> list[int]:
+        """Find the row that each window of a seed begins at; the trace is read only where its times decide."""
+        start, numbers = self.start, range(self.superpose)
+        if isinstance(start, ApartStart):
+            assert self.requests is not None
+            count = start.count(self.requests)
+            order = stream(0, "workload", "apart").permutation(count)
+            places = [int(order[(seed * self.superpose + number) % count]) for number in numbers]
+            return [start.apart[0] + place * self.requests for place in places]
+        if isinstance(start, RandomStart):
+            low, high = start.random
+            rows = [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
+        elif isinstance(start, ListedStart) and start.of == "events":
+            rows = [start.at(seed)[0] for _ in numbers]
+        else:
+            first = start.at(seed)[0] if isinstance(start, ListedStart) else start
+            if isinstance(first, str):
+                first = _row_at(table()["arrival"], seconds_of(first), file)
+            rows = [first + number * (self.length(seed) or 0) for number in numbers]
+        events = isinstance(start, RandomStart | ListedStart) and start.of == "events"
+        return requests_from(table(), rows) if events else rows
+
+    def earliest(self, table: Callable[[], Columns]) -> int:
+        """Find the first row that any seed may begin at; rows before it are met only where they still run then."""
+        start = self.start
+        if self.resample:
+            return 0
+        if isinstance(start, str):
+            return int(np.searchsorted(table()["arrival"], seconds_of(start)))
+        if isinstance(start, int):
+            return start
+        return requests_from(table(), [start.rows[0]])[0] if start.of == "events" else start.rows[0]
+
+
+def seconds_of(start: str) -> float:
+    """Read a start that is a time on a trace's clock, or a date."""
+    return seconds_of_date(start) if is_date(start) else TIME.parse(start)
 
 
 def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = None) -> tuple[Columns, Ints]:
@@ -180,29 +299,6 @@ def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = N
     return found, np.repeat(np.arange(wanted), counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """`requests` rows of the trace from `start` (a row number from 0), or all to the end.
-
-    `superpose` overlays that many windows, each moved so that its first request arrives at 0. A random start is
-    drawn for each window, and one apart dealt to each; from a fixed start they follow one another in the trace, so
-    `requests` must be given, as for windows apart.
-    `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
-    With `running`, the requests from before the window that still run at its start come first, in addition.
-    With `resample` the rows are those of a trace that every seed draws anew. If they are `endless`, no request ends; if
-    they are `cut`, each ends at the latest when the time is over that was requested for it.
-    """
-
-    start: Start = 0
-    requests: int | None = None
-    superpose: int = 1
-    time_scale: float = 1.0
-    running: bool = False
-    resample: Resample | None = None
-    endless: bool = False
-    cut: bool = False
-
-
 def select(
     trace: pl.DataFrame | Columns,
     window: Window,
@@ -225,7 +321,7 @@ def select(
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
     has_requested = REQUESTED in (table.dtype.names or ())
-    if window.cut:
+    if window.ends == "requested":
         if not has_requested:
             remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
             raise WorkloadError("the trace has no requested times", file=file, key="workload.ends", remedy=remedy)
@@ -236,7 +332,7 @@ def select(
         table, blocks = resampled(table, window.resample, seed, file)
     arrival, lifetime = table["arrival"], table["lifetime"]
     spans = spans_of(table, window, seed, file)
-    before = [_running_at(table, first if window.running else 0, window.time_scale) for first, _ in spans]
+    before = [_running_at(table, first if window.running == "keep" else 0, window.time_scale) for first, _ in spans]
     inside = [np.arange(first, end) for first, end in spans]
     rows, age = np.concatenate([*(of for of, _ in before), *inside]), np.concatenate([ran for _, ran in before])
     times = [(arrival[of] - arrival[first]) * window.time_scale for of, (first, _) in zip(inside, spans, strict=True)]
@@ -251,7 +347,7 @@ def select(
         rows, moments, names = rows[order], moments[order], names[order]
     duration = lifetime[rows]
     duration[: len(age)] -= age
-    if window.endless:
+    if window.ends == "drop":
         duration[:] = np.inf
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
@@ -328,24 +424,22 @@ def _check_resources(table: Columns, units: dict[str, float], file: Path | None)
 
 
 def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
-    """First row of the trace and the row after the last, for each window of a seed."""
-    start, length, rows = window.start, window.requests, len(table)
+    """Find the first row, and the row after the last, of each window of a seed; refuses one that leaves the trace."""
+    start, length, rows = window.start, window.length(seed), len(table)
+    firsts = window.firsts(seed, lambda: table, file)
+    first, value, key = firsts[0], firsts[0] if isinstance(start, ListedStart) else start, "workload.start"
+    total = length and length * window.superpose
     if isinstance(start, RandomStart | ApartStart):
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        drawn = [start.rows[1], *firsts(window, seed)]
-        if isinstance(start, RandomStart) and start.of == "events":
-            drawn = requests_from(table, drawn)
-        _fits(drawn[0], length, rows, window, file)
-        return [(first, rows if length is None else first + length) for first in drawn[1:]]
-    first = _row_at(table["arrival"], start.seconds, file) if isinstance(start, TimeStart) else start
-    if window.superpose > 1 and length is None:
-        problem = "superposed windows from a fixed start follow one another, so their length is needed"
-        remedy = "Give `requests: n`, or a random start."
-        raise WorkloadError(problem, file=file, key="workload.requests", remedy=remedy)
-    _fits(first, None if length is None else length * window.superpose, rows, window, file)
-    if length is None:
-        return [(first, rows)]
-    return [(first + number * length, first + (number + 1) * length) for number in range(window.superpose)]
+        first = requests_from(table, [start.rows[1]])[0] if start.of == "events" else start.rows[1]
+        total, value = length, [*start.rows]  # type: ignore[assignment]
+        key += ".random" if isinstance(start, RandomStart) else ".apart"
+    if not 0 <= first < rows or first + (total or 0) > rows:
+        wanted = f"{total} requests from row {first}" if total else f"row {first}"
+        problem = f"the window leaves the trace: it wants {wanted}"
+        remedy = f"The trace has {rows} requests, rows 0 to {rows - 1}."
+        raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
+    return [(first, rows if length is None else first + length) for first in firsts]
 
 
 def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
@@ -375,37 +469,3 @@ def requests_from(table: Columns, events: list[int]) -> list[int]:
     before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
     found: list[int] = before[np.minimum(events, len(arrives))].tolist()
     return found
-
-
-def firsts(window: Window, seed: int) -> list[int]:
-    """Find the row that each window of a seed starts at, whether its start is listed, drawn or dealt.
-
-    Of events, the event is meant.
-    """
-    start, numbers = window.start, range(window.superpose)
-    if isinstance(start, int):
-        return [start + number * (window.requests or 0) for number in numbers]
-    if isinstance(start, ApartStart):
-        assert window.requests is not None
-        count = start.count(window.requests)
-        order = stream(0, "workload", "apart").permutation(count)
-        places = [int(order[(seed * window.superpose + number) % count]) for number in numbers]
-        return [start.apart[0] + place * window.requests for place in places]
-    assert isinstance(start, RandomStart)
-    low, high = start.random
-    return [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
-
-
-def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
-    """Refuse a window that leaves the trace."""
-    if 0 <= first < rows and first + (length or 0) <= rows:
-        return
-    key, value = "workload.start", window.start
-    if isinstance(value, RandomStart | ApartStart):
-        # a listed event is drawn from itself alone
-        key += ".apart" if isinstance(value, ApartStart) else ".random" * value.drawn
-        value = [*value.rows]  # type: ignore[assignment]
-    wanted = f"{length} requests from row {first}" if length else f"row {first}"
-    problem = f"the window leaves the trace: it wants {wanted}"
-    remedy = f"The trace has {rows} requests, rows 0 to {rows - 1}."
-    raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)

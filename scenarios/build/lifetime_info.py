@@ -140,7 +140,7 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
             remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
             raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
         met = TraceRequests(spec, scenario.resources, cache, dict)
-        first, end = rows or (0, met.earliest)
+        first, end = rows or (0, spec.earliest(lambda: met.table))
         if rows and first >= end:
             problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
             raise UserError(problem, key="knowledge.training", value=list(rows), remedy=remedy)
@@ -169,10 +169,10 @@ def _known_at(met: TraceRequests, first: int, found: Workload) -> Workload:
 
     Runs meet them, and what agents are told of them must not be made of what becomes of them.
     """
-    rows = np.arange(first, first + len(found))
-    before = rows < met.earliest
+    rows, earliest = np.arange(first, first + len(found)), met.spec.earliest(lambda: met.table)
+    before = rows < earliest
     age = np.full(len(found), np.nan)
-    age[before] = age_at(met.table, met.earliest, rows[before], met.spec.time_scale)
+    age[before] = age_at(met.table, earliest, rows[before], met.spec.time_scale)
     runs = before & (found.duration > age)
     watched = np.where(runs, age, np.nan if found.watched is None else found.watched)
     return replace(found, duration=np.where(runs, np.inf, found.duration), watched=watched)

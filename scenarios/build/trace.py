@@ -16,24 +16,11 @@ from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.simcore.units import TIME
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
-from binwright.workloads.traces.cells import is_date, seconds_of_date
 from binwright.workloads.traces.library import copy_of, find, read_mapped
 from binwright.workloads.traces.mapped import Columns, begins_with
-from binwright.workloads.windows import (
-    ApartStart,
-    ListedStart,
-    RandomStart,
-    Start,
-    TimeStart,
-    Window,
-    firsts,
-    requests_from,
-    select,
-    spans_of,
-)
+from binwright.workloads.windows import Window, select
 
 
 class _Source(NamedTuple):
@@ -63,11 +50,8 @@ class TraceRequests:
 
     @property
     def drawn(self) -> bool:
-        """Whether the window depends on the seed."""
-        start = self.spec.start
-        if self.spec.inflate or self.spec.resample or isinstance(start, ApartStart | ListedStart):
-            return True
-        return isinstance(start, RandomStart) and start.drawn
+        """Whether the requests depend on the seed."""
+        return self.spec.inflate is not None or self.spec.moves
 
     def draw(self, seed: int) -> Workload:
         window = self.window_of(seed)
@@ -77,7 +61,8 @@ class TraceRequests:
         """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
         spec = self.spec
         units = dict.fromkeys(self._resources, 1.0) if spec.knows_units else spec.units_of(self._resources)
-        found = _select(self._source, _window(spec, seed), tuple(units.items()), seed, watched)
+        window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
+        found = _select(self._source, window, tuple(units.items()), seed, watched)
         if spec.parts:
             found = in_gangs(found, spec.parts.build(), seed)
         if spec.role == NO_ROLE:
@@ -95,19 +80,6 @@ class TraceRequests:
         stat, options = file.stat(), json.dumps(self.spec.options)
         return _Source(self.spec.trace, file, options, self._resources, self._cache, (stat.st_mtime_ns, stat.st_size))
 
-    @property
-    def earliest(self) -> int:
-        """The first row that any seed may begin at; the rows before it are met only where they still run then."""
-        start = self.spec.start
-        if self.spec.resample:
-            return 0
-        if isinstance(start, RandomStart | ListedStart):
-            rows = start.rows if isinstance(start, RandomStart) else [row for row, _ in start.listed] or [0]
-            return min(rows) if start.of == "requests" else requests_from(self.table, [min(rows)])[0]
-        if isinstance(start, ApartStart):
-            return start.apart[0]
-        return start if isinstance(start, int) else int(np.searchsorted(self.table["arrival"], _seconds(start)))
-
     def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
         """Count the requests that run already when the windows of a seed begin, and add up their units of resources."""
         spec = self.spec.model_copy(update={"running": "keep"})
@@ -124,14 +96,12 @@ class TraceRequests:
         """
         if not self.drawn or self.spec.inflate or self.spec.resample:
             return None
-        window = _window(self.spec, seed)
-        if window.requests is None and requests is None:
+        length = self.spec.length(seed)
+        if length is None and requests is None:
             return None
-        starts = firsts(window, seed)
-        if isinstance(window.start, RandomStart) and window.start.of == "events":
-            starts = [first for first, _ in spans_of(self.table, window, seed)]
+        starts = self.spec.firsts(seed, lambda: self.table)
         rows = ((requests or 0) + sum(starts)) // len(starts)
-        return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
+        return [(first, first + ceil((length or rows - first) * met)) for first in starts]
 
 
 def inflated(spec: Trace, base: Workload, total: dict[str, float]) -> Inflated:
@@ -188,22 +158,3 @@ def _table(source: _Source) -> Columns:
     """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
     options = json.loads(source.options)
     return read_mapped(source.trace, source.file, options=options, resources=source.resources, cache=source.cache)
-
-
-def _seconds(text: str) -> float:
-    return seconds_of_date(text) if is_date(text) else TIME.parse(text)
-
-
-def _window(spec: Trace, seed: int) -> Window:
-    start: Start
-    requests = spec.requests
-    if isinstance(spec.start, ListedStart):
-        start, listed = spec.start.at(seed)
-        requests = requests or listed
-        if spec.start.of == "events":
-            start = RandomStart(random=(start, start), of="events")
-    else:
-        start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
-    running = spec.running == "keep" and not spec.inflate
-    ends = {"endless": spec.ends == "drop", "cut": spec.ends == "requested"}
-    return Window(start, requests, spec.superpose, spec.time_scale, running, spec.resample, **ends)

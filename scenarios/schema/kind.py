@@ -1,28 +1,23 @@
-"""What kinds of `workload:` have in common: arrivals, starts in traces, changes, and the base of all."""
+"""What kinds of `workload:` have in common: arrivals, changes, and the base of all."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.placement import Placed, WeightedRole
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.parts import Parts
-from binwright.simcore.fields import Index, Keys, Lifespan, Model, Shown, checked, wrong
-from binwright.simcore.json_schema import quantity
+from binwright.simcore.fields import Keys, Lifespan, Model, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.unions import ByKey
-from binwright.simcore.units import TIME
 from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
-from binwright.workloads.traces.cells import is_date
-from binwright.workloads.windows import ApartStart, ListedStart, RandomStart
 
 
 class Arrivals(Registered):
@@ -48,36 +43,6 @@ class Lifetimes(Registered):
     empirical: Empirical | None = Field(
         default=None, description="Measured.", examples=["{quantiles: [1 s, 3 min, 2 h]}"]
     )
-
-
-def _form_of_start(value: Any) -> str:
-    if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
-        return "<apart>"
-    if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
-        return "<listed>"
-    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str | date) else "<random>"
-
-
-def _time_text(value: Any) -> str:
-    """Write a time on the trace's clock, or a date as it is: one without a zone is in UTC."""
-    text = value.isoformat() if isinstance(value, date) else value
-    return text if isinstance(text, str) and is_date(text) else TIME.show(checked(TIME.parse)(text))
-
-
-_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
-_TIME = {"anyOf": [quantity(TIME, "3 d")["anyOf"][1], {"type": "string", "pattern": _DATE}]}
-Start: TypeAlias = Annotated[
-    Annotated[Index, Tag("<row>")]
-    | Annotated[str, BeforeValidator(_time_text), WithJsonSchema(_TIME), Tag("<time>")]
-    | Annotated[RandomStart, Tag("<random>")]
-    | Annotated[ApartStart, Tag("<apart>")]
-    | Annotated[ListedStart, Tag("<listed>")],
-    Discriminator(_form_of_start),
-    Shown(
-        "row from 0, time with a unit or date on the trace's clock, [RandomStart](#randomstart), "
-        "[ApartStart](#apartstart) or [ListedStart](#listedstart)"
-    ),
-]
 
 
 Changes: TypeAlias = tuple[

@@ -20,7 +20,7 @@ from binwright.scenarios.features.placement import Placed
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.column_mapping import Mapped
-from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start, WorkloadKind
+from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, WorkloadKind
 from binwright.scenarios.schema.multiserver import MultiServer, Offline
 from binwright.scenarios.schema.parts import Parts
 from binwright.scenarios.schema.server_files import DEVICE
@@ -50,7 +50,7 @@ from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import COUNT, DATA, measure_of, quanta
 from binwright.workloads import TRACES, WORKLOADS
 from binwright.workloads.lublin import Lublin
-from binwright.workloads.windows import ApartStart, RandomStart, Resample
+from binwright.workloads.windows import ApartStart, Window
 
 
 class Flavour(Placed):
@@ -196,7 +196,7 @@ def _trace_kind(name: str) -> type:
 
 
 @with_keys("workload")
-class Trace(Placed, Mapped, Changing, WorkloadKind):
+class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -210,38 +210,6 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
         "cache.",
         examples=["../shared/traces/huawei-east-1.csv"],
-    )
-    start: Start = Field(
-        default=0,
-        description="The first request.",
-        examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
-    )
-    requests: Count | None = Field(
-        default=None, description="How many requests; by default all to the end.", examples=[2000]
-    )
-    superpose: Count = Field(
-        default=1,
-        description="How many windows of the trace run at once, each with a start of its own if starts are random or"
-        " apart; else one after another in the trace.",
-        examples=[2],
-    )
-    time_scale: PositiveNumber = Field(
-        default=1.0, description="Multiplies the time between arrivals: 2 halves the load.", examples=[0.5]
-    )
-    running: Literal["keep", "drop"] = Field(
-        default="keep",
-        description="Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves "
-        "them out.",
-    )
-    ends: Literal["keep", "drop", "requested"] = Field(
-        default="keep",
-        description="With `drop` no request ends; with `requested` each ends at the latest when the requested time "
-        "is over, in traces that have it.",
-    )
-    resample: Resample | None = Field(
-        default=None,
-        description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
-        examples=["{block: 1 d}"],
     )
     parts: Parts | None = Field(
         default=None,
@@ -291,12 +259,7 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True, **says_which}]}
 
     @model_validator(mode="after")
-    def _length(self) -> Self:
-        if isinstance(self.start, ApartStart) and self.requests is None:
-            raise wrong("is missing", "Windows side by side need a length: give `requests:`.", ("requests",))
-        if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
-            remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
-            raise wrong("is missing", remedy, ("requests",))
+    def _apart(self) -> Self:
         for key, there in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
             if there and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))

@@ -51,15 +51,15 @@ def scenario(workload: dict[str, Any], **more: Any) -> Scenario:
 
 
 def test_running_requests_are_taken_over_with_their_remaining_lifetime() -> None:
-    found = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
+    found = select(frame(LONG), Window(start=5), ("cpu",), 0)
     assert found.id.tolist() == [0, 1, 5, 6, 7]
     assert found.arrival.tolist() == [0, 0, 0, 30, 40]
     assert found.duration.tolist() == [INF, 401, 20, 5, 50]
     assert found.age is not None
     assert found.age.tolist() == [100, 99]
     assert found.running == 2
-    assert select(frame(LONG), Window(5), ("cpu",), 0).running == 0
-    assert select(frame(LONG), Window(0, running=True), ("cpu",), 0).running == 0
+    assert select(frame(LONG), Window(start=5, running="drop"), ("cpu",), 0).running == 0
+    assert select(frame(LONG), Window(), ("cpu",), 0).running == 0
 
 
 @given(
@@ -73,8 +73,8 @@ def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, flo
     whole = frame(
         [(float(time), stays, 1.0) for time, (_, stays) in zip(np.cumsum([r[0] for r in rows]), rows, strict=True)]
     )
-    every = select(whole, Window(0, time_scale=scale), ("cpu",), 0)
-    some = select(whole, Window(first, time_scale=scale, running=True), ("cpu",), 0)
+    every = select(whole, Window(time_scale=scale), ("cpu",), 0)
+    some = select(whole, Window(start=first, time_scale=scale), ("cpu",), 0)
     begin = every.arrival[first]
 
     def held(workload: Workload, time: float, rows: slice) -> set[int]:
@@ -89,12 +89,13 @@ def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, flo
 
 
 def test_superposed_windows_take_over_each_its_own() -> None:
-    found = select(frame(LONG), Window(4, 2, superpose=2, running=True), ("cpu",), 0)
+    found = select(frame(LONG), Window(start=4, requests=2, superpose=2), ("cpu",), 0)
     assert found.id.tolist() == ["w1:0", "w1:1", "w1:3", "w2:0", "w2:1", "w1:4", "w2:6", "w2:7", "w1:5"]
     assert found.arrival.tolist() == [0, 0, 0, 0, 0, 0, 0, 10, 50]
     assert found.duration[:5].tolist() == [INF, 451, 50, INF, 371]
-    plain = select(frame(LONG), Window(RandomStart(random=(3, 6)), 2, 3), ("cpu",), 7)
-    more = select(frame(LONG), Window(RandomStart(random=(3, 6)), 2, 3, running=True), ("cpu",), 7)
+    window = Window(start=RandomStart(random=(3, 6)), requests=2, superpose=3)
+    plain = select(frame(LONG), window.model_copy(update={"running": "drop"}), ("cpu",), 7)
+    more = select(frame(LONG), window, ("cpu",), 7)
     assert more.id[more.running :].tolist() == plain.id.tolist()
     assert more.duration[more.running :].tolist() == plain.duration.tolist()
 
@@ -178,7 +179,7 @@ def test_inflated_workloads_take_over_no_running_requests(trace: dict[str, Any])
     ],
 )
 def test_changes_keep_apart_what_runs_and_what_comes(change: WorkloadChange, running: int, arriving: int) -> None:
-    base = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
+    base = select(frame(LONG), Window(start=5), ("cpu",), 0)
     for seed in range(5):
         found = changed(base, [change], seed)
         assert (found.running, len(found) - found.running) == (running, arriving)
@@ -193,7 +194,7 @@ def test_changes_keep_apart_what_runs_and_what_comes(change: WorkloadChange, run
 
 
 def test_no_change_leaves_only_what_runs() -> None:
-    base = select(frame(LONG), Window(7, running=True), ("cpu",), 0)
+    base = select(frame(LONG), Window(start=7), ("cpu",), 0)
     with pytest.raises(WorkloadError, match="leaves no request"):
         changed(base, [DemandChange(demand="-90 %")], 0)
 

@@ -22,7 +22,7 @@ from binwright.workloads.generators import Columns, Flavour, MultiServerRequests
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
 from binwright.workloads.lublin import Lublin
 from binwright.workloads.virtual import Pairs
-from binwright.workloads.windows import ApartStart, RandomStart, TimeStart, Window, select
+from binwright.workloads.windows import ApartStart, RandomStart, Start, Window, select
 from tests.support.properties import scaled
 
 INF = float("inf")
@@ -48,31 +48,35 @@ def trace(rows: int) -> pl.DataFrame:
 # Windows
 
 
+def window(start: Start = 0, requests: int | None = None, superpose: int = 1) -> Window:
+    return Window(start=start, requests=requests, superpose=superpose, running="drop")
+
+
 def test_windows_by_row_and_by_time() -> None:
     frame = trace(10)
     whole = select(trace(3), Window(time_scale=2.5), ("mem", "cpu"), seed=0)
     assert whole.demand.tolist() == [[250_000, 1_000_000], [500_000, 2_000_000], [750_000, 3_000_000]]
     assert (whole.arrival.tolist(), whole.duration.tolist()) == ([0.0, 25.0, 50.0], [1.0, 2.0, 3.0])
-    after = select(trace(6), Window(1, 2, superpose=2), ("cpu",), 0)  # windows follow one another
+    after = select(trace(6), window(1, 2, superpose=2), ("cpu",), 0)  # windows follow one another
     assert after.id.tolist() == ["w1:1001", "w2:1003", "w1:1002", "w2:1004"]
     assert (after.arrival.tolist(), after.duration.tolist()) == ([0.0, 0.0, 10.0, 10.0], [2.0, 4.0, 3.0, 5.0])
     random = RandomStart(random=(2, 4))
-    assert {int(select(frame, Window(random, 1), ("cpu",), seed).id[0]) for seed in range(60)} == {1002, 1003, 1004}
-    pairs = {tuple(select(frame, Window(random, 1, 2), ("cpu",), seed).id) for seed in range(60)}
+    assert {int(select(frame, window(random, 1), ("cpu",), seed).id[0]) for seed in range(60)} == {1002, 1003, 1004}
+    pairs = {tuple(select(frame, window(random, 1, 2), ("cpu",), seed).id) for seed in range(60)}
     assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
-    assert select(frame, Window(4, 2), ("cpu",), 0).id.tolist() == [1004, 1005]
-    assert select(frame, Window(8), ("cpu",), 0).id.tolist() == [1008, 1009]
-    assert select(frame, Window(TimeStart(130), 2), ("cpu",), 0).id.tolist() == [1003, 1004]
-    assert select(frame, Window(TimeStart(131), 2), ("cpu",), 0).id.tolist() == [1004, 1005]
+    assert select(frame, window(4, 2), ("cpu",), 0).id.tolist() == [1004, 1005]
+    assert select(frame, window(8), ("cpu",), 0).id.tolist() == [1008, 1009]
+    assert select(frame, window("130 s", 2), ("cpu",), 0).id.tolist() == [1003, 1004]
+    assert select(frame, window("131 s", 2), ("cpu",), 0).id.tolist() == [1004, 1005]
 
 
 @given(st.integers(0, 5), st.integers(0, 20), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**40))
 def test_seeds_in_a_row_have_windows_apart(low: int, more: int, length: int, superpose: int, seed: int) -> None:
     start = ApartStart(apart=(low, low + more))
-    frame, window = trace(low + more + length), Window(start, length, superpose)
+    frame, met = trace(low + more + length), window(start, length, superpose)
     seeds = start.count(length) // superpose
-    met = [row for number in range(seeds) for row in select(frame, window, ("cpu",), seed + number).id.tolist()]
-    rows = [int(str(name).rpartition(":")[2]) - 1000 for name in met]
+    names = [name for number in range(seeds) for name in select(frame, met, ("cpu",), seed + number).id.tolist()]
+    rows = [int(str(name).rpartition(":")[2]) - 1000 for name in names]
     assert len(rows) == len(set(rows)) == seeds * superpose * length
     assert all((row - low) % length < length and low <= row < low + more + length for row in rows)
     assert start.count(length) == len(range(low, low + more + 1, length))
@@ -92,37 +96,35 @@ def test_superposed_windows(
     frame = trace(len(gaps)).with_columns(arrival=pl.Series(np.cumsum(gaps), dtype=pl.Float64))
     length = None if length is None else min(length, len(gaps))
     high = data.draw(st.integers(0, len(gaps) - (length or 1)))
-    window = Window(RandomStart(random=(data.draw(st.integers(0, high)), high)), length, superpose)
-    workload = select(frame, window, ("cpu", "mem"), seed)
+    met = window(RandomStart(random=(data.draw(st.integers(0, high)), high)), length, superpose)
+    workload = select(frame, met, ("cpu", "mem"), seed)
     assert workload.arrival[0] == 0.0
     assert (np.diff(workload.arrival) >= 0).all()
     assert len(set(workload.id.tolist())) == len(workload)
     if length is not None:
         assert len(workload) == length * superpose
     # More windows draw further starts and leave the first ones alone.
-    more = select(frame, replace(window, superpose=superpose + 1), ("cpu", "mem"), seed)
+    more = select(frame, met.model_copy(update={"superpose": superpose + 1}), ("cpu", "mem"), seed)
     if superpose > 1:
         kept = [name for name in more.id.tolist() if not name.startswith(f"w{superpose + 1}:")]
         assert kept == workload.id.tolist()
 
 
 @pytest.mark.parametrize(
-    ("window", "resources", "message"),
+    ("met", "resources", "message"),
     [
-        (Window(10), ("cpu",), "workload.start: the window leaves the trace: it wants row 10 (got 10)"),
-        (Window(-1), ("cpu",), "workload.start: the window leaves the trace: it wants row -1 (got -1)"),
-        (Window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
-        (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
-        (Window(RandomStart(random=(0, 9)), 2), ("cpu",), "workload.start.random: the window leaves the trace: it"),
-        (Window(ApartStart(apart=(0, 9)), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it"),
-        (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
-        (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
-        (Window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),
+        (window(10), ("cpu",), "workload.start: the window leaves the trace: it wants row 10 (got 10)"),
+        (window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
+        (window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
+        (window(RandomStart(random=(0, 9)), 2), ("cpu",), "workload.start.random: the window leaves the trace: it"),
+        (window(ApartStart(apart=(0, 9)), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it"),
+        (window("191 s"), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
+        (window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),
     ],
 )
-def test_impossible_windows(window: Window, resources: tuple[str, ...], message: str) -> None:
+def test_impossible_windows(met: Window, resources: tuple[str, ...], message: str) -> None:
     with pytest.raises(WorkloadError) as caught:
-        select(trace(10), window, resources, seed=0)
+        select(trace(10), met, resources, seed=0)
     assert str(caught.value).startswith(message)
     assert caught.value.remedy
 
@@ -132,8 +134,8 @@ def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
     with pytest.raises(
         WorkloadError, match=r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
     ):
-        select(frame, Window(), ("cpu", "gpu"), 0)
-    assert select(frame, Window(), ("cpu", "gpu"), 0, scale={"gpu": 100.0}).demand[:, 1].tolist() == [0, 50_000_000, 1]
+        select(frame, window(), ("cpu", "gpu"), 0)
+    assert select(frame, window(), ("cpu", "gpu"), 0, scale={"gpu": 100.0}).demand[:, 1].tolist() == [0, 50_000_000, 1]
 
 
 # Generators

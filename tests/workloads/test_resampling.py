@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.workloads.windows import RandomStart, Resample, Window, firsts, resampled, select
+from binwright.workloads.windows import RandomStart, Resample, Window, resampled, select
 from tests.support.properties import scaled
 
 INF = float("inf")
@@ -73,12 +73,12 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
     table = table_of(rows)
     ends = [(row["arrival"] + row["lifetime"], 0, -1) for row in table if row["lifetime"] < INF]
     events = sorted([*ends, *((row["arrival"], 1, number) for number, row in enumerate(table))])
-    window = Window(RandomStart(random=(0, high), of="events"))
+    window = Window(start=RandomStart(random=(0, high), of="events"), running="drop")
     if not any(kind for _, kind, _ in events[high:]):
         with pytest.raises(WorkloadError, match="the window leaves the trace"):
             select(table, window, ("cpu",), seed)
         return
-    [drawn] = firsts(window, seed)
+    [drawn] = Window(start=RandomStart(random=(0, high))).firsts(seed, lambda: table)
     expected = next(number for _, kind, number in events[drawn:] if kind)
     assert select(table, window, ("cpu",), seed).id.tolist() == list(range(expected, len(table)))
 
@@ -97,7 +97,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     # Its events: 0 arrives and ends, 2 arrives, 4 arrives and ends, 6 arrives, ...
     world = build_world(scenario(path, keep={"cpu": "< 4"}, start={"random": [3, 4], "of": "events"}))
     for seed in range(4):
-        first = 4 if firsts(Window(RandomStart(random=(3, 4))), seed) == [3] else 6
+        first = 4 if Window(start=RandomStart(random=(3, 4))).firsts(seed, lambda: np.empty(0)) == [3] else 6
         assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
         assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
         assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]
@@ -109,7 +109,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     requests: Any = listed.requests
     while hasattr(requests, "base"):  # what agents may know, and who asks
         requests = requests.base
-    assert requests.earliest == 2
+    assert requests.spec.earliest(lambda: requests.table) == 2
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6

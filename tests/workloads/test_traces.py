@@ -260,7 +260,7 @@ def test_cache_is_keyed_by_content_and_remade_when_corrupt(tmp_path: Path) -> No
 def test_mapped_copy_of_a_trace_has_the_same_rows(tmp_path: Path, ids: list[int] | list[str]) -> None:
     columns = {"id": ids, "arrival": [0.0, 0.1, 7.0], "lifetime": [1.0, float("inf"), 0.5], "cpu": [0.1, 1.0, 3.0]}
     path = _parquet(tmp_path / "t.parquet", columns)
-    window, resources = Window(1, 2), ("cpu",)
+    window, resources = Window(start=1, requests=2, running="drop"), ("cpu",)
     plain = select(read("table", path), window, resources, seed=0)
     mapped = select(read_mapped("table", path, cache=tmp_path / "cache"), window, resources, seed=0)
     for name in ("arrival", "duration", "demand", "id"):
