@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,67 +104,63 @@ class Proposal:
 
 
 class _Column:
-    """Looks at one column: the words of its name, and what its cells are."""
+    """Looks at one column: the words of its name, and what its cells are.
+
+    `kind` is `empty`, `date`, `duration`, `number`, `amount` (nearly all are numbers, some with a unit or a comma) or
+    `words`; `numbers` float64 are the cells that are plain numbers.
+    """
 
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
         self.name = name
         parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("vCPU", "vcpu").replace("v CPU", "vcpu")
         whole, split = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, parts))
-        self.words, self.all_words = split, split + whole
+        self.words, self.all_words = {*split}, split + whole
         self.cells = filled(frame, name)
         self.there = self.cells.drop_nulls()
-        self.is_text = self.there.dtype == pl.String
         self.missing = len(self.cells) - len(self.there)
-        self.count = f"{self.missing:,} of {len(self.cells):,} rows"
+        self.is_text = self.there.dtype == pl.String
+        readable = self.is_text or self.there.dtype.is_numeric()
+        self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
+        self.kind = self._kind()
 
-    @cached_property
-    def numbers(self) -> pl.Series | None:
-        """Return its numbers if there is nothing else in it."""
-        if self.there.is_empty() or not (self.there.dtype.is_numeric() or self.is_text):
-            return None
-        values = self.there.cast(pl.Float64, strict=False)
-        return None if values.null_count() else values
-
-    @cached_property
-    def amounts(self) -> pl.Series | None:
-        """Return the plain numbers of a column of amounts, of which some may say their unit, or have a comma."""
-        if self.numbers is None and self.is_text and self._mostly(_is_amount):
-            return self.there.cast(pl.Float64, strict=False).drop_nulls()
-        return self.numbers
-
-    @cached_property
-    def is_dates(self) -> bool:
-        """Whether it is dates that can be read."""
-        dates = self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime)
-        return dates or (self.is_text and self._mostly(is_date))
+    def _kind(self) -> str:
+        dtype = self.there.dtype
+        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or self._mostly(is_date):
+            return "date"
+        if isinstance(dtype, pl.Duration):
+            return "duration"
+        if self.there.is_empty():
+            return "empty"
+        if len(self.numbers) == len(self.there):
+            return "number"
+        return "amount" if self._mostly(_is_amount) else "words"
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
-        """Whether nine tenths of its first cells or more are so; of the others, reading says the line."""
-        some = self.there.head(50)
+        """Whether nine tenths of its first texts or more are so; of the others, reading says the line."""
+        some = self.there.head(50) if self.is_text else []
         return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
 
     @property
     def looks_dated(self) -> bool:
         """Whether it has dates that are not read, as nobody knows which of two orders they have: 03/11/2026."""
-        if not self.is_text or self.is_dates:
-            return False
-        odd = [text for text in self.there.head(50) if not is_date(text)]
-        return bool(odd) and all(map(DAY_FIRST.fullmatch, odd))
+        odd = [text for text in self.there.head(50) if not is_date(text)] if self.is_text else []
+        return self.kind != "date" and bool(odd) and all(map(DAY_FIRST.fullmatch, odd))
 
-    def rank(self, kind: str) -> int | None:
+    def rank(self, name: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
-        known, words = _WORDS[kind].split(), set(self.words)
-        if _NOT & words or (kind == "arrival" and words & {*_WORDS["end"].split()}):
+        known = _WORDS[name].split()
+        if _NOT & self.words or (name == "arrival" and self.words & {*_WORDS["end"].split()}):
             return None
-        return min((known.index(word) for word in words if word in known), default=None)
+        return min((known.index(word) for word in self.words if word in known), default=None)
 
-    def unit(self, kind: str) -> str:
+    def unit(self, measure: str) -> str:
         """Return the unit that its name says, if it does."""
-        named = _UNITS.get(kind, {})
+        named = _UNITS.get(measure, {})
         return next((named[word] for word in reversed(self.all_words) if word in named), "")
 
-    def is_numeric(self) -> bool:
-        return self.numbers is not None
+    def of_all(self, rows: int) -> str:
+        """Say of how many rows something holds."""
+        return f"{rows:,} of {len(self.cells):,} rows"
 
 
 def _is_amount(text: str) -> bool:
@@ -183,104 +178,101 @@ class _Look(Proposal):
         super().__init__()
         self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
         self.taken: set[str] = set()
+        for name in ("cpu", "mem", "gpu", "disk"):
+            self.demand(name)
+        self.times()
+        self.ids()
+        self.texts()
+        self.others = [each.name for each in self.columns if each.name not in self.taken]
 
-    def best(self, kind: str, fits: Callable[[_Column], bool]) -> _Column | None:
-        """Take the column whose name says most of those that fit."""
-        ranked = [(not each.is_dates, each.rank(kind), place) for place, each in enumerate(self.columns)]
-        order = sorted((dated, rank, place) for dated, rank, place in ranked if rank is not None)
-        found = [each for *_, place in order if (each := self.columns[place]).name not in self.taken and fits(each)]
+    def best(self, name: str, *kinds: str, fits: Callable[[_Column], bool] = lambda _: True) -> _Column | None:
+        """Take the column of these kinds whose name says most, dates before others."""
+        free = [each for each in self.columns if each.name not in self.taken and each.rank(name) is not None]
+        found = [each for each in free if (each.kind in kinds or not kinds) and fits(each)]
+        found.sort(key=lambda each: (each.kind != "date", each.rank(name)))
         if not found:
             return None
-        others = [each.name for each in found[1:] if each.is_dates == found[0].is_dates]
-        if others and kind in ("arrival", "end", "lifetime", "cpu", "mem"):
-            self.doubts.append(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
+        others = [each.name for each in found[1:] if (each.kind == "date") == (found[0].kind == "date")]
+        if others and name in ("arrival", "end", "lifetime", "cpu", "mem"):
+            self.doubts.append(f"{found[0].name} is taken for {name}; so might be {', '.join(others)}.")
         self.taken.add(found[0].name)
         return found[0]
 
-    def take(self, name: str, column: _Column, unit: str, why: str) -> None:
+    def take(self, name: str, column: _Column, unit: str = "", why: str = "its name") -> None:
         self.guesses.append(Guess(name, column.name, "" if unit == "s" else unit, why))
+
+    def doubt_empty(self, column: _Column, then: str) -> None:
+        self.doubts.append(f"{column.name} is empty in {column.of_all(column.missing)}: {then}.")
 
     def times(self) -> None:
         """Find when requests arrive, and when they end or how long they stay."""
-        arrival = self._moment("arrival")
+        arrival = self.moment("arrival")
         if arrival and arrival.missing:
             self.keep[arrival.name] = "!="
-            self.doubts.append(f"{arrival.name} is empty in {arrival.count}: they are left out.")
-        key, end = "end", self._moment("end")
-        if end is None:
-            end = self.best("lifetime", lambda each: each.is_numeric() or isinstance(each.there.dtype, pl.Duration))
-            if end:
-                key, unit = "lifetime", end.unit("time")
-                self.take("lifetime", end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
-                if not unit and end.is_numeric():
-                    self.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
-        if end is None and (end := self.best("end", lambda each: each.there.is_empty())):
-            self.take("end", end, "", "its name")
+            self.doubt_empty(arrival, "they are left out")
+        key, end = "end", self.moment("end")
+        if end is None and (end := self.best("lifetime", "number", "duration")):
+            key, unit = "lifetime", end.unit("time")
+            self.take(key, end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
+            if not unit and end.kind == "number":
+                self.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
+        if end is None and (end := self.best("end", fits=lambda each: each.there.is_empty())):
+            self.take(key, end)
         if end is None:
             self.empty["end"] = "never"
             self.doubts.append("No column says when requests end: all of them stay for ever.")
             return
-        marks = self.best(CENSORED, lambda each: each.numbers is not None and each.numbers.is_in([0.0, 1.0]).all())
-        if marks and marks.numbers is not None:
-            self.take(CENSORED, marks, "", "its name; 1 for those that run on")
+        if marks := self.best(CENSORED, "number", fits=lambda each: bool(each.numbers.is_in([0.0, 1.0]).all())):
+            self.take(CENSORED, marks, why="its name; 1 for those that run on")
             many = f"{int(marks.numbers.sum()):,} rows"
             self.doubts.append(f"{marks.name} marks {many}: they are taken to run on for ever.")
         if end.missing:
             self.empty[key] = "never"
-            self.doubts.append(f"{end.name} is empty in {end.count}: they are taken to run on for ever.")
+            self.doubt_empty(end, "they are taken to run on for ever")
 
-    def _moment(self, kind: str) -> _Column | None:
+    def moment(self, name: str) -> _Column | None:
         """Take a column of points in time, and guess its unit."""
-        column = self.best(kind, lambda each: each.is_dates or each.is_numeric())
+        column = self.best(name, "date", "number")
         if column is None:
             return None
-        unit, why = "", "dates"
-        if not column.is_dates:
-            assert column.numbers is not None
-            middle = _middle(column.numbers)
-            since_1970 = next((unit for above, unit in _EPOCHS if middle > above), "")
-            if unit := column.unit("time"):
-                why = f"its name says {unit}"
-            elif unit := since_1970:
-                why = f"as large as times since 1970 in {unit}"
-            else:
-                why = "numbers, taken for seconds"
-                self.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
-        self.take(kind, column, unit, f"its name; {why}")
+        unit, why = column.unit("time"), "dates"
+        if column.kind == "date":
+            unit = ""
+        elif unit:
+            why = f"its name says {unit}"
+        elif unit := next((unit for above, unit in _EPOCHS if _middle(column.numbers) > above), ""):
+            why = f"as large as times since 1970 in {unit}"
+        else:
+            why = "numbers, taken for seconds"
+            self.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
+        self.take(name, column, unit, f"its name; {why}")
         return column
 
-    def demands(self) -> None:
-        """Find what requests ask for."""
-        for name in ("cpu", "mem", "gpu", "disk"):
-            column = self.best(name, _Column.is_numeric) or self.best(name, lambda each: each.amounts is not None)
-            if column is None:
-                self._doubt_words(name)
-                continue
-            assert column.amounts is not None
-            self.take(name, column, *self._amount(name, column, column.amounts))
-            none = column.missing + int((column.amounts <= 0).sum())
-            if not column.is_numeric() and column.missing:
-                self.keep[column.name] = "!="
-                self.doubts.append(f"{column.name} is empty in {column.count}: they are left out.")
-            elif none and name in ("cpu", "mem") and column.is_numeric():
-                self.keep[column.name] = "> 0"
-                many = f"{none:,} of {len(column.cells):,} rows"
-                self.doubts.append(f"{column.name} is empty or not above 0 in {many}: they are left out.")
-            elif column.missing:
-                self.empty[name] = "0"
-                self.doubts.append(f"{column.name} is empty in {column.count}: that is taken for 0.")
+    def demand(self, name: str) -> None:
+        """Find what requests ask for of a resource; names a column that sounds right and has something else."""
+        column = self.best(name, "number") or self.best(name, "amount")
+        if column is None:
+            for each in self.columns:
+                odd = [text for text in each.there if not is_number(text)] if each.is_text else []
+                if odd and each.rank(name) is not None:
+                    self.doubts.append(f"{each.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
+                    return
+            return
+        self.take(name, column, *self.unit_of(name, column))
+        none = column.missing + int((column.numbers <= 0).sum())
+        if column.kind == "amount" and column.missing:
+            self.keep[column.name] = "!="
+            self.doubt_empty(column, "they are left out")
+        elif none and name in ("cpu", "mem") and column.kind == "number":
+            self.keep[column.name] = "> 0"
+            self.doubts.append(f"{column.name} is empty or not above 0 in {column.of_all(none)}: they are left out.")
+        elif column.missing:
+            self.empty[name] = "0"
+            self.doubt_empty(column, "that is taken for 0")
 
-    def _doubt_words(self, name: str) -> None:
-        """Name a column that sounds right and has something else than numbers."""
-        for column in self.columns:
-            odd = [text for text in column.there if not is_number(text)] if column.is_text else []
-            if odd and column.rank(name) is not None:
-                self.doubts.append(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
-                return
-
-    def _amount(self, name: str, column: _Column, values: pl.Series) -> tuple[str, str]:
-        """Guess the unit of a demand, of which `values` are those that do not say it themselves."""
-        data = name in ("mem", "disk")
+    def unit_of(self, name: str, column: _Column) -> tuple[str, str]:
+        """Guess the unit of a demand from those numbers that do not say it themselves, and say why."""
+        data, values = name in ("mem", "disk"), column.numbers
         if values.is_empty():
             return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
         unit, middle, binary = column.unit(name), _middle(values), bool((values % 1024 == 0).all())
@@ -292,17 +284,14 @@ class _Look(Proposal):
             if not usual or (name == "cpu" and middle < LEAST_MILLICORES):
                 self.doubts.append(f"{column.name} says {unit}, but has {shown} in the middle: is that the unit?")
             return unit, f"its name says {unit}"
-        why = f"{shown} in the middle"
+        why, rounded = f"{shown} in the middle", not (values % 1000 != 0).all()
         if data and middle >= 1e8:
             return "B", f"as large as bytes: {why}"
-        if data and middle >= 2e5:
-            unit = "KiB" if binary else "kB"
-        elif data and middle >= 200:
-            unit = "MiB" if binary or bool((values % 1000 != 0).all()) else "MB"
-        elif data:
-            unit = "GiB"
-        elif name == "cpu" and middle >= 100:
+        if name == "cpu" and middle >= 100:
             unit, why = "millicores", f"{why}, more cores than a request asks for"
+        elif data:
+            sizes = ((2e5, "KiB" if binary else "kB"), (200, "MB" if rounded and not binary else "MiB"), (0, "GiB"))
+            unit = next((unit for least, unit in sizes if middle >= least), "GiB")
         else:
             return "", f"its name; {why}"
         assumed = f"{unit} {'are' if unit == 'millicores' else 'is'} assumed ({shown} in the middle)"
@@ -311,50 +300,47 @@ class _Look(Proposal):
 
     def ids(self) -> None:
         """Take a column of ids, if one names every row differently."""
-        column = self.best("id", lambda each: not (each.missing or each.there.is_duplicated().any() or each.is_dates))
-        named = [each for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]
-        if column:
+        if column := self.best(
+            "id", fits=lambda each: not (each.missing or each.there.is_duplicated().any() or each.kind == "date")
+        ):
             self.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
-        elif named:
+        elif named := [each for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]:
             there, missing = named[0].there, named[0].missing
             again, twice = len(there) - there.n_unique(), there.filter(there.is_duplicated()).head(1).to_list()
             counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
             many = f"{' and '.join(counts)} of {len(named[0].cells):,} rows{''.join(f' ({one!r})' for one in twice)}"
             self.doubts.append(f"{named[0].name} {many}: not read, requests are named by their row.")
 
-    def words(self) -> None:
-        """Take columns of words: labels, and a group."""
+    def texts(self) -> None:
+        """Take columns of words: labels, and a group; doubts rows of which a word says that they never ran."""
 
         def is_words(column: _Column) -> bool:
-            return (not column.is_numeric() or column.rank("priority") is not None) and not column.is_dates
+            return column.kind != "date" and (column.kind != "number" or column.rank("priority") is not None)
 
         for label in ("tenant", "priority", "zone"):
-            if column := self.best(label, is_words):
+            if column := self.best(label, fits=is_words):
                 self.labels[label] = column.name
                 if label == "priority" and column.missing:
-                    self.doubts.append(f"{column.name} is empty in {column.count}: their priority is 0.")
-        if (state := self.best("state", is_words)) and state.there.n_unique() <= _SOME:
+                    self.doubt_empty(column, "their priority is 0")
+        if (state := self.best("state", fits=is_words)) and state.there.n_unique() <= _SOME:
             counts = state.there.value_counts(sort=True, name="rows")
             values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
             self.labels["state"] = state.name
             if len(counts) > 1:
                 self.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
         for column in self.columns:
-            if column is not state and column.is_text and column.there.n_unique() <= _SOME:
-                self._doubt_failed(column)
-        if group := self.best("group", is_words):
-            self.take("group", group, "", "its name")
-
-    def _doubt_failed(self, column: _Column) -> None:
-        """Doubt a column of few words of which one sounds as if such rows never ran, whatever the column is called."""
-        is_failed = column.there.str.to_lowercase().str.contains(_FAILED)
-        failed, others = column.there.filter(is_failed), column.there.filter(~is_failed)
-        if len(failed) and len(others):
-            words, rest = (", ".join(each.unique(maintain_order=True).to_list()) for each in (failed, others))
-            self.doubts.append(
-                f"{column.name} has {words} in {len(failed):,} of {len(column.cells):,} rows, as if these never ran: "
-                f"`keep: {{{column.name}: [{rest}]}}` leaves them out."
-            )
+            if column is state or not column.is_text or column.there.n_unique() > _SOME:
+                continue
+            is_failed = column.there.str.to_lowercase().str.contains(_FAILED)
+            failed, others = column.there.filter(is_failed), column.there.filter(~is_failed)
+            if len(failed) and len(others):
+                named, rest = (", ".join(each.unique(maintain_order=True).to_list()) for each in (failed, others))
+                self.doubts.append(
+                    f"{column.name} has {named} in {column.of_all(len(failed))}, as if these never ran: "
+                    f"`keep: {{{column.name}: [{rest}]}}` leaves them out."
+                )
+        if group := self.best("group", fits=is_words):
+            self.take("group", group)
 
 
 def propose(path: Path) -> Proposal:
@@ -365,10 +351,6 @@ def propose(path: Path) -> Proposal:
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
     look = _Look(frame)
-    look.demands()
-    look.times()
-    look.ids()
-    look.words()
     names = {guess.name for guess in look.guesses}
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)
@@ -385,5 +367,4 @@ def propose(path: Path) -> Proposal:
         )
         line = None if is_parquet(path) else 1
         raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)
-    look.others += [each.name for each in look.columns if each.name not in look.taken]
     return look
