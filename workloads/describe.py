@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +13,11 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.types import Floats, Ints
-from binwright.workloads import TRACES
 from binwright.workloads.arrivals import DAY, HOUR, MONTH, WEEK, Poisson
 from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, kaplan_meier
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
-from binwright.workloads.traces.library import detect, read
 from binwright.workloads.windows import last_moment
 
 POINTS = 48
@@ -49,12 +46,6 @@ class Description:
     `peak`: the largest running demand of each resource, and of `running`, at any time.
     """
 
-    format: str
-    path: Path
-    requests: int
-    first: float
-    last: float
-    never_ending: int
     resources: pl.DataFrame
     flavours: pl.DataFrame
     lifetimes: pl.DataFrame
@@ -62,41 +53,25 @@ class Description:
     peak: dict[str, float]
 
 
-def describe(path: str | Path) -> Description:
-    """Describe what the trace in a file of any known format holds."""
-    name = detect(path)
-    return describe_frame(name, Path(path), read(name, path), TRACES.load(name).units)
-
-
-def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
+def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
     """Describe requests in the common columns, which are in these units."""
     names = resources_in(frame.columns)
     arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
-    times, running = _running(
-        arrival, lifetime, {"running": np.ones(len(frame)), **{n: frame[n].to_numpy() for n in names}}
-    )
+    amounts = {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}
+    times, running = _running(arrival, lifetime, amounts)
     points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
     at = np.searchsorted(times, points, side="right") - 1
-    summary = _summary(len(frame), last_moment(arrival, lifetime))
-    amounts = {
-        "resource": names,
-        "unit": [units.get(resource, "") for resource in names],
-        "total": [frame[resource].sum() for resource in names],
-        "mean": [frame[resource].mean() for resource in names],
-        "max": [frame[resource].max() for resource in names],
-    }
+    summary, demand = _summary(len(frame), last_moment(arrival, lifetime)), frame.select(names)
+    parts = [demand.sum(), demand.mean(), demand.max()]
     return Description(
-        format=name,
-        path=path,
-        requests=len(frame),
-        first=frame["arrival"][0],
-        last=frame["arrival"][-1],
-        never_ending=int(frame["lifetime"].is_infinite().sum()),
-        resources=pl.DataFrame(amounts),
-        flavours=frame.group_by(names).agg(*summary).sort("count", *names, descending=[True] + [False] * len(names)),
-        lifetimes=frame.select(*summary),
-        load=pl.DataFrame({"time": points, **{name: amount[at] for name, amount in running.items()}}),
-        peak={name: float(amount.max()) for name, amount in running.items()},
+        pl.DataFrame(
+            {"resource": names, "unit": [units.get(name, "") for name in names]}
+            | {what: part.row(0) for what, part in zip(("total", "mean", "max"), parts, strict=True)}
+        ),
+        frame.group_by(names).agg(*summary).sort("count", *names, descending=[True] + [False] * len(names)),
+        frame.select(*summary),
+        pl.DataFrame({"time": points, **{name: amount[at] for name, amount in running.items()}}),
+        {name: float(amount.max()) for name, amount in running.items()},
     )
 
 
@@ -183,7 +158,6 @@ def fit(
     frame: pl.DataFrame,
     flavours: int = 16,
     points: int = 41,
-    requests: int | None = None,
     *,
     age: Floats | None = None,
     watched: Floats | None = None,
@@ -227,7 +201,7 @@ def fit(
         stays = _quantiles(seen[mine], ended[mine], entered[mine], longest, points)
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
-    return Synthetic(requests or len(frame) - running, _arrivals(arrival[running:]), tuple(made))
+    return Synthetic(len(frame) - running, _arrivals(arrival[running:]), tuple(made))
 
 
 def _arrivals(arrival: Floats) -> Poisson:

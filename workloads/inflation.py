@@ -44,7 +44,7 @@ class Inflated:
     draws: Draws = "ours"
 
     def draw(self, seed: int) -> Workload:
-        rows = np.array(_ours(self, seed) if self.draws == "ours" else _fgd(self, GoStream(seed)), np.int64)
+        rows = np.array(self.rows(seed, GoStream(seed)), np.int64)
         base, order = self.base, np.arange(len(rows))
         return Workload(
             base.resources,
@@ -58,71 +58,50 @@ class Inflated:
             labels={name: words[rows] for name, words in base.labels.items()},
         )
 
-    @property
-    def amounts(self) -> list[int]:
-        """The quanta of the resource that each request of the base asks for."""
+    def rows(self, seed: int, go: GoStream) -> list[int]:
+        """Draw rows of the base: all of them, shuffled, and then any of them up to the first that would be too much.
+
+        With the draws of `fgd` they are drawn from `go`, and the last one may be too much by whole devices. A base is
+        refused of which nothing asks for the resource, or one request for more than all may.
+        """
         amounts: list[int] = self.base.demand[:, self.base.resources.index(self.resource)].tolist()
-        return amounts
-
-    @property
-    def most(self) -> float:
-        """The quanta that all requests together may ask for."""
-        return self.until * self.total * QUANTUM
-
-    def check(self) -> None:
-        """Refuse a base of which nothing asks for the resource, or one request for more than all may."""
-        most, key = max(self.amounts), "workload.inflate"
-        if not most:
+        largest, most, key = max(amounts), self.until * self.total * QUANTUM, "workload.inflate"
+        if not largest:
             remedy = "Name a resource that they ask for."
             raise WorkloadError("the requests ask for none", key=f"{key}.of", value=self.resource, remedy=remedy)
-        if most > self.most:
-            problem = f"is less than one of the requests asks for: {most / QUANTUM:g} {self.resource}"
-            remedy = f"Give {most / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
+        if largest > most:
+            problem = f"is less than one of the requests asks for: {largest / QUANTUM:g} {self.resource}"
+            remedy = f"Give {largest / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
             raise WorkloadError(problem, key=f"{key}.until", value=f"{self.until:.0%}", remedy=remedy)
-
-    def whole(self, rows: list[int]) -> list[int] | None:
-        """Return those of these rows that come before too much is asked for; None if all of them may come."""
-        sums = np.cumsum(np.array(self.amounts)[rows])
-        return None if sums[-1] <= self.most else rows[: int(np.searchsorted(sums, self.most, side="right"))]
+        counted = amounts
+        if self.draws == "ours":
+            rng = stream(seed, "workload", "inflated")
+            rows: list[int] = rng.permutation(len(amounts)).tolist()
+        else:
+            counted = [min(amount, QUANTUM) for amount in amounts]
+            by_name = np.argsort(self.base.id, kind="stable").tolist()
+            go.int63()
+            rows = by_name.copy()
+            go.shuffle(rows)
+        sums = np.cumsum(np.array(amounts)[rows])
+        if sums[-1] > most:
+            return rows[: int(np.searchsorted(sums, most, side="right"))]
+        total = sum(amounts)
+        while True:
+            row = int(rng.integers(len(amounts))) if self.draws == "ours" else by_name[go.intn(len(amounts))]
+            if total + counted[row] > most:
+                return rows
+            total += amounts[row]
+            rows.append(row)
 
 
 def fgd_order(servers: int, seed: int, asked: Inflated) -> Ints:
     """Return the order in which the experiments of FGD number the servers with a seed, int64 [servers]."""
-    stream = GoStream(seed)
-    _fgd(asked, stream)
+    go = GoStream(seed)
+    asked.rows(seed, go)
     for _ in range(FGD_WATCHES):
-        stream.int63()
-    return np.argsort(stream.perm(servers))
-
-
-def _ours(asked: Inflated, seed: int) -> list[int]:
-    """Return rows of the base: all of them, shuffled, and then drawn ones up to the first that would be too much."""
-    asked.check()
-    rng, amounts = stream(seed, "workload", "inflated"), asked.amounts
-    rows: list[int] = rng.permutation(len(amounts)).tolist()
-    if (some := asked.whole(rows)) is not None:
-        return some
-    left = asked.most - sum(amounts)
-    while (left := left - amounts[drawn := int(rng.integers(len(amounts)))]) >= 0:
-        rows.append(drawn)
-    return rows
-
-
-def _fgd(asked: Inflated, stream: GoStream) -> list[int]:
-    """Return rows as `_ours`, drawn as the simulator of FGD does: the last one may be too much by whole devices."""
-    asked.check()
-    amounts = asked.amounts
-    order = np.argsort(asked.base.id, kind="stable").tolist()  # by name, before they are shuffled
-    stream.int63()
-    rows: list[int] = order.copy()
-    stream.shuffle(rows)
-    if (some := asked.whole(rows)) is not None:
-        return some
-    total = sum(amounts)
-    while total + min(amounts[drawn := order[stream.intn(len(order))]], QUANTUM) <= asked.most:
-        total += amounts[drawn]
-        rows.append(drawn)
-    return rows
+        go.int63()
+    return np.argsort(go.perm(servers))
 
 
 class GoStream:

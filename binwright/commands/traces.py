@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,12 +19,8 @@ from binwright.simcore.extras import pl
 
 T = TypeVar("T")
 OVERFLOWS = ("drop", "wait", "stop")
-POINTS = 41
-"""Quantiles of the lifetimes of each demand that `--fit` writes."""
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from binwright.workloads.column_guesses import Proposal
     from binwright.workloads.describe import Description
 
@@ -112,7 +108,7 @@ def describe(args: Namespace) -> int:
     from binwright.scenarios.draft.request_source import asked_of
     from binwright.scenarios.draft.text import write_new
     from binwright.simcore.units import measure_of
-    from binwright.workloads.describe import describe_frame
+    from binwright.workloads.describe import describe as described
 
     requests = asked_of(args.file, args.drop_faulty)
     if args.out:
@@ -120,18 +116,18 @@ def describe(args: Namespace) -> int:
     if requests.proposal:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
-    found = describe_frame(requests.name, requests.path, requests.frame, units)
+    frame = requests.frame
+    found, arrival, never = described(frame, units), frame["arrival"], int(frame["lifetime"].is_infinite().sum())
     print_line(
-        f"{found.path}: {found.format}, {found.requests:,} requests over {duration(found.last - found.first)}, "
-        f"{found.never_ending:,} of them never ending"
+        f"{requests.path}: {requests.name}, {len(frame):,} requests over {duration(arrival[-1] - arrival[0])}, "
+        f"{never:,} of them never ending"
     )
     if requests.running:
         print_line(f"{requests.running:,} of them run already at the start")
-    out.print(_frame(found.resources, "Resources"))
+    _print(found.resources, "Resources", words=2)
     shown = found.flavours.head(20)
-    times = ("p10", "p50", "p90", "p99", "mean")
-    out.print(_flavours(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
-    out.print(_flavours(found.lifetimes, "All lifetimes", times))
+    _print(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes")
+    _print(found.lifetimes, "All lifetimes")
     _print_load(found)
     doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
@@ -155,7 +151,7 @@ def _fit(args: Namespace) -> int:
     requests = asked_of(args.file, args.drop_faulty)
     if args.start is not None:
         requests = requests.since(args.start)
-    text = requests.fitted(args.flavours, POINTS, None)
+    text = requests.fitted(args.flavours)
     for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
         note(f"? {doubt}")
     if (share := requests.share_of(args.flavours)) < MOST:
@@ -191,38 +187,21 @@ def _print_proposal(proposal: Proposal, path: Path) -> None:
     out.print(table)
 
 
-def _frame(frame: pl.DataFrame, title: str) -> Table:
-    kinds = zip(frame.columns, frame.dtypes, strict=True)
-    headings = (f">{name}" if kind.is_numeric() else name for name, kind in kinds)
-    table = new_table(*headings, title=title, title_justify="left")
-    for line in _lines(frame, ()):
-        table.add_row(*line)
-    return table
+def _print(frame: pl.DataFrame, title: str, words: int = 0) -> None:
+    """Print as many columns as the terminal has room for, whole: the first are `words`, or else all of lifetimes."""
 
-
-def _flavours(frame: pl.DataFrame, title: str, times: Container[str]) -> Table:
-    """Lay out as many columns as the terminal has room for, whole; the others are named below."""
-    rows = [list(map(Cell, line)) for line in _lines(frame, times)]
-    return Sheet([_heading(name, frame) for name in frame.columns], rows, 0, title).terminal(out.width)
-
-
-def _heading(name: str, frame: pl.DataFrame) -> str:
-    """Name a column; a mean is over those lifetimes that end, where some do not."""
-    some = "never_ending" in frame.columns and frame["never_ending"].sum() > 0
-    return "mean if it ends" if some and name == "mean" else name.replace("_", " ")
-
-
-def _lines(frame: pl.DataFrame, times: Container[str]) -> list[list[str]]:
-    return [
-        [duration(cell) if name in times else _short(name, cell) for name, cell in row.items()]
-        for row in frame.rows(named=True)
-    ]
-
-
-def _short(name: str, cell: object) -> str:
-    if isinstance(cell, float):
+    def shown(name: str, cell: object) -> str:
+        if not words and name in ("p10", "p50", "p90", "p99", "mean"):
+            return duration(cell)  # type: ignore[arg-type]  # seconds, or none
+        if not isinstance(cell, float):
+            return str(cell)
         return f"{cell:.2%}" if name == "share" else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
-    return str(cell)
+
+    names = {name: name.replace("_", " ") for name in frame.columns}
+    if "never_ending" in names and frame["never_ending"].sum():
+        names["mean"] = "mean if it ends"
+    rows = [[Cell(shown(*cell)) for cell in row.items()] for row in frame.rows(named=True)]
+    out.print(Sheet([*names.values()], rows, words, title).terminal(out.width))
 
 
 def _print_load(found: Description) -> None:
@@ -232,7 +211,7 @@ def _print_load(found: Description) -> None:
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
     rows = found.load.select("time", name).rows()[::-2][::-1]
-    span = max((time for time, _ in rows), default=found.first) - found.first
-    scale, unit = unit_of_time(span)
+    first = found.load["time"][0]
+    scale, unit = unit_of_time(rows[-1][0] - first)
     for time, amount in rows:
-        print_line(f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")
+        print_line(f"{(time - first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")

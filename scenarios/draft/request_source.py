@@ -173,10 +173,10 @@ class RequestSource:
         kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
         return float(kinds.head(flavours).sum()) / len(self.frame)
 
-    def fitted(self, flavours: int, points: int, requests: int | None) -> str:
+    def fitted(self, flavours: int) -> str:
         """Write a scenario whose requests are drawn, like these."""
         try:
-            spec = fit(self.frame, flavours, points, requests, age=self.age, watched=self.watched)
+            spec = fit(self.frame, flavours, age=self.age, watched=self.watched)
         except UserError as error:
             error.file = self.path
             raise
