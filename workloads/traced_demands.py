@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,31 +25,25 @@ from binwright.workloads.traces.cells import number
 from binwright.workloads.traces.library import detect, locate, read, whence_of
 from binwright.workloads.traces.text import read_text
 
-Split: TypeAlias = Literal["train", "test", "all"]
 TRAINING = 0.8
 LARGEST = 100
 """Units of a resource in one request, as published."""
-ALIBABA = TRACES.load("alibaba-containers-2018")
-OPENB = TRACES.load("alibaba-openb")
 
 
 @dataclass(frozen=True, slots=True)
 class TracedDemand:
     """What all kinds have in common: the file, and the part of it that is drawn from.
 
-    `files` are names under which it is looked up, and `formats` the traces that it may be, any where there are none.
+    `traces` are the formats that the file may have; it is looked up as the first of them.
     """
 
     path: Path | None = None
-    split: Split = "train"
+    split: Literal["train", "test", "all"] = "train"
 
     kind: ClassVar[str]
+    traces: ClassVar[tuple[str, ...]]
     summary: ClassVar[str]
     reference: ClassVar[str]
-    source: ClassVar[str]
-    licence: ClassVar[str]
-    files: ClassVar[tuple[str, ...]]
-    formats: ClassVar[tuple[str, ...]] = ()
 
     def law(self) -> Law:
         file = self.file()
@@ -58,27 +52,31 @@ class TracedDemand:
 
     def file(self) -> Path:
         """Find the file; a `WorkloadError` says where a user gets it."""
-        remedy, key = f"{whence_of(self.kind, self)} azure-like and alibaba-like need no file.", "workload.demand"
+        trace, key = TRACES.load(self.traces[0]), "workload.demand"
+        remedy = f"{whence_of(self.kind, self.summary, trace)} azure-like and alibaba-like need no file."
         at = f"{key}.{self.kind}.path"
-        return locate("this demand", self.files, self.path, key=key, value=self.kind, remedy=remedy, at=at)
+        return locate("this demand", trace.files, self.path, key=key, value=self.kind, remedy=remedy, at=at)
 
     def amounts(self, file: Path) -> Floats:
         """Read what is drawn from, each equally likely: cpu and mem in units before rounding, float64 [rows, 2]."""
         raise NotImplementedError
 
-    def sizes(self, file: Path, machine: int | str | None = None) -> Floats:
-        """Read cpu and mem of the requests of the trace that the file is, float64 [rows, 2]."""
-        options = {} if machine is None else {"machine": machine}
-        return read(self.format_of(file), file, options=options).select("cpu", "mem").to_numpy()
-
     def format_of(self, file: Path) -> str:
-        """Recognise the format of the file, one of those that are wanted."""
+        """Recognise the format of the file, one of `traces`."""
         name = detect(file)
-        if name not in self.formats:
-            remedy = f"{self.kind} reads {' and '.join(self.formats)}. Get it from {self.source}."
+        if name not in self.traces:
+            remedy = f"{self.kind} reads {' and '.join(self.traces)}. Get it from {TRACES.load(self.traces[0]).source}."
             key = f"workload.demand.{self.kind}.path"
             raise WorkloadError(f"this is a trace of the format {name}", file=file, key=key, remedy=remedy)
         return name
+
+
+def _fractions(name: str, file: Path, whole: tuple[float, float], **options: object) -> Floats:
+    """Read cpu and mem of the requests of a trace, 500 x what they take of a machine, float64 [rows, 2]."""
+    if not all(0 < has < np.inf for has in whole):
+        remedy = "Give cores and memory above 0."
+        raise WorkloadError("no machine", key="workload.demand", value=[*whole], remedy=remedy)
+    return 500 * read(name, file, options=options).select("cpu", "mem").to_numpy() / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +98,19 @@ class Azure(TracedDemand):
     memory: float = 336.0
 
     kind: ClassVar[str] = "azure"
+    traces: ClassVar[tuple[str, ...]] = ("azure-packing-2020", "azure-vm-2017")
     summary: ClassVar[str] = (
         "VM types of Azure Packing 2020 (or, by its `path`, Azure 2017), 500 x fractions of a machine."
     )
     reference: ClassVar[str] = f"{NARA}; Hadary et al., Protean, OSDI 2020; Cortez et al., Resource Central, SOSP 2017"
-    source: ClassVar[str] = "github.com/Azure/AzurePublicDataset (AzureTracesForPacking2020.md, or V1 of 2017)"
-    licence: ClassVar[str] = "CC BY 4.0"
-    files: ClassVar[tuple[str, ...]] = TRACES.load("azure-packing-2020").files
-    formats: ClassVar[tuple[str, ...]] = ("azure-packing-2020", "azure-vm-2017")
 
     def amounts(self, file: Path) -> Floats:
-        if self.format_of(file) == "azure-packing-2020":
-            types = self.each == "type"
-            return 500 * (read_types(file, self.machine) if types else self.sizes(file, self.machine))
-        rows = 500 * self.sizes(file) / _machine(self.cores, self.memory)
-        return np.unique(rows, axis=0) if self.each == "type" else rows
+        if (name := self.format_of(file)) == "azure-vm-2017":
+            rows = _fractions(name, file, (self.cores, self.memory))
+            return np.unique(rows, axis=0) if self.each == "type" else rows
+        if self.each == "type":
+            return 500 * read_types(file, self.machine)
+        return _fractions(name, file, (1.0, 1.0), machine="best" if self.machine is None else self.machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +124,13 @@ class Alibaba(TracedDemand):
     """
 
     kind: ClassVar[str] = "alibaba"
+    traces: ClassVar[tuple[str, ...]] = ("alibaba-containers-2018",)
     summary: ClassVar[str] = "containers of Alibaba 2018 (container_meta.csv)."
     reference: ClassVar[str] = f"{NARA}; Alibaba cluster-trace-v2018"
-    source: ClassVar[str] = ALIBABA.source
-    licence: ClassVar[str] = "none stated; published for research"
-    files: ClassVar[tuple[str, ...]] = ("container_meta.csv", "container_meta.csv.gz")
 
     def amounts(self, file: Path) -> Floats:
-        first = read_text(file, columns=ALIBABA.header).unique("container_id", keep="first", maintain_order=True)
+        rows = read_text(file, columns=TRACES.load(self.traces[0]).header)
+        first = rows.unique("container_id", keep="first", maintain_order=True)
         sizes = np.column_stack([number(first, name, file).to_numpy() for name in ("cpu_request", "mem_size")])
         return sizes[(sizes >= 0).all(axis=1)] * (50 / 800, 5.0)  # missing ones are nan by now, and not >= 0
 
@@ -151,15 +146,12 @@ class OpenBDemand(TracedDemand):
     memory: float = 393_216 * 1.048576e-3
 
     kind: ClassVar[str] = "openb"
+    traces: ClassVar[tuple[str, ...]] = ("alibaba-openb",)
     summary: ClassVar[str] = "pods of Alibaba's GPU cluster of 2023 as 500 x fractions of a machine."
     reference: ClassVar[str] = f"rule: {NARA}; pods: Weng et al., Beware of Fragmentation, USENIX ATC 2023"
-    source: ClassVar[str] = OPENB.source
-    licence: ClassVar[str] = OPENB.licence
-    files: ClassVar[tuple[str, ...]] = OPENB.files
-    formats: ClassVar[tuple[str, ...]] = ("alibaba-openb",)
 
     def amounts(self, file: Path) -> Floats:
-        return 500 * self.sizes(file) / _machine(self.cores, self.memory)
+        return _fractions(self.format_of(file), file, (self.cores, self.memory))
 
 
 @lru_cache(maxsize=8)
@@ -177,10 +169,3 @@ def _read(demand: TracedDemand, file: Path, version: tuple[int, int]) -> Law:
         key, remedy = f"workload.demand.{demand.kind}", "Give a longer trace, `split: all`, or a larger machine."
         raise WorkloadError(problem, file=file, key=key, remedy=remedy)
     return equal(np.maximum(whole, 1).astype(np.int64))
-
-
-def _machine(cores: float, memory: float) -> tuple[float, float]:
-    if not (0 < cores < np.inf and 0 < memory < np.inf):
-        remedy = "Give cores and memory above 0."
-        raise WorkloadError("no machine", key="workload.demand", value=[cores, memory], remedy=remedy)
-    return cores, memory

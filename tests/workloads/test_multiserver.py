@@ -17,6 +17,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads import TRACES
 from binwright.workloads.demands import (
     DEMANDS,
     LONGEST,
@@ -247,10 +248,11 @@ def test_a_trace_is_read_once_while_its_file_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["azure", "alibaba", "openb"])
 def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, name: str) -> None:
     kind = DEMANDS.load(name)
+    trace = TRACES.load(kind.traces[0])
     with pytest.raises(WorkloadError, match="there is no such file") as caught:
         kind(tmp_path / "none.csv").law()
     text = str(caught.value)
-    for part in (str(tmp_path / "none.csv"), f"workload.demand.{name}.path", kind.summary, kind.source, kind.licence):
+    for part in (str(tmp_path / "none.csv"), f"workload.demand.{name}.path", kind.summary, trace.source, trace.licence):
         assert part in text
 
 

@@ -32,7 +32,7 @@ SQLITE = b"SQLite format 3\0"
 def find(name: str, path: str | Path | None = None) -> Path:
     """Find the file of the trace `name`: `path`, or the first of its default names in the folders of traces."""
     trace: Trace = TRACES.load(name)
-    files, remedy = (*trace.files, f"{name}.parquet"), whence_of(name, trace)
+    files, remedy = (*trace.files, f"{name}.parquet"), whence_of(name, trace.summary, trace)
     return locate("this trace", files, path, key="workload.trace", value=name, remedy=remedy)
 
 
@@ -64,9 +64,9 @@ def locate(
     raise FileNeeded(problem, key=key, value=value, remedy=remedy)
 
 
-def whence_of(name: str, trace: Any) -> str:
-    """Say what a trace is, and where a user gets it."""
-    return f"{name}: {trace.summary} Get it from {trace.source}. Licence: {trace.licence}."
+def whence_of(name: str, summary: str, trace: Trace) -> str:
+    """Say what is read of a trace, and where a user gets it."""
+    return f"{name}: {summary} Get it from {trace.source}. Licence: {trace.licence}."
 
 
 def recognised(path: Path) -> str | None:
