@@ -5,15 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
-from binwright.workloads.traces.base import Trace
-from binwright.workloads.traces.check import check, require
+from binwright.workloads.traces.check import require
 
 DAY = 86_400.0
 SIZES = {"cpu": "core", "mem": "memory", "hdd": "hdd", "ssd": "ssd", "nic": "nic"}
@@ -21,35 +19,26 @@ COLUMNS = {"vm": ("vmId", "vmTypeId", "starttime", "endtime"), "vmType": ("vmTyp
 CHUNK = 200_000
 
 
-@dataclass(frozen=True)
-class AzurePacking(Trace):
-    """`vm` joined with one row of `vmType` per type.
+def requests(path: Path, machine: int | Literal["best"] = "best") -> pl.DataFrame:
+    """Read `vm` joined with one row of `vmType` per type.
 
     `machineId` there is a kind of machine, not one machine, and a type has one row per kind it may run on
     (Azure/AzurePublicDataset#18, #29). `machine` says which row prices a request: a number takes that kind, and
     leaves out VMs whose type cannot run on it; "best" takes, per type, the kind of which it needs the smallest
     largest fraction. VMs that started before the trace arrive at 0 with what is left of their lifetime.
     """
-
-    machine: int | Literal["best"] = "best"
-
-    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
-
-    def read(self, path: Path) -> pl.DataFrame:
-        vms, types = _tables(path, "vm", "vmType")
-        prices = _prices(types, self.machine, path)
-        start = pl.max_horizontal(pl.col("starttime"), 0.0)
-        lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
-        frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
-        frame = frame.join(prices, on="vmTypeId", maintain_order="left")
-        frame = frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
-        return check(frame, path, {"id": "vmId", "arrival": "starttime", "lifetime": "endtime", **SIZES})
+    vms, types = _tables(path, "vm", "vmType")
+    start = pl.max_horizontal(pl.col("starttime"), 0.0)
+    lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
+    frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
+    frame = frame.join(_prices(types, machine, path), on="vmTypeId", maintain_order="left")
+    return frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
 
 
 def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floats:
     """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2].
 
-    With `machine` it is one row for each type, as `AzurePacking` has them.
+    With `machine` it is one row for each type, as `requests` has them.
     """
     (types,) = _tables(path, "vmType")
     types = types.sort("vmTypeId", "machineId") if machine is None else _prices(types, machine, path).sort("vmTypeId")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import report
-from binwright.workloads.traces.check import LABELS, check
+from binwright.workloads.traces.check import LABELS
 from binwright.workloads.traces.text import contents
 
 TYPES = (
@@ -26,51 +23,41 @@ NUMBERS = ("time", "collection_id", "instance_index", "priority", "collection_ty
 GIVE = "Give the events as they are downloaded."
 
 
-@dataclass(frozen=True)
-class Google(Trace):
-    """Reads placements: each time that an instance was scheduled is a request, until it is evicted, fails or ends.
+def placements(path: Path) -> pl.DataFrame:
+    """Make a request of each time that an instance was scheduled, until it is evicted, fails or ends.
 
     Instances that ran before the trace begin at 0; those of which no end is there keep running. Tasks inside of an
     alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections;
     where events of collections are in the file, too, their users are labels.
     """
-
-    version: ClassVar[int] = 2
-
-    @classmethod
-    def recognises(cls, start: bytes) -> bool:
-        line = start.partition(b"\n")[0]
-        return line.startswith(b"{") and b'"collection_id"' in line and b'"instance_index"' in line
-
-    def read(self, path: Path) -> pl.DataFrame:
-        events = _events(path)
-        events = events.filter((pl.col("time") != AFTER) & (pl.col("alloc_collection_id").fill_null(0) == 0))
-        who = ["collection_id", "instance_index"]
-        turns = events.filter(pl.col("type").is_between(SCHEDULE, LAST_END)).sort("time", "line")
-        # Of instances that run already, the trace's beginning, and updates, repeat that they were scheduled.
-        before = pl.col("type").shift(1).over(who).fill_null(LAST_END)
-        turns = turns.filter((pl.col("type") != SCHEDULE) | (before != SCHEDULE))
-        turns = turns.with_columns(
-            end=pl.col("time").shift(-1).over(who),
-            turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1,
-        )
-        placed = turns.filter((pl.col("type") == SCHEDULE) & ((pl.col("cpu") > 0) | (pl.col("mem") > 0)))
-        frame = placed.select(
-            "line",
-            "cpu",
-            "mem",
-            id=pl.format("{}-{}-{}", "collection_id", "instance_index", "turn"),
-            arrival=pl.col("time") / 1e6,
-            lifetime=((pl.col("end") - pl.col("time")) / 1e6).fill_null(float("inf")),
-            group=pl.col("collection_id").cast(pl.String),
-            **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
-        ).select("line", "id", "arrival", "lifetime", "cpu", "mem", "group", f"{LABELS}priority")
-        owners = events.filter(pl.col("instance_index").is_null() & pl.col("user").is_not_null())
-        if len(owners):
-            named = owners.unique("collection_id", keep="first", maintain_order=True)
-            columns = {"group": pl.col("collection_id").cast(pl.String), f"{LABELS}tenant": pl.col("user")}
-            frame = frame.join(named.select(**columns), "group", "left", maintain_order="left").fill_null("")
-        return check(frame, path, {"arrival": "time", "lifetime": "time", "cpu": "resource_request.cpus"})
+    events = _events(path)
+    events = events.filter((pl.col("time") != AFTER) & (pl.col("alloc_collection_id").fill_null(0) == 0))
+    who = ["collection_id", "instance_index"]
+    turns = events.filter(pl.col("type").is_between(SCHEDULE, LAST_END)).sort("time", "line")
+    # Of instances that run already, the trace's beginning, and updates, repeat that they were scheduled.
+    before = pl.col("type").shift(1).over(who).fill_null(LAST_END)
+    turns = turns.filter((pl.col("type") != SCHEDULE) | (before != SCHEDULE))
+    turns = turns.with_columns(
+        end=pl.col("time").shift(-1).over(who),
+        turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1,
+    )
+    placed = turns.filter((pl.col("type") == SCHEDULE) & ((pl.col("cpu") > 0) | (pl.col("mem") > 0)))
+    frame = placed.select(
+        "line",
+        "cpu",
+        "mem",
+        id=pl.format("{}-{}-{}", "collection_id", "instance_index", "turn"),
+        arrival=pl.col("time") / 1e6,
+        lifetime=((pl.col("end") - pl.col("time")) / 1e6).fill_null(float("inf")),
+        group=pl.col("collection_id").cast(pl.String),
+        **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
+    ).select("line", "id", "arrival", "lifetime", "cpu", "mem", "group", f"{LABELS}priority")
+    owners = events.filter(pl.col("instance_index").is_null() & pl.col("user").is_not_null())
+    if len(owners):
+        named = owners.unique("collection_id", keep="first", maintain_order=True)
+        columns = {"group": pl.col("collection_id").cast(pl.String), f"{LABELS}tenant": pl.col("user")}
+        frame = frame.join(named.select(**columns), "group", "left", maintain_order="left").fill_null("")
+    return frame
 
 
 def _events(path: Path) -> pl.DataFrame:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.base import Trace
-from binwright.workloads.traces.check import LABELS, check
+from binwright.workloads.traces.check import LABELS
 from binwright.workloads.traces.text import contents
 
 T = TypeVar("T")
@@ -36,28 +34,21 @@ class Node(NamedTuple):
     taints: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Kubernetes(Trace):
-    """Reads the pods of a cluster: those on a node arrive at 0 and stay there, those that wait come a second later.
+def pods(path: Path) -> pl.DataFrame:
+    """Read the pods of a cluster: those on a node arrive at 0 and stay there, those that wait come a second later.
 
     A pod asks for what its containers request together, or for the largest of its init containers if that is more, and
     for one of `pods`. Those that have ended, or are being deleted, are left out.
     """
-
-    @classmethod
-    def recognises(cls, start: bytes) -> bool:
-        return start.lstrip()[:1] == b"{" and b'"items"' in start and b'"apiVersion"' in start
-
-    def read(self, path: Path) -> pl.DataFrame:
-        items = _items(path)
-        nodes = {node.name: node for node in _each(items, "Node", _node, path)}
-        rows = [row for row in _each(items, "Pod", lambda item: _pod(item, nodes), path) if row]
-        has_gpus = any(row["gpu"] for row in rows) or any(node.amounts.get("gpu") for node in nodes.values())
-        names = ["cpu", "mem", "pods"] + ["gpu"] * has_gpus
-        texts = ["group", "where", "tolerates", f"{LABELS}tenant", f"{LABELS}priority"]
-        columns = {"id": pl.String, **dict.fromkeys(("arrival", "lifetime", *names), pl.Float64)}
-        frame = pl.DataFrame(rows, schema={**columns, **dict.fromkeys(texts, pl.String)}, orient="row")
-        return check(frame.sort("arrival", maintain_order=True), path, {})
+    items = _items(path)
+    nodes = {node.name: node for node in _each(items, "Node", _node, path)}
+    rows = [row for row in _each(items, "Pod", lambda item: _pod(item, nodes), path) if row]
+    has_gpus = any(row["gpu"] for row in rows) or any(node.amounts.get("gpu") for node in nodes.values())
+    names = ["cpu", "mem", "pods"] + ["gpu"] * has_gpus
+    texts = ["group", "where", "tolerates", f"{LABELS}tenant", f"{LABELS}priority"]
+    columns = {"id": pl.String, **dict.fromkeys(("arrival", "lifetime", *names), pl.Float64)}
+    frame = pl.DataFrame(rows, schema={**columns, **dict.fromkeys(texts, pl.String)}, orient="row")
+    return frame.sort("arrival", maintain_order=True)
 
 
 def read_nodes(path: Path) -> list[Node]:

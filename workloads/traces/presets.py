@@ -1,14 +1,17 @@
 """Formats of traces: a file of `presets/` describes each.
 
 A file has what `Trace` has of a format (`summary`, `reference`, `source`, `licence`, `files`, `units`, `servers`,
-`parquet`). What is no table of known columns names its `reader`: a class of a module beside this one. What is one has
-what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Further keys:
+`parquet`), and what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Further keys:
 
 - `forms`: a list of such mappings where files of the format differ in their columns; what they share stands above.
-- `needs`: the columns that a file must have, by which it is recognised; by default those of `columns` and `labels`.
-- `header`: the names of the columns of a file that has none, and `first_line`, by which it is recognised.
+- `needs`: the columns (of a database: tables) that a file must have, by which it is recognised; by default those of
+  `columns` and `labels`.
+- `header`: the names of the columns of a file that has none.
+- `begins`: a regular expression for how such a file, or one that is no table, begins.
 - `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file; its
-  further parameters are options of the trace.
+  parameters with defaults are options of the trace.
+- `module`: of a file that is no table, the module beside this one where the function `rows` is. It reads the file, and
+  gives requests in the common columns; `columns` says what the file calls them.
 
 A known file of another format names that as its `format`; it is not recognised by itself.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields, make_dataclass
 from importlib import import_module
 from inspect import signature
@@ -27,9 +31,8 @@ import yaml
 
 from binwright.simcore.extras import pl
 from binwright.workloads import PRESETS, TRACES
-from binwright.workloads.traces import rows
 from binwright.workloads.traces.base import ServerFile, Trace
-from binwright.workloads.traces.check import require
+from binwright.workloads.traces.check import check, require
 from binwright.workloads.traces.table import Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import read_text
 
@@ -37,19 +40,23 @@ from binwright.workloads.traces.text import read_text
 class Preset(Trace):
     """A format that a file of `presets/` describes; the fields of its subclasses are the options of `rows`.
 
-    `forms` has for each of `headers` the name of what makes the rows, if anything does, and the table that these are.
+    `forms` has for each of `headers` what makes the rows, if anything does, and the table that these are. Of what is no
+    table, there is one form, with the names of its columns.
     """
 
     header: ClassVar[tuple[str, ...]] = ()
-    first_line: ClassVar[str] = ""
-    forms: ClassVar[tuple[tuple[str, Table], ...]] = ()
+    begins: ClassVar[str] = ""
+    forms: ClassVar[tuple[tuple[Callable[..., pl.DataFrame] | None, Table | Mapping[str, str]], ...]] = ()
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
-        line = start.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
-        return bool(cls.first_line and re.match(cls.first_line, line))
+        return bool(cls.begins and re.match(cls.begins, start.decode(errors="replace"), re.MULTILINE))
 
     def read(self, path: Path) -> pl.DataFrame:
+        options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
+        rows, table = self.forms[0]
+        if rows and not isinstance(table, Table):
+            return check(rows(path, **options), path, table)
         if is_parquet(path):
             frame = read_parquet(path)
             if not any(needs <= {*frame.columns} for needs in self.headers):
@@ -57,11 +64,9 @@ class Preset(Trace):
         else:
             frame = read_text(path, *self.headers, columns=self.header)
         forms = zip(self.headers, self.forms, strict=True)
-        make_rows, table = next(form for needs, form in forms if needs <= {*frame.columns})
-        if make_rows:
-            options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
-            frame = getattr(rows, make_rows)(frame, path, **options)
-        return table.requests(frame, path, own=False)
+        rows, table = next(form for needs, form in forms if needs <= {*frame.columns})
+        assert isinstance(table, Table)
+        return table.requests(rows(frame, path, **options) if rows else frame, path, own=False)
 
 
 def __getattr__(name: str) -> type[Trace]:
@@ -77,25 +82,27 @@ def _format(name: str) -> type[Trace]:
     text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(text)
     about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
-    about |= {key: data.pop(key) for key in (*Trace.__annotations__, "first_line") if key in data}
+    about |= {key: data.pop(key) for key in (*Trace.__annotations__, "begins") if key in data}
     about["__doc__"] = about["summary"]
     if "servers" in about:
         about["servers"] = ServerFile(**about["servers"])
     if "format" in data:
-        return type(name, (TRACES.load(data["format"]),), about | {"recognises": vars(Trace)["recognises"]})
-    if "reader" in data:
-        module, _, attribute = data["reader"].partition(":")
-        return type(name, (getattr(import_module(f"{__package__}.{module}"), attribute),), about)
-    about["version"] = zlib.crc32(text.encode() + Path(rows.__file__).read_bytes())
+        return type(name, (TRACES.load(data["format"]),), about | {"begins": "", "headers": ()})
+    code = import_module(f"{__package__}.{data.get('module', 'rows')}")
     headers, forms, options = [], [], dict[str, Any]()
     for form in (data | each for each in data.pop("forms", [{}])):
-        needs, make_rows = form.pop("needs", ()) or about.get("header"), form.pop("rows", "")
-        headers.append(frozenset(needs or [*form["columns"].values(), *form.get("labels", {}).values()]))
-        forms.append((make_rows, Table(**form)))
-        if make_rows:
-            function = getattr(rows, make_rows)
-            for option in list(signature(function).parameters.values())[2:]:
-                options[option.name] = get_type_hints(function)[option.name], field(default=option.default)
-    about |= {"headers": tuple(headers), "forms": tuple(forms)}
+        rows = getattr(code, form.pop("rows", ""), None)
+        needs = form.pop("needs", ()) or about.get("header")
+        if form.pop("module", ""):
+            headers += [frozenset(needs)] if needs else []
+            forms.append((rows, form.get("columns", {})))
+        else:
+            headers.append(frozenset(needs or [*form["columns"].values(), *form.get("labels", {}).values()]))
+            forms.append((rows, Table(**form)))
+        for option in signature(rows).parameters.values() if rows else ():
+            if option.default is not option.empty:
+                options[option.name] = get_type_hints(rows)[option.name], field(default=option.default)
+    version = zlib.crc32(text.encode() + Path(str(code.__file__)).read_bytes())
+    about |= {"version": version, "headers": tuple(headers), "forms": tuple(forms)}
     given = [(option, *kind) for option, kind in options.items()]
     return make_dataclass(name, given, bases=(Preset,), frozen=True, namespace=about)
