@@ -137,7 +137,7 @@ class _Column:
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
         """Whether nine tenths of its first texts or more are so; of the others, reading says the line."""
-        some = self.there.head(50) if self.is_text else []
+        some: list[str] = self.there.head(50).to_list() if self.is_text else []
         return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
 
     @property
