@@ -72,8 +72,8 @@ class World:
     whether agents are told nothing of how long requests stay, and `asks_again` whether they are told something else of
     those that stay longer than was said.
 
-    Of other features, `stepped` are those that machine code cannot run, by their keys, why, and whether it can where
-    requests are not offered together; `attach` has a simulation of a seed keep them, `begin` does so once the warm
+    Of other features, `stepped` are those that machine code cannot run, or not always, by their keys: why, and whether
+    that is so here; `attach` has a simulation of a seed keep them, `begin` does so once the warm
     start is over, and `suits` refuses an agent that does not go with them. Nothing here changes during a run.
     """
 
@@ -126,7 +126,7 @@ class World:
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
-            *((key, waits or not only_together, problem) for key, problem, only_together in self.stepped),
+            *((key, is_stepped, problem) for key, problem, is_stepped in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", waits and warm, "requests wait together after a warm start"),
             (

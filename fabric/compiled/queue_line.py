@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.fabric.compiled.numa_loop import (
     ALL,
@@ -18,6 +19,7 @@ from binwright.fabric.compiled.numa_loop import (
     CHANGED,
     ENDS,
     EVENT,
+    EVICTED,
     FIRST,
     HELD,
     LAST,
@@ -31,7 +33,6 @@ from binwright.fabric.compiled.numa_loop import (
     NumaRequests,
     NumaState,
     arrive,
-    compact,
     end_next,
     readmits,
 )
@@ -39,7 +40,7 @@ from binwright.fabric.compiled.quota_table import QuotaTable
 from binwright.fabric.placement.role_views import Ruling
 from binwright.simcore.jit import kernel, lean, lean_inlined
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Floats, InOrder, Ints
+from binwright.simcore.types import Floats, InOrder, Ints, Request, View
 
 if TYPE_CHECKING:
     from binwright.fabric.run.arrays import RunArrays
@@ -47,26 +48,30 @@ if TYPE_CHECKING:
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
-RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(5)
+RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
 """Places in `Queue.at`: how many run, how many of the line have been offered at this
-instant (-1: the instant is over), how many answers there were as `play` counts them, and who was asked last."""
+instant (-1: the instant is over), how many answers there were as `play` counts them, who was asked last, and how many
+have come into the line before and behind all others."""
 
 
 class Queue(NamedTuple):
-    """Holds the line of a run. The loop changes what comes after `factor`.
+    """Holds the line of a run. The loop changes what comes after `factor`, but for `least`.
 
-    `expected` float64 [n] is how long each of the n requests is expected to stay. `rank` int32 [n] is their order; it
-    is empty where that is the order of arrival, or where `divisor` and `factor`, float64 [n], say it with the wait.
+    `expected` float64 [n] is how long each of the n requests is expected to stay. The line goes by `key` float64 [n],
+    the least first; it is empty where requests stay as they came, or where `divisor` and `factor`, float64 [n], order
+    them with the wait. `turn` int64 [n] is the order in which those who wait have come.
 
     `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that
     run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
-    that is expected, and `place` int64 [n] the place of each part, -1 for none.
+    that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64 [resources] is the least
+    that any request needs.
     """
 
     expected: Floats
-    rank: Any
+    key: Floats
     divisor: Floats
     factor: Floats
+    turn: Ints
     offered: Any
     keys: Floats
     until: Floats
@@ -74,18 +79,21 @@ class Queue(NamedTuple):
     promise: Floats
     place: Ints
     at: Ints
+    least: Ints
 
 
 @lean
-def enter(line: Any, first: int, last: int, rank: Any, row: int) -> None:
-    """Put a row into the line, after its equals."""
-    low = last
-    if len(rank):
+def sort_in(queue: Queue, line: Any, first: int, last: int) -> None:
+    """Let the row that has come last into the line, at `last`, take its turn and its place: after its equals."""
+    row, low, key = line[last], last, queue.key
+    queue.turn[row] = queue.at[BEHIND]
+    queue.at[BEHIND] += 1
+    if len(key):
         low = first
         high = last
         while low < high:
             middle = (low + high) // 2
-            if rank[line[middle]] <= rank[row]:
+            if key[line[middle]] <= key[row]:
                 low = middle + 1
             else:
                 high = middle
@@ -123,12 +131,12 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 @kernel
 def choose(queue: Queue, line: Any, last: int, arrival: Floats, now: float, first: int, count: int) -> None:
     """Write to `offered` who is offered, in order: of the line, from `first` to `last`, the `count` that came first."""
-    offered, waiting = queue.offered, last - first
-    if len(queue.rank) and count < waiting:
-        latest = np.sort(line[first : first + waiting])[count - 1]
+    offered, waiting, turn = queue.offered, last - first, queue.turn
+    if len(queue.key) and count < waiting:
+        latest = np.sort(turn[line[first : first + waiting]])[count - 1]
         found = 0
         for i in range(first, first + waiting):
-            if line[i] <= latest:
+            if turn[line[i]] <= latest:
                 offered[found] = line[i]
                 found += 1
     else:
@@ -198,8 +206,8 @@ def to_offer(
                 clock[NOW] = change
                 if waits and clock[NEXT_OFFER] == np.inf:
                     at[STIRRED] = 1
-                if queue is not None and queue.at[RUNNING]:
-                    row = holder[0] & ROWS
+                row = holder[0] & ROWS
+                if queue is not None and queue.at[RUNNING] and state.holds[row] != EVICTED:
                     forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
                     queue.at[RUNNING] -= 1
                 if end_next(state, rules, parts, quotas, demands, nothing):
@@ -211,16 +219,11 @@ def to_offer(
             if readmits(at, quotas):
                 return CHANGED
         while coming <= clock[NOW]:
+            place = arrive(requests, state, parts, quotas)
+            if place < 0:
+                return ARRIVED
             if queue is not None:
-                compact(line, at)
-                place = at[LAST] - at[FIRST]
-                enter(line, at[FIRST], at[LAST], queue.rank, rows[at[TAIL]])
-                at[LAST] += 1
-                at[TAIL] += 1
-            else:
-                place = arrive(requests, state, parts, quotas)
-                if place < 0:
-                    return ARRIVED
+                sort_in(queue, line, at[FIRST], at[LAST] - 1)
             if place < together:
                 at[STIRRED] = 1
             coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
@@ -239,32 +242,22 @@ def advance_line(run: Any, together: int, window: float, until: float) -> int:
 
 
 def queue_of(run: RunArrays, how: InOrder) -> Queue:
-    """Make the line of a compiled run, in its order."""
+    """Make the line of a compiled run, in its order; everybody is still to come."""
     possible = run.requests.rows.astype(np.int64)
     n, rows = len(run.workload), len(possible)
-    expected = np.require(run.workload.expected, np.float64, ["C", "W"])
-    rank, divisor, factor, view, score = np.zeros(0, np.int32), np.zeros(0), np.zeros(0), run.view, how.score
-    if how.by_wait is not None:
-        constants = np.array([how.by_wait(request) for request in run.rows.requests(possible)])
-        if rows:
-            divisor = np.zeros(n)
-            divisor[possible] = constants[:, 0]
-        if rows and constants.shape[1] > 1:
-            factor = np.zeros(n)
-            factor[possible] = constants[:, 1]
-    elif score is not None:
-        keys = np.full(n, inf)
-        keys[possible] = [score(view, request) for request in run.rows.requests(possible)]
-        rank = np.zeros(n, np.int32)
-        rank[np.argsort(keys, kind="stable")] = np.arange(n)
     at = np.zeros(COUNTERS, np.int64)
     at[SEEN] = -1
-    scratch = rows if len(rank) or len(divisor) else 0
-    return Queue(
-        expected,
-        rank,
-        divisor,
-        factor,
+    ordered, timed, cubed = how.score is not None and how.by_wait is None, how.by_wait is not None, False
+    if how.by_wait is not None and rows:
+        cubed = len(how.by_wait(next(run.rows.requests(possible[:1])))) > 1
+    scratch = rows if ordered or timed else 0
+    demand = run.requests.demand
+    queue = Queue(
+        np.require(run.workload.expected, np.float64, ["C", "W"]),
+        key=np.zeros(n if ordered else 0),
+        divisor=np.zeros(n if timed else 0),
+        factor=np.zeros(n if cubed else 0),
+        turn=np.zeros(n, np.int64),
         offered=np.zeros(scratch, np.int32),
         keys=np.zeros(scratch),
         until=np.zeros(rows),
@@ -272,4 +265,53 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
         promise=np.zeros(n),
         place=np.full(n, -1),
         at=at,
+        least=demand[possible].min(axis=0) if rows else np.zeros(demand.shape[1], np.int64),
     )
+    if ordered or timed:
+        rank(queue, how, run.view, run.rows.requests(possible))
+    return queue
+
+
+def rank(queue: Queue, how: InOrder, view: View, requests: Iterable[Request]) -> None:
+    """Say by what requests go; changes `key`, or `divisor` and `factor`."""
+    for request in requests:
+        if how.by_wait is not None:
+            queue.divisor[request.index], *factor = how.by_wait(request)
+            queue.factor[request.index : request.index + 1] = factor
+        elif how.score is not None:
+            queue.key[request.index] = how.score(view, request)
+
+
+def longer(queue: Queue, rows: int) -> Queue:
+    """Return a queue for so many rows, of which some were sent back."""
+    if rows <= len(queue.turn):
+        return queue
+    names = [name for name in ("expected", "key", "divisor", "factor", "turn", "promise") if len(getattr(queue, name))]
+    columns = {name: np.resize(getattr(queue, name), rows) for name in names}
+    place = np.full(rows, -1)
+    place[: len(queue.place)] = queue.place
+    return queue._replace(place=place, **columns)
+
+
+def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any, *, before: bool) -> int:
+    """Let a request that was held or sent back take its turn `before` all others, or behind; returns its place in line.
+
+    `line` int32 [k] are the rows of those who wait. Changes `queue`.
+    """
+    row = request.index
+    for part in request.each():
+        queue.expected[part.index] = part[2]  # which may be hidden
+    rank(queue, how, view, [request])
+    queue.at[BEFORE if before else BEHIND] += 1
+    queue.turn[row] = -queue.at[BEFORE] if before else queue.at[BEHIND] - 1
+    if not len(queue.key):
+        return 0 if before else len(line)
+    return int(np.searchsorted(queue.key[line], queue.key[row], "left" if before else "right"))
+
+
+def drop_evicted(queue: Queue, holds: npt.NDArray[np.int8]) -> None:
+    """Leave those who have been evicted, as `holds` int8 [n] tells, out of those who run; changes `queue`."""
+    running = int(queue.at[RUNNING])
+    stays = holds[queue.runs[:running]] != EVICTED
+    queue.at[RUNNING] = left = np.count_nonzero(stays)
+    queue.until[:left], queue.runs[:left] = queue.until[:running][stays], queue.runs[:running][stays]

@@ -28,6 +28,7 @@ from binwright.fabric.compiled.numa_loop import (
 )
 from binwright.fabric.compiled.queue_line import (
     ASKED,
+    BEFORE,
     CONSERVATIVE,
     COUNTED,
     EASY,
@@ -42,6 +43,7 @@ from binwright.fabric.compiled.queue_line import (
     to_offer,
 )
 from binwright.fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
+from binwright.fabric.compiled.quota_table import QuotaTable
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED, SPREAD
@@ -56,6 +58,7 @@ def go_line(
     state: NumaState,
     queue: Queue,
     parts: Ints,
+    quotas: QuotaTable | None,
     backfilling: int,
     together: int,
     window: float,
@@ -64,16 +67,16 @@ def go_line(
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers (without limit when negative).
 
-    `rule`, `weights` and `parts` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
-    `together` are offered at once, at multiples of `window` if that is not 0. The clock has something to do at
-    `until_event`.
+    `rule`, `weights`, `parts` and `quotas` are as for `numa_loop.go`, but every part is an answer, and an offer is one
+    at least. `together` are offered at once, at multiples of `window` if that is not 0. The clock has something to do
+    at `until_event`.
 
-    Changes `state` and `queue`. Returns how many answers were made, why it stopped, and the last answer.
+    Changes `state`, `queue` and `quotas`. Returns how many answers were made, why it stopped, and the last answer.
     """
-    rows, arrival, duration, demands, spread, _, nothing = asked
+    _, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, rank, _, _, offered, _, until, runs, promise, place, counts = queue
+    expected, key, _, _, turn, offered, _, until, runs, promise, place, counts, least = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
@@ -87,16 +90,11 @@ def go_line(
     times = np.zeros((len(left), size))
     levels = np.zeros((len(left), size, nodes * kinds), np.int64)
     steps = np.zeros(len(left), np.int64)
-    least = np.zeros(kinds, np.int64)
-    for r in range(kinds if pure and len(rows) else 0):
-        least[r] = demands[rows[0], r]
-        for row in rows:
-            least[r] = min(least[r], demands[row, r])
     while status == ASK and made != answers:
         if seen < 0:
             at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[FIRST], at[LAST], clock[NOW] = first, last, now
-            status = to_offer(asked, state, None, parts, None, queue, together, window, until_event)
+            status = to_offer(asked, state, None, parts, quotas, queue, together, window, until_event)
             ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[NOW]
             if status != ASK:
                 break
@@ -105,10 +103,16 @@ def go_line(
         waiting = last - first
         count = min(waiting, together)
         seen = count - waiting
-        plain = not len(queue.divisor) and (count == waiting or not len(rank))
+        plain = not len(queue.divisor) and (count == waiting or not len(key))
         chosen, begin = (line, first) if plain else (offered, 0)
         if not plain:
             choose(queue, line, last, arrival, now, first, count)
+        if backfilling == CONSERVATIVE and count < waiting and counts[BEFORE]:
+            # Others came before some who had a promise: those who are not offered lose it.
+            latest = turn[chosen[begin : begin + count]].max()
+            for i in range(first, last):
+                if turn[line[i]] > latest:
+                    place[line[i]] = -1
         soon, full = just_after(now), False
         while reserves and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.

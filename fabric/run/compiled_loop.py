@@ -26,13 +26,23 @@ from binwright.fabric.compiled.numa_loop import (
     go,
     placement_of,
 )
-from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, Queue, queue_of
+from binwright.fabric.compiled.queue_line import (
+    ASKED,
+    BACKFILLING,
+    COUNTED,
+    SEEN,
+    Queue,
+    come_in,
+    drop_evicted,
+    longer,
+    queue_of,
+)
 from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.jit import prepared
-from binwright.simcore.types import Compiled, InOrder, Ints
+from binwright.simcore.types import Compiled, InOrder, Ints, Request
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
@@ -49,6 +59,7 @@ class CompiledLoop:
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
         self._ready: tuple[Any, Loop] | None = None
         self._queue: Queue | None = None
+        self._order = InOrder()
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -122,16 +133,20 @@ class CompiledLoop:
         run, at, offering, made = self._run, self._run.at, self._run.offering, 0
         while made != answers:
             run.lay_out()
+            run.note_held()
             loop, queue, form = self._line_loop(rule)
-            more, status, code = loop(*form, run.clock.next, answers - made)
-            made += more
-            run.follow()
-            run.counted = int(queue.at[COUNTED])
+            drop_evicted(queue, run.holds)
+            status = OVER
+            if queue.at[SEEN] >= 0 or not offering.is_hopeless():
+                more, status, code = loop(*form, run.clock.next, answers - made)
+                made += more
+                run.follow()
+                run.counted = int(queue.at[COUNTED])
             if status == BROKEN:
                 self._complain(int(queue.at[ASKED]), code)
             if status == OVER or (status == EVENT and offering.is_hopeless()):
                 rows = run.state.line[at[FIRST] : at[LAST]]
-                rows[:] = np.sort(rows)  # as they came
+                rows[:] = rows[np.argsort(queue.turn[rows])]
                 run.finish()
                 break
             if status == ASK:
@@ -139,16 +154,30 @@ class CompiledLoop:
             at[STIRRED] |= offering.handle(status)
         return made
 
+    def place(self, request: Request, place: int) -> int:
+        """Return the place in line of a request that comes to it from elsewhere, before all others or behind them.
+
+        It is `place` where the line is in no order of a compiled queue.
+        """
+        run = self._run
+        if self._queue is None:
+            return place
+        self._queue = longer(self._queue, len(run.record.outcome))
+        rows = run.state.line[run.at[FIRST] : run.at[LAST]]
+        return come_in(self._queue, self._order, run.view, request, rows, before=not place)
+
     def _line_loop(self, rule: Compiled) -> tuple[Loop, Queue, tuple[Any, ...]]:
         """Return the loop that offers the line, the queue, and its arguments but the last two.
 
         The first rule says in which order.
         """
         run, how, overflow = self._run, rule.in_order or InOrder("any"), self._run.overflow
-        queue = self._queue = self._queue or queue_of(run, how)
+        if self._queue is None:
+            self._queue, self._order = queue_of(run, how), how
+        queue = self._queue
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, run.requests, run.state, queue, run.parts),
+            *(decide, rule.weights, run.requests, run.state, queue, run.parts, run.quota_table),
             *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
         )
         return prepared(go_line, *form, 0.0, 0), queue, form

@@ -13,6 +13,7 @@ from binwright.fabric.compiled.numa_loop import (
     BLOCKED,
     CHANGED,
     EVENT,
+    GONE,
     HELD,
     NEXT_OFFER,
     NOW,
@@ -20,6 +21,7 @@ from binwright.fabric.compiled.numa_loop import (
     RELEASED,
     ROW,
     STIRRED,
+    TAIL,
 )
 from binwright.fabric.compiled.queue_line import advance_line
 from binwright.simcore.jit import prepared
@@ -36,6 +38,7 @@ class Offering:
         self._run = run
         self._patience = -inf
         """Until when those who wait are not given up, though only what recurs is left: all that failed is back then."""
+        self._before = 0, 0
         self._to_offer: Any = None
 
     def requests(self) -> Generator[Request, None, None]:
@@ -93,8 +96,6 @@ class Offering:
             status = self._to_offer(arrays, overflow.together, float(overflow.window), clock.next)
             run.view.now = now = float(run.state.clock[NOW])
             clock.pass_to(now)
-            if status == ASK and overflow.window:
-                self._patience = run.all_back  # as of when the offer was due
             if status in (ASK, OVER):
                 return bool(status == ASK)
             if status == EVENT and self.is_hopeless():
@@ -121,10 +122,11 @@ class Offering:
     def is_hopeless(self) -> bool:
         """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
 
-        Notes when all is back, as long as anything else is to come.
+        Notes when all is back, as long as anything else is to come, or has happened since it was looked last.
         """
         run, at = self._run, self._run.at
-        if run.next_arrival < inf or run.state.clock[NEXT_OFFER] < inf or run.due > run.endless:
-            self._patience = run.all_back
-            return False
-        return not (at[STIRRED] or at[ARRIVING]) and run.next_change > self._patience
+        happened = at[TAIL], at[GONE]
+        coming = run.next_arrival < inf or run.state.clock[NEXT_OFFER] < inf or run.due > run.endless
+        if coming or happened != self._before:
+            self._patience, self._before = run.all_back, happened
+        return not (coming or at[STIRRED] or at[ARRIVING]) and run.next_change > self._patience

@@ -71,7 +71,7 @@ class WaitingLine:
                 place -= 1
         if preempt:
             self._run.blocked = self._run.blocked and place > 0
-        line.insert(place, request)
+        line.insert(self._run.loop.place(request, place), request)
         return place
 
     def take_back(self, requests: Sequence[Request]) -> None:
@@ -85,4 +85,4 @@ class WaitingLine:
             urgency, place = self._urgency(request), 0
             if self._run.queues or self._run.overflow.preempt:  # else all are as urgent
                 place = bisect_left(self.requests, True, key=lambda one: self._urgency(one) <= urgency)
-            self.requests.insert(place, request)
+            self.requests.insert(self._run.loop.place(request, place), request)

@@ -47,11 +47,12 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     def faults(seed: int) -> list[Faults]:
         return [each for feature in own for each in feature.faults(point_of(scenario, seed))]
 
+    overflow = _overflow(scenario)
     faults(0)  # refuses domains that there are not
     return World(
         ledger=partial(build_ledger, scenario),
         requests=requests,
-        overflow=_overflow(scenario),
+        overflow=overflow,
         pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
         grows_by=scenario.grows,
@@ -66,7 +67,11 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
-        stepped=[(each.at(scenario), each.stepped, each.only_together) for each in own if each.stepped],
+        stepped=[
+            (each.at(scenario), each.stepped, each.is_stepped(scenario, bool(overflow.together)))
+            for each in own
+            if each.stepped
+        ],
         attach=partial(_attach, scenario),
         begin=partial(_begin, scenario),
         suits=partial(_suits, scenario),

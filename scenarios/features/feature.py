@@ -59,7 +59,7 @@ class Feature:
     keys: ClassVar[Mapping[str, type[Model]]] = {}
     """Models whose fields are added: to the scenario (""), or to its `cluster` or `overflow`."""
     stepped: ClassVar[str] = ""
-    """Why machine code cannot run it, if it cannot."""
+    """Why machine code cannot run it, or not always, and nothing is learned with it."""
     only_together: ClassVar[bool] = False
     """Is that so only where requests are offered together?"""
     learned: ClassVar[bool] = False
@@ -80,6 +80,10 @@ class Feature:
     def section(self, scenario: Any) -> Any:
         """Return what a scenario says of the feature; nothing, or what is false, where it is not used."""
         return reduce(getattr, self.key.split("."), scenario)
+
+    def is_stepped(self, scenario: Any, waits: bool) -> bool:
+        """Tell whether machine code cannot run a scenario that uses the feature, as requests wait together or not."""
+        return waits or not self.only_together
 
     def at(self, scenario: Any) -> str:
         """Return the key by which a scenario uses the feature."""

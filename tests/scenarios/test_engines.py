@@ -116,9 +116,13 @@ def obstacle_of(run: Run) -> str:
     return found[0] if found else ""
 
 
+ANNOUNCED = "{at: 1 h, server: 0, announced: true}"
 OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit, random]"], "agents"),
-    ([WAIT, "agents=[in-line]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
+    (
+        [WAIT, "agents=[in-line]", "cluster.failures={scheduled: [{at: 1 h, server: 0, announced: true}]}"],
+        "cluster.failures",
+    ),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
     ([WAIT, "agents=[in-line]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),

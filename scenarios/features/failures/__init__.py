@@ -178,11 +178,13 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "cluster.failures"
     keys: ClassVar = {"cluster": _Keys}
-    stepped = "servers fail while requests wait together"
-    only_together = True
+    stepped = "agents know of failures to come while requests wait together"
 
     def section(self, scenario: Any) -> bool:
         return bool(scenario.cluster.failures != Failures())
+
+    def is_stepped(self, scenario: Any, waits: bool) -> bool:
+        return waits and any(isinstance(one, Failure) and one.announced for one in scenario.cluster.failures.scheduled)
 
     def check(self, scenario: Any) -> None:
         cluster, failures = scenario.cluster, scenario.cluster.failures

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,30 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.quotas import Quotas
+from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.rng import stream
+from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Floats, Workload
 from tests.support.compiled import RULES, agent_of, assert_same, wrong
 from tests.support.properties import first, forms, scaled
+from tests.support.simulations import drawn_quotas, quota_of
 
 BACKFILLING = ["none", "any", "easy", "conservative"]
 ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "unicep", "wfp3-slip", "unicep-slip"]
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine, list[tuple[float, int]]]:
-    """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter."""
+def queues(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter.
+
+    Servers fail in some, and servers are added; jobs have quotas in some.
+    """
     nodes, servers = draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 1), (2, 3)]))
     resources = draw(forms(1, 2))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -49,6 +58,12 @@ def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine, list[t
     if draw(st.booleans()):
         expected = np.round(duration * rng.choice(draw(st.sampled_from([[1.0, 1.5, 3.0], [0.3, 1.0, 2.0]])), n), 1)
         workload = replace(workload, foresight=LifetimeInfo(expected, lambda row, first, elapsed: first))
+    quotas = None
+    if draw(forms(0, 1)):
+        of = {name: quota_of(queue) for name, queue in drawn_quotas(Random(int(rng.integers(2**32))), 12).items()}
+        reclaim, full = draw(st.sampled_from(["never", "any"])), draw(st.sampled_from(["wait", "wait", "refuse"]))
+        workload = replace(workload, roles=Roles.of_texts(n, rng.choice(["a", "b", "c", ""], n).tolist()))
+        quotas = Quotas.model_construct(of=of, reclaim=reclaim, above=full)
     if draw(forms(0, 1)):  # jobs in parts have a loop of their own
         gangs = Gangs.of_parts(rng.choice(draw(st.sampled_from([[1, 2, 4], [3, 9]])), n))
         workload = replace(workload, gangs=gangs).in_parts
@@ -58,20 +73,37 @@ def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine, list[t
     overflow = Overflow("wait", together=draw(st.sampled_from([99, 99, 2, 5])), window=draw(st.sampled_from([0, 0, 2])))
     agent = InLine("first-fit", draw(st.sampled_from(ORDERS)), draw(st.sampled_from(BACKFILLING)))
     agent.agent = agent_of(draw(st.sampled_from(RULES)))
-    return workload, cluster, overflow, agent, draw(st.sampled_from([[], [(2.0, 1)], [(0.5, 1), (5.0, 2), (60.0, 1)]]))
+    faults = []
+    if draw(st.booleans()):
+        scheduled = tuple(
+            (float(rng.integers(0, 40)) / 2, int(rng.integers(0, servers)), rng.choice([0.5, 3.0, 9.0, inf]))
+            for _ in range(rng.integers(1, 5))
+        )
+        mtbf = draw(st.sampled_from([inf, 20.0]))
+        faults = [Faults(mtbf, 2.0, scheduled, requeue=bool(rng.random() < 0.8), seed=int(rng.integers(9)))]
+    growth = draw(st.sampled_from([[], [(2.0, 1)], [(0.5, 1), (5.0, 2), (60.0, 1)]]))
+    return workload, cluster, overflow, agent, growth, faults, quotas
 
 
 def both(
-    workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent, expansion: Sequence[tuple[float, int]] = ()
+    workload: Workload,
+    cluster: Cluster,
+    overflow: Overflow,
+    agent: Agent,
+    expansion: Sequence[tuple[float, int]] = (),
+    faults: Sequence[Faults] = (),
+    quotas: Quotas | None = None,
 ) -> tuple[Simulation, Simulation]:
     """Play a queue with decisions in Python and in machine code, and compare what was seen on the way."""
     seen: list[Any] = []
     ledgers = Ledger(cluster), Ledger(cluster)
     engine, compiled = (
-        Simulation(workload, ledger, overflow, expansion=expansion, compiled=way)
+        Simulation(workload, ledger, overflow, expansion=expansion, faults=faults, compiled=way)
         for ledger, way in zip(ledgers, (False, True), strict=True)
     )
     for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
+        if quotas:
+            QuotaBook(one, quotas)
         sampler = Sampler(one, ledger)
         agent.start(one.view, stream(0, "agent"))
         way(one, agent, Watchers(one, sampler))
@@ -85,7 +117,7 @@ def both(
 
 
 @given(queues())
-@scaled(6)
+@scaled(8)
 def test_a_compiled_queue_is_the_engines(case: Any) -> None:
     both(*case)
 
