@@ -15,6 +15,7 @@ import numpy as np
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import BOOL, INT, PLACE, QUANTITY, Typed
+from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
@@ -37,7 +38,7 @@ class Column(NamedTuple):
 def from_text(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
     """Evaluate an allocation [balls]: utilisation [dims] in millionths, and the balls that are rejected."""
     assert isinstance(problem.source, Spec)
-    build = Build(problem.source.given, problem.bins, limits=False)
+    build = Build(problem.source, problem.bins)
     used, rejected = Columns(build.names, build.tables, build.families, alloc).run(build.body, build.dims)
     return used.tolist(), rejected.tolist()
 
@@ -100,81 +101,84 @@ class Columns:
     def _block(self, body: s.Block) -> None:
         lets = []
         for statement in body:
-            if isinstance(statement, s.Let):
-                self._names[statement.name] = self._value(statement.value)
-                lets.append(statement.name)
-            elif isinstance(statement, s.Branch):
-                test = self._truth(statement.test)
-                for chosen, side in ((test, statement.then), (np.logical_not(test), statement.other)):
+            kind, parts = statement.kind, statement.parts
+            if kind == "let":
+                self._names[parts[0]] = self._value(parts[1])
+                lets.append(parts[0])
+            elif kind == "if_":
+                test = self._truth(parts[0])
+                for chosen, side in ((test, parts[1]), (np.logical_not(test), parts[2])):
                     with self._within(chosen) as any_row:
                         if any_row:
                             self._block(side)
-            elif isinstance(statement, s.Loop):
-                self._each(statement.axis, partial(self._block, statement.body))
-            elif isinstance(statement, s.AddTo):
-                family, dim = self._families[statement.family], 0
-                for size, argument in zip(family.sizes, statement.arguments, strict=True):
+            elif kind == "for_":
+                self._each(parts[0], partial(self._block, parts[1]))
+            elif kind == "add":
+                name, arguments, sign, added = parts
+                family, dim = self._families[name], 0
+                for size, argument in zip(family.sizes, arguments, strict=True):
                     dim = dim * size + self._inside(self._number(argument).raw, size)
-                amount = statement.sign * _micro(self._number(statement.amount)).raw
+                amount = (1 if sign == "+=" else -1) * _micro(self._number(added)).raw
                 self._added.append((self._rows, family.offset + dim, amount))
             else:
                 self._reject(True)
         for name in lets:
             del self._names[name]
 
-    def _each(self, axis: s.Axis, run: Callable[[], None]) -> None:
+    def _each(self, axis: s.Node, run: Callable[[], None]) -> None:
         """Call `run` once for every number of an axis, in the rows that have it."""
-        name, base, skipped = axis.name, f"{axis.name} from", f"{axis.name} except"  # no names of the language
-        table, offset, start, stop = self._range(axis.range)
+        name, range_, skip = axis.parts
+        base, skipped = f"{name} from", f"{name} except"  # no names of the language
+        table, offset, start, stop = self._range(range_)
         self._names[base] = Column(INT, offset)
-        if axis.skip is not None:
-            self._names[skipped] = self._number(axis.skip)
+        if skip is not None:
+            self._names[skipped] = self._number(skip)
         for at in range(int(np.min(start)), int(np.max(stop))):
             with self._within((start <= at) & (at < stop)) as some:
                 if some:
                     number = at if table is None else table.values[self._names[base].raw + at]
                     self._names[name] = Column(INT, number)
-                    with self._within(True if axis.skip is None else number != self._names[skipped].raw) as left:
+                    with self._within(True if skip is None else number != self._names[skipped].raw) as left:
                         if left:
                             run()
                     del self._names[name]
         self._names.pop(skipped, None)
         del self._names[base]
 
-    def _range(self, node: s.Expr | s.Span) -> tuple[Table | None, Data, Data, Data]:
+    def _range(self, node: s.Node) -> tuple[Table | None, Data, Data, Data]:
         """Find what an axis runs over: (table, offset, start, stop).
 
         It is the numbers from start to stop, or the entries of a table that they number from the offset on.
         """
-        if isinstance(node, s.Span):
-            return None, 0, self._number(node.start).raw, self._number(node.stop).raw
-        table = self._tables.get(node.table) if isinstance(node, s.Index) else None
-        if isinstance(node, s.Index) and table is not None and len(node.arguments) == table.rank - 1:
+        if node.kind == "span":
+            return None, 0, self._number(node.parts[0]).raw, self._number(node.parts[1]).raw
+        table = self._tables.get(node.parts[0]) if node.kind in ("index", "name") else None
+        if node.kind == "index" and table is not None and len(node.parts[1]) == table.rank - 1:
             offset, length = self._row(table, node)
             return table, offset, 0, length
-        if isinstance(node, s.Name) and node.name in self._tables:
-            return self._tables[node.name], 0, 0, len(self._tables[node.name].values)
+        if node.kind == "name" and table is not None:
+            return table, 0, 0, len(table.values)
         return None, 0, 0, self._number(node).raw
 
     # Expressions
 
-    def _value(self, node: s.Expr) -> Column:
-        result: Column = self._literal(node) if isinstance(node, s.Number) else getattr(self, _method(node))(node)
+    def _value(self, node: s.Node) -> Column:
+        result: Column = getattr(self, f"_{node.kind}_of")(*node.parts)
         return result
 
-    def _number(self, node: s.Expr) -> Column:
+    def _number(self, node: s.Node) -> Column:
         """Evaluate a whole number or a quantity; a bin is its number."""
         kind, raw = self._value(node)
         return Column(INT if kind == PLACE else kind, raw)
 
-    def _truth(self, node: s.Expr) -> Data:
+    def _truth(self, node: s.Node) -> Data:
         return self._value(node).raw
 
-    def _name(self, node: s.Name) -> Column:
-        return self._names[node.name]
+    def _name_of(self, name: str) -> Column:
+        return self._names[name]
 
-    def _literal(self, node: s.Number) -> Column:
-        return Column(INT if node.whole else QUANTITY, node.raw)
+    def _number_of(self, raw: int, whole: bool) -> Column:
+        return Column(INT if whole else QUANTITY, raw)
 
     def _inside(self, index: Data, size: int) -> Data:
         """Reject rows whose index is not in 0 .. size - 1; returns the indices, 0 for those."""
@@ -184,20 +188,20 @@ class Columns:
         self._reject(wrong)
         return np.where(wrong, 0, index)
 
-    def _row(self, table: Table, node: s.Index) -> tuple[Data, Data]:
+    def _row(self, table: Table, node: s.Node) -> tuple[Data, Data]:
         """Find where the row that all but the last index choose starts, and how long it is."""
         row: Data = 0
         sizes = table.sizes if table.starts is not None else table.sizes[:-1]
-        for size, argument in zip(sizes, node.arguments, strict=False):
+        for size, argument in zip(sizes, node.parts[1], strict=False):
             row = row * size + self._inside(self._number(argument).raw, size)
         if table.starts is None:
             return row * table.sizes[-1], table.sizes[-1]
         return table.starts[row], table.starts[row + 1] - table.starts[row]
 
-    def _index(self, node: s.Index) -> Column:
-        table = self._tables[node.table]
-        start, length = self._row(table, node)
-        last = self._number(node.arguments[-1]).raw
+    def _index_of(self, name: str, arguments: tuple[s.Node, ...]) -> Column:
+        table = self._tables[name]
+        start, length = self._row(table, s.Node("index", At(1, 1), (name, arguments)))
+        last = self._number(arguments[-1]).raw
         wrong = (last < 0) | (last >= length)
         at = start + last
         if np.any(wrong):
@@ -205,38 +209,44 @@ class Columns:
             at = np.where(wrong, 0, at)
         return Column(INT if table.whole else QUANTITY, table.values[at])
 
-    def _placed(self, node: s.Placed) -> Column:
-        ball = self._inside(self._number(node.ball).raw, len(self._alloc))
+    def _placed_of(self, other: s.Node) -> Column:
+        ball = self._inside(self._number(other).raw, len(self._alloc))
         return Column(PLACE, np.where(ball < self._names["BALL"].raw, self._alloc[ball], NULL))
 
-    def _unary(self, node: s.Unary) -> Column:
-        if node.op == "not":
-            return Column(BOOL, np.logical_not(self._truth(node.operand)))
-        if node.op == "len":
-            inner = node.operand
-            if isinstance(inner, s.Name):
-                return Column(INT, self._tables[inner.name].sizes[0])
-            assert isinstance(inner, s.Index)
-            return Column(INT, self._row(self._tables[inner.table], inner)[1])
-        kind, raw = self._number(node.operand)
-        if node.op in ("floor", "ceil"):
-            sign = 1 if node.op == "floor" else -1
-            return Column(INT, sign * (sign * raw // MICRO) if kind == QUANTITY else raw)
-        return Column(kind, -raw if node.op == "-" else abs(raw))
+    def _not__of(self, operand: s.Node) -> Column:
+        return Column(BOOL, np.logical_not(self._truth(operand)))
 
-    def _binary(self, node: s.Binary) -> Column:
-        op = node.op
+    def _length_of(self, inner: s.Node) -> Column:
+        table = self._tables[inner.parts[0]]
+        return Column(INT, table.sizes[0] if inner.kind == "name" else self._row(table, inner)[1])
+
+    def _floor_of(self, operand: s.Node, sign: int = 1) -> Column:
+        kind, raw = self._number(operand)
+        return Column(INT, sign * (sign * raw // MICRO) if kind == QUANTITY else raw)
+
+    def _ceil_of(self, operand: s.Node) -> Column:
+        return self._floor_of(operand, -1)
+
+    def _negative_of(self, operand: s.Node) -> Column:
+        kind, raw = self._number(operand)
+        return Column(kind, -raw)
+
+    def _absolute_of(self, operand: s.Node) -> Column:
+        kind, raw = self._number(operand)
+        return Column(kind, abs(raw))
+
+    def _binary_of(self, op: str, one: s.Node, other: s.Node) -> Column:
         if op in ("and", "or"):
-            decided = np.array(np.broadcast_to(self._truth(node.left), self._rows.shape), bool)
+            decided = np.array(np.broadcast_to(self._truth(one), self._rows.shape), bool)
             every = self._rows
             with self._within(decided == (op == "and")) as some:
                 if some:
-                    decided[np.searchsorted(every, self._rows)] = self._truth(node.right)
+                    decided[np.searchsorted(every, self._rows)] = self._truth(other)
             return Column(BOOL, decided)
         if op in ("==", "!="):
-            same = _same(self._value(node.left), self._value(node.right))
+            same = _same(self._value(one), self._value(other))
             return Column(BOOL, same if op == "==" else np.logical_not(same))
-        left, right = self._number(node.left), self._number(node.right)
+        left, right = self._number(one), self._number(other)
         if op in _ORDER:
             return Column(BOOL, _ORDER[op](_micro(left).raw, _micro(right).raw))
         quantity = QUANTITY in (left.kind, right.kind)
@@ -255,19 +265,19 @@ class Columns:
             return Column(QUANTITY, qdiv(_micro(left).raw, _micro(right).raw))
         return Column(INT, left.raw // right.raw if op == "//" else left.raw % right.raw)
 
-    def _extreme(self, node: s.Extreme) -> Column:
-        values = [self._number(argument) for argument in node.arguments]
+    def _extreme_of(self, choice: str, *arguments: s.Node) -> Column:
+        values = [self._number(argument) for argument in arguments]
         if any(value.kind == QUANTITY for value in values):
             values = [_micro(value) for value in values]
         result = values[0]
         for value in values[1:]:
-            result = Column(value.kind, (np.minimum if node.op == "min" else np.maximum)(result.raw, value.raw))
+            result = Column(value.kind, (np.minimum if choice == "min" else np.maximum)(result.raw, value.raw))
         return result
 
-    def _choose(self, node: s.Choose) -> Column:
-        test = np.broadcast_to(self._truth(node.test), self._rows.shape)
+    def _choose_of(self, if_: s.Node, then_: s.Node, else_: s.Node) -> Column:
+        test = np.broadcast_to(self._truth(if_), self._rows.shape)
         sides: list[tuple[Ints, Column]] = []
-        for chosen, side in ((test, node.yes), (~test, node.no)):
+        for chosen, side in ((test, then_), (~test, else_)):
             with self._within(chosen) as some:
                 if some:
                     sides.append((self._rows, self._value(side)))
@@ -280,40 +290,38 @@ class Columns:
             result[np.searchsorted(self._rows, rows)] = value.raw
         return Column(kind, result.astype(bool) if kind == BOOL else result)
 
-    def _reduce(self, node: s.Reduce) -> Column:
-        once = self._once(node)
+    def _reduction_of(self, op: str, axis: s.Node, term: s.Node) -> Column:
+        once = self._once(op, axis, term)
         if once is not None:
             return once
         rows, total, kind = self._rows, np.zeros(len(self._rows), np.int64), INT
 
         def add() -> None:
             nonlocal total, kind
-            value = Column(INT, self._truth(node.body) * 1) if node.op == "count" else self._number(node.body)
+            value = Column(INT, self._truth(term) * 1) if op == "count" else self._number(term)
             if value.kind == QUANTITY and kind == INT:
                 total, kind = total * MICRO, QUANTITY
             total[np.searchsorted(rows, self._rows)] += value.raw if value.kind == kind else _micro(value).raw
 
-        self._each(node.axis, add)
+        self._each(axis, add)
         return Column(kind, total)
 
-    def _once(self, node: s.Reduce) -> Column | None:
+    def _once(self, op: str, axis: s.Node, term: s.Node) -> Column | None:
         """Evaluate a loop that is the same for every row, with its numbers as the rows meanwhile.
 
         Returns None if it is not the same for every row, or never runs.
         """
         outer = {name: column for name, column in self._names.items() if np.ndim(column.raw) == 0}
-        if node.axis.skip is not None or not (_named(node) & self._names.keys() <= outer.keys()):
+        if axis.parts[2] is not None or not (_named((axis, term)) & self._names.keys() <= outer.keys()):
             return None
-        table, offset, start, stop = self._range(node.axis.range)
+        table, offset, start, stop = self._range(axis.parts[1])
         if start >= stop:
             return None
         numbers = np.arange(start, stop)
         rows, names, rejected = self._rows, self._names, self._rejected
         self._rows, self._rejected = np.arange(len(numbers)), np.zeros(len(numbers), bool)
-        self._names = outer | {
-            node.axis.name: Column(INT, numbers if table is None else table.values[offset + numbers])
-        }
-        value = Column(INT, self._truth(node.body) * 1) if node.op == "count" else self._number(node.body)
+        self._names = outer | {axis.parts[0]: Column(INT, numbers if table is None else table.values[offset + numbers])}
+        value = Column(INT, self._truth(term) * 1) if op == "count" else self._number(term)
         wrong = self._rejected.any()
         self._rows, self._names, self._rejected = rows, names, rejected
         if wrong:
@@ -321,20 +329,11 @@ class Columns:
         return Column(value.kind, np.broadcast_to(value.raw, numbers.shape).sum())
 
 
-def _named(node: object) -> set[str]:
+def _named(part: object) -> set[str]:
     """Find the names in an expression, and BALL where it looks at other balls: that depends on who looks."""
-    if isinstance(node, s.Name):
-        return {node.name}
-    if isinstance(node, tuple):
-        return set().union(*map(_named, node))
-    if isinstance(node, s.Node):
-        own = {"BALL"} if isinstance(node, s.Placed) else set()
-        return own.union(*(_named(inner) for inner in vars(node).values()))
-    return set()
-
-
-def _method(node: s.Expr) -> str:
-    return f"_{type(node).__name__.lower()}"
+    nodes = list(s.walk(part))
+    own = {"BALL"} if any(node.kind == "placed" for node in nodes) else set()
+    return own | {node.parts[0] for node in nodes if node.kind == "name"}
 
 
 def _micro(value: Column) -> Column:

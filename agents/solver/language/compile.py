@@ -7,9 +7,9 @@ refused. A constant is a value whose code is a number: `language.constants` eval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeGuard
 
@@ -18,6 +18,7 @@ import numpy as np
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.declared import MOVES
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import LARGEST, Table
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.program import (
@@ -116,29 +117,23 @@ def alike(*values: Typed) -> tuple[str, list[Typed]]:
 def extreme(choice: str, values: Sequence[Typed]) -> Typed:
     """Return the smallest ("min") or the largest ("max") of some numbers."""
     kind, values = alike(*values)
-    result, choose = values[0], min if choice == "min" else max
+    result = values[0]
     for value in values[1:]:
-        low, high = choose(result.low, value.low), choose(result.high, value.high)
-        result = Typed(kind, low, high, op(choice, result.code, value.code))
+        result = Typed(kind, *bounds_of(choice, result, value), op(choice, result.code, value.code))
     return result
 
 
 def bounds_of(operation: str, left: Typed, right: Typed) -> tuple[int, int]:
-    """Return the least and the largest that an operation may come to."""
+    """Return the least and the largest that an operation may come to: at the ends of what its operands may be."""
     if operation in ("lt", "le"):
         return 0, 1
-    if operation == "add":
-        return left.low + right.low, left.high + right.high
-    if operation == "sub":
-        return left.low - right.high, left.high - right.low
     if operation == "mod":
         return min(0, right.low + 1), max(0, right.high - 1)
     divides = operation in ("div", "qdiv")
-    others = {right.low, right.high, -1, 1} if divides else {right.low, right.high}
     ends = [
         OPERATIONS[operation](end, other)
         for end in (left.low, left.high)
-        for other in others
+        for other in ({right.low, right.high, -1, 1} if divides else {right.low, right.high})
         if right.low <= other <= right.high and (other or not divides)
     ]
     return min(ends), max(ends)
@@ -157,11 +152,16 @@ class Over(NamedTuple):
     """Rounds, at most."""
 
 
-METHODS: dict[type[s.Node], str] = {
-    kind: f"_{kind.__name__.lower()}"
-    for kind in (s.Number, s.Name, s.Index, s.Placed, s.Used, s.Unary, s.Binary, s.Extreme, s.Choose, s.Reduce)
-}
-"""Of the compiler, by what they compile."""
+@dataclass
+class Scope:
+    """What stands there by name."""
+
+    called: Named
+    names: dict[str, Typed] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
+    balls: int = -1
+    bins: int = -1
 
 
 class Unknown(Exception):
@@ -169,18 +169,18 @@ class Unknown(Exception):
 
 
 class Compiler:
-    """Writes the code of expressions: `out` has the statements so far."""
+    """Writes the code of expressions, a kind of node by the method of its name: `out` has the statements so far."""
 
-    def __init__(self, names: dict[str, Typed], tables: dict[str, Table], balls: int = -1, bins: int = -1) -> None:
-        self.names, self.tables, self.balls, self.bins = names, tables, balls, bins
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.called = scope, scope.called
+        self.names, self.tables, self.families = scope.names, scope.tables, scope.families
         self.locals: dict[str, Typed | None] = {"NULL": Typed.of(PLACE, NULL)}
         """None where a value depends on ALLOC, and that is left out."""
-        self.families: Mapping[str, Family] = {}
         self.ceiling: Ints | None = None
         """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
         self.blind = False
         """What depends on ALLOC is left out."""
-        self.facts: frozenset[s.Expr] = frozenset()
+        self.facts: frozenset[s.Node] = frozenset()
         """Expressions that are not NULL here."""
         self.depth = 0
         """Loops around."""
@@ -191,7 +191,7 @@ class Compiler:
         """Locals, the two arguments included; nodes that one call evaluates, and how often this place runs, at most."""
         self.within_block = 0
         """Blocks around that are collected apart."""
-        self.reductions: list[tuple[s.Reduce, str, Local, Block, For]] = []
+        self.reductions: list[tuple[s.Node, str, Local, Block, For]] = []
         """The loops of goals that are in no block, and need nothing that was computed before: see `Reduction`."""
         self.guards: list[tuple[int, str]] = []
         self.notes: list[str] = []
@@ -224,7 +224,7 @@ class Compiler:
         return value if isinstance(value, Local | Const) else self.stored(value)
 
     @contextmanager
-    def apart(self, facts: frozenset[s.Expr] = frozenset()) -> Iterator[list[Stmt]]:
+    def apart(self, facts: frozenset[s.Node] = frozenset()) -> Iterator[list[Stmt]]:
         """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends."""
         before, known, learnt = self.out, self.locals, self.facts
         self.out, self.locals, self.facts = [], dict(known), learnt | facts
@@ -267,34 +267,37 @@ class Compiler:
         if name in self.locals or name in self.names or name in self.tables:
             raise SpecError(f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
 
-    def learn(self, node: s.Expr, truth: bool) -> frozenset[s.Expr]:
+    def learn(self, node: s.Node, truth: bool) -> frozenset[s.Node]:
         """Find the expressions that are not NULL where a test came out so."""
-        if isinstance(node, s.Unary) and node.op == "not":
-            return self.learn(node.operand, not truth)
-        if not isinstance(node, s.Binary):
+        if node.kind == "not_":
+            return self.learn(node.parts[0], not truth)
+        if node.kind != "binary":
             return frozenset()
-        if node.op in ("and", "or") and truth == (node.op == "and"):
-            return self.learn(node.left, truth) | self.learn(node.right, truth)
+        operator, left, right = node.parts
+        if operator in ("and", "or") and truth == (operator == "and"):
+            return self.learn(left, truth) | self.learn(right, truth)
         found = set()
-        for side, other in ((node.left, node.right), (node.right, node.left)):
-            is_null = isinstance(side, s.Name) and side.name == "NULL"
-            if (is_null and truth == (node.op == "!=")) or (truth and node.op == "==" and self._solid(side)):
+        for side, other in ((left, right), (right, left)):
+            is_null = side.kind == "name" and side.parts == ("NULL",)
+            if (is_null and truth == (operator == "!=")) or (truth and operator == "==" and self._solid(side)):
                 found.add(other)
-        return frozenset(found) if node.op in ("==", "!=") else frozenset()
+        return frozenset(found) if operator in ("==", "!=") else frozenset()
 
-    def _solid(self, node: s.Expr) -> bool:
+    def _solid(self, node: s.Node) -> bool:
         """Tell whether an expression surely is not NULL, whatever else it is."""
-        if not isinstance(node, s.Name):
-            return isinstance(node, s.Number) or node in self.facts
-        known = self.names.get(node.name) or self.locals.get(node.name)
+        if node.kind != "name":
+            return node.kind in ("number", "text") or node in self.facts
+        known = self.names.get(node.parts[0]) or self.locals.get(node.parts[0])
         return node in self.facts or (known is not None and known.low >= 0)
 
     # Values of a type
 
-    def value(self, node: s.Expr) -> Typed:
-        """Check an expression and write its code."""
+    def value(self, node: s.Node, of: str | None = None) -> Typed:
+        """Check an expression and write its code; a text is the name of an `of`."""
         self.step(node.at)
-        result: Typed = getattr(self, METHODS[type(node)])(node)
+        if node.kind == "text":
+            return Typed.of(INT, self.called.number(node, of))
+        result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
         most = WIDE if result.kind == QUANTITY else WIDE // MICRO
@@ -305,9 +308,9 @@ class Compiler:
         remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
         raise SpecError("this may go beyond 1e12", remedy, node.at)
 
-    def number(self, node: s.Expr) -> Typed:
+    def number(self, node: s.Node, of: str | None = None) -> Typed:
         """Check a whole number or a quantity; a bin counts as a number where it is not NULL."""
-        found = self.value(node)
+        found = self.value(node, of)
         if found.kind == PLACE:
             if found.high < 0:
                 raise SpecError("NULL is not a number", "Where a bin is missing in a table, write -1.", node.at)
@@ -319,16 +322,16 @@ class Compiler:
             raise SpecError("this must be a number", "It is a truth value: if ... then 1 else 0 makes it one.", node.at)
         return found
 
-    def whole(self, node: s.Expr, what: str = "this") -> Typed:
+    def whole(self, node: s.Node, what: str = "this", of: str | None = None) -> Typed:
         """Check a whole number."""
-        found = self.number(node)
+        found = self.number(node, of)
         if found.kind == QUANTITY:
-            table = self.tables.get(node.table) if isinstance(node, s.Index) else None
+            table = self.tables.get(node.parts[0]) if node.kind == "index" else None
             remedy = "It is a quantity: / and fractions make quantities, // and floor(...) stay whole."
             raise SpecError(f"{what} must be a whole number", table.why_quantities() if table else remedy, node.at)
         return found
 
-    def truth(self, node: s.Expr) -> Expr:
+    def truth(self, node: s.Node) -> Expr:
         """Check a truth value; returns its code."""
         found = self.value(node)
         if found.kind != BOOL:
@@ -337,9 +340,9 @@ class Compiler:
 
     # Indices and rows of tables
 
-    def within(self, node: s.Expr, size: int, what: str) -> Typed:
+    def within(self, node: s.Node, size: int, what: str, of: str | None = None) -> Typed:
         """Check an index, which is proven or tested to be in 0 .. size - 1."""
-        index = self.whole(node, "an index")
+        index = self.whole(node, "an index", of)
         if index.low >= 0 and index.high < size:
             return index
         if index.high < 0 or index.low >= size:
@@ -352,12 +355,18 @@ class Compiler:
         self.guard(tests[0] if len(tests) == 1 else Op("or", *tests), f"an index of {what}", node.at)
         return Typed(INT, max(index.low, 0), min(index.high, size - 1), local)
 
-    def row_of(self, node: s.Expr | s.Span) -> Table | None:
-        """Return the table of which an expression is a row; None if it is none."""
-        table = self.tables.get(node.table) if isinstance(node, s.Index) else None
-        return table if table is not None and len(node.arguments) == table.rank - 1 else None  # type: ignore[union-attr]
+    def indices(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> Iterator[Typed]:
+        """Check indices of a table or a resource, by name where they have names."""
+        known = self.called.indices.get(name, [])
+        for size, node, of in zip(sizes, nodes, [*known, *[None] * len(nodes)], strict=False):
+            yield self.within(node, size, what, of)
 
-    def _row(self, table: Table, node: s.Index) -> tuple[Expr, Expr, int, int]:
+    def row_of(self, node: s.Node) -> Table | None:
+        """Return the table of which an expression is a row; None if it is none."""
+        table = self.tables.get(node.parts[0]) if node.kind == "index" else None
+        return table if table is not None and len(node.parts[1]) == table.rank - 1 else None
+
+    def _row(self, table: Table, node: s.Node) -> tuple[Expr, Expr, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
         row = self._row_number(table, node)
         if table.starts is None:
@@ -369,31 +378,34 @@ class Compiler:
             return start, stop, stop.value - start.value, stop.value - start.value
         return start, stop, int(np.diff(table.starts).min()), table.longest
 
-    def _row_number(self, table: Table, node: s.Index) -> Expr:
+    def _row_number(self, table: Table, node: s.Node) -> Expr:
         """Write the number of the row that the indices choose: all of them, or all but the last if rows are alike."""
         row: Expr = Const(0)
         rows = table.sizes if table.starts is not None else table.sizes[:-1]
-        for size, argument in zip(rows, node.arguments, strict=False):
-            row = op("add", op("mul", row, Const(size)), self.within(argument, size, table.name).code)
+        for size, index in zip(rows, self.indices(table.name, rows, node.parts[1], table.name), strict=False):
+            row = op("add", op("mul", row, Const(size)), index.code)
         return self.repeatable(row)
 
-    def _index(self, node: s.Index) -> Typed:
-        table = self.tables.get(node.table)
+    def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
+        table = self.tables.get(name)
         if table is None:
-            raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
-        if len(node.arguments) != table.rank:
-            problem = f"{table.name} takes {indices_beside(table.rank, len(node.arguments))}"
+            raise SpecError(f"unknown table {name}", suggest(name, self.tables), node.at)
+        if len(arguments) != table.rank:
+            problem = f"{table.name} takes {indices_beside(table.rank, len(arguments))}"
             raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
+        if arguments[0].kind == "text" and name in self.called.numbers:  # zone["west"]
+            return self.value(arguments[0], name)
         self.begin(table, node.at)
-        last, kind = node.arguments[-1], INT if table.whole else QUANTITY
+        last, kind = arguments[-1], INT if table.whole else QUANTITY
+        of = [*self.called.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
         if table.starts is None:
-            index = self.within(last, table.sizes[-1], table.name)
+            index = self.within(last, table.sizes[-1], table.name, of)
             row = self._row_number(table, node)
             place = op("add", op("mul", row, Const(table.sizes[-1])), index.code)
         else:
             start, stop, shortest, longest = self._row(table, node)
             start = start if isinstance(start, Local) else self.repeatable(start)
-            index = self.within(last, longest, f"{'the' if shortest == longest else 'a'} row of {table.name}")
+            index = self.within(last, longest, f"{'the' if shortest == longest else 'a'} row of {table.name}", of)
             if index.high >= shortest:
                 code = self.repeatable(index.code)
                 self.guard(Op("le", op("sub", stop, start), code), f"an index of a row of {table.name}", last.at)
@@ -408,91 +420,96 @@ class Compiler:
             low, high = int(column.min()), int(column.max())
         return Typed(kind, low, high, read)
 
-    def _len(self, node: s.Expr) -> Typed:
-        if isinstance(node, s.Name) and node.name in self.tables:
-            return Typed.of(INT, self.tables[node.name].sizes[0])
-        table = self.row_of(node)
-        if table is None or not isinstance(node, s.Index):
-            raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
-        start, stop, shortest, longest = self._row(table, node)
+    def _length(self, node: s.Node, rows: s.Node) -> Typed:
+        if rows.kind == "name" and rows.parts[0] in self.tables:
+            return Typed.of(INT, self.tables[rows.parts[0]].sizes[0])
+        table = self.row_of(rows)
+        if table is None:
+            raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", rows.at)
+        start, stop, shortest, longest = self._row(table, rows)
         return Typed(INT, shortest, longest, Const(longest) if shortest == longest else op("sub", stop, start))
 
     # Other expressions
 
-    def _number(self, node: s.Number) -> Typed:
-        return Typed.of(INT if node.whole else QUANTITY, node.raw)
+    def _number(self, node: s.Node, raw: int, whole: bool) -> Typed:
+        return Typed.of(INT if whole else QUANTITY, raw)
 
-    def _name(self, node: s.Name) -> Typed:
-        if node.name in self.locals:
-            self.bin_reads += node.name == "BIN"
-            known = self.locals[node.name]
+    def _name(self, node: s.Node, name: str) -> Typed:
+        if name in self.locals:
+            self.bin_reads += name == "BIN"
+            known = self.locals[name]
             if known is None:
                 raise Unknown
             return known
-        if node.name in self.names:
-            return self.names[node.name]
-        if node.name in self.tables:
-            raise SpecError(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
-        names = {*self.locals, *self.names, *self.tables}
-        raise SpecError(f"unknown name {node.name}", suggest(node.name, names), node.at)
+        if name in self.names:
+            return self.names[name]
+        if name in self.tables:
+            raise SpecError(f"{name} is a table", f"Write {name}[...].", node.at)
+        raise SpecError(f"unknown name {name}", suggest(name, {*self.locals, *self.names, *self.tables}), node.at)
 
-    def _placed(self, node: s.Placed) -> Typed:
-        ball = self.within(node.ball, self.balls, "BALLS")
+    def _placed(self, node: s.Node, ball: s.Node) -> Typed:
+        number = self.within(ball, self.scope.balls, "BALLS", self.called.balls)
         if self.blind:
             raise Unknown
         self.reads_alloc = True
-        return Typed(PLACE, NULL if self.ceiling is None else 0, self.bins - 1, Placed(ball.code))
+        return Typed(PLACE, NULL if self.ceiling is None else 0, self.scope.bins - 1, Placed(number.code))
 
-    def _used(self, node: s.Used) -> Typed:
+    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         if self.ceiling is None:
             raise SpecError("UTIL is read in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
-        family, dim, _ = self.dimension(node, node.arguments)
+        family, dim, _ = self.dimension(node)
         most = int(self.ceiling[family.offset : family.offset + family.count].max(initial=0))
         return Typed(QUANTITY, LOWEST if family.falls else 0, most, Used(dim))
 
-    def dimension(self, node: s.AddTo | s.Used, nodes: Sequence[s.Expr]) -> tuple[Family, Expr, tuple[Expr, ...]]:
+    def dimension(self, node: s.Node) -> tuple[Family, Expr, tuple[Expr, ...]]:
         """Write the number of a dimension, and its indices; returns its family, too."""
-        family = self.families.get(node.family)
+        name, nodes = node.parts[:2]
+        family = self.families.get(name)
         if family is None:
-            raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
+            raise SpecError(f"unknown resource {name}", suggest(name, self.families), node.at)
         if len(nodes) != len(family.sizes):
-            problem = f"{family.name} has {indices_beside(len(family.sizes), len(nodes))}"
+            problem = f"{name} has {indices_beside(len(family.sizes), len(nodes))}"
             raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", node.at)
+        for size, argument in zip(family.sizes, nodes, strict=True):
+            if argument == s.name(node.at, "BALL") and size < self.scope.balls:
+                noted = f"line {node.at.line}: BALL is an index of {name}, and goes beyond it"
+                self.notes.append(f"{noted}: is BIN meant?" if size == self.scope.bins else noted)
         place: Expr = Const(0)
         arguments = []
-        for size, argument in zip(family.sizes, nodes, strict=True):
-            if argument == s.Name(node.at, "BALL") and size < self.balls:
-                noted = f"line {node.at.line}: BALL is an index of {family.name}, and goes beyond it"
-                self.notes.append(f"{noted}: is BIN meant?" if size == self.bins else noted)
-            arguments.append(self.within(argument, size, f"{family.name} of RESOURCES").code)
-            place = op("add", op("mul", place, Const(size)), arguments[-1])
+        for size, index in zip(
+            family.sizes, self.indices(name, family.sizes, nodes, f"{name} of RESOURCES"), strict=True
+        ):
+            arguments.append(index.code)
+            place = op("add", op("mul", place, Const(size)), index.code)
         return family, op("add", Const(family.offset), place), tuple(arguments)
 
-    def _unary(self, node: s.Unary) -> Typed:
-        if node.op == "not":
-            return _truth(op("eq", self.truth(node.operand), Const(0)))
-        if node.op == "len":
-            return self._len(node.operand)
-        operand = self.number(node.operand)
-        if node.op == "ceil":
-            return operand.negated().floored().negated()
-        if node.op == "floor":
-            return operand.floored()
-        if node.op == "-":
-            return operand.negated()
-        once, ends = self.repeatable(operand.code), (abs(operand.low), abs(operand.high))
-        low = 0 if operand.low <= 0 <= operand.high else min(ends)
-        return Typed(operand.kind, low, max(ends), op("max", once, op("sub", Const(0), once)))
+    def _not_(self, node: s.Node, operand: s.Node) -> Typed:
+        return _truth(op("eq", self.truth(operand), Const(0)))
 
-    def _binary(self, node: s.Binary) -> Typed:
-        if node.op in ("and", "or"):
-            return self._joined(node)
-        if node.op in ("==", "!="):
-            left, right = self.value(node.left), self.value(node.right)
-            if (left.kind == BOOL) != (right.kind == BOOL):
+    def _negative(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).negated()
+
+    def _floor(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).floored()
+
+    def _ceil(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).negated().floored().negated()
+
+    def _absolute(self, node: s.Node, operand: s.Node) -> Typed:
+        value = self.number(operand)
+        once, ends = self.repeatable(value.code), (abs(value.low), abs(value.high))
+        low = 0 if value.low <= 0 <= value.high else min(ends)
+        return Typed(value.kind, low, max(ends), op("max", once, op("sub", Const(0), once)))
+
+    def _binary(self, node: s.Node, operator: str, left: s.Node, right: s.Node) -> Typed:
+        if operator in ("and", "or"):
+            return self._joined(operator == "and", left, right)
+        if operator in ("==", "!="):
+            one, other = self.value(left, self.called.meant(right)), self.value(right, self.called.meant(left))
+            if (one.kind == BOOL) != (other.kind == BOOL):
                 raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
-            return _truth(self._equal(left, right, node.op == "=="))
-        return self._arithmetic(node, self.number(node.left), self.number(node.right))
+            return _truth(self._equal(one, other, operator == "=="))
+        return self._arithmetic(operator, self.number(left), self.number(right), node.at)
 
     def _equal(self, left: Typed, right: Typed, truth: bool) -> Expr:
         """Write whether two values are equal, or unequal if `truth` is not asked for.
@@ -511,15 +528,15 @@ class Compiler:
             _, (left, right) = alike(left, right)
         return op("eq" if truth else "ne", left.code, right.code)
 
-    def _arithmetic(self, node: s.Binary, left: Typed, right: Typed) -> Typed:
+    def _arithmetic(self, operator: str, left: Typed, right: Typed, at: At) -> Typed:
         """Compare two numbers, or compute with them, with a test of a divisor that may be zero."""
-        operation, divides = OPERATORS[node.op], node.op in ("/", "//", "%")
+        operation, divides = OPERATORS[operator], operator in ("/", "//", "%")
         quantities = (left.kind == QUANTITY) + (right.kind == QUANTITY)
         if divides and right.low == right.high == 0:
             remedy = "Make the divisor at least one, with max(1, ...) for one."
-            raise SpecError("division by zero", remedy, node.at)
+            raise SpecError("division by zero", remedy, at)
         if quantities and operation in ("div", "mod"):
-            raise SpecError(f"{node.op} takes whole numbers", "Use / for quantities.", node.at)
+            raise SpecError(f"{operator} takes whole numbers", "Use / for quantities.", at)
         if operation == "mul":
             operation = "qmul" if quantities == 2 else "mul"
         elif quantities or operation == "qdiv":
@@ -527,39 +544,39 @@ class Compiler:
         kind = QUANTITY if quantities or operation == "qdiv" else INT
         if operation in ("lt", "le"):
             kind = BOOL
-            left, right = (right, left) if node.op in (">", ">=") else (left, right)
+            left, right = (right, left) if operator in (">", ">=") else (left, right)
         if isinstance(left.code, Const) and isinstance(right.code, Const):
             return Typed.of(kind, OPERATIONS[operation](left.low, right.low))
-        if node.op == "/" and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
-            raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", node.at)
+        if operator == "/" and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
+            raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", at)
         if divides and right.low <= 0 <= right.high:
             right = right._replace(code=self.stored(right.code))
-            self.guard(Op("eq", right.code, Const(0)), "a divisor", node.at)
+            self.guard(Op("eq", right.code, Const(0)), "a divisor", at)
         return Typed(kind, *bounds_of(operation, left, right), op(operation, left.code, right.code))
 
-    def _joined(self, node: s.Binary) -> Typed:
-        """Write and, or: the right side is evaluated only if the left one does not decide."""
-        left = self.truth(node.left)
-        with self.apart(self.learn(node.left, node.op == "and")) as block:
-            right = self.truth(node.right)
+    def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
+        """Write and, or: the other one is evaluated only if the first does not decide."""
+        left = self.truth(one)
+        with self.apart(self.learn(one, both)) as block:
+            right = self.truth(other)
         if not block:
             if isinstance(left, Const):
-                return _truth(right if left.value == (node.op == "and") else left)
-            return _truth(Op(node.op, left, right))
+                return _truth(right if left.value == both else left)
+            return _truth(Op("and" if both else "or", left, right))
         result = self.stored(left)
         block.append(Set(result.slot, right))
-        self.out.append(If(result, tuple(block)) if node.op == "and" else If(result, (), tuple(block)))
+        self.out.append(If(result, tuple(block)) if both else If(result, (), tuple(block)))
         return _truth(result)
 
-    def _extreme(self, node: s.Extreme) -> Typed:
-        return extreme(node.op, [self.number(argument) for argument in node.arguments])
+    def _extreme(self, node: s.Node, choice: str, *arguments: s.Node) -> Typed:
+        return extreme(choice, [self.number(argument) for argument in arguments])
 
-    def _choose(self, node: s.Choose) -> Typed:
-        test, result = self.truth(node.test), self.local()
-        with self.apart(self.learn(node.test, True)) as then:
-            yes = self.value(node.yes)
-        with self.apart(self.learn(node.test, False)) as other:
-            no = self.value(node.no)
+    def _choose(self, node: s.Node, if_: s.Node, then_: s.Node, else_: s.Node) -> Typed:
+        test, result = self.truth(if_), self.local()
+        with self.apart(self.learn(if_, True)) as then:
+            yes = self.value(then_)
+        with self.apart(self.learn(if_, False)) as other:
+            no = self.value(else_)
         if (yes.kind == BOOL) != (no.kind == BOOL):
             raise SpecError("truth values and numbers differ", "Give both branches the same type.", node.at)
         kind = yes.kind
@@ -578,36 +595,37 @@ class Compiler:
 
     # Loops, as statements and as `sum` and `count`
 
-    def over(self, node: s.Expr | s.Span) -> Over:
+    def over(self, node: s.Node) -> Over:
         """Write what the variable of a loop runs over."""
         table = self.row_of(node)
-        if isinstance(node, s.Index) and table is not None:
+        if table is not None:
             start, stop, _, trips = self._row(table, node)
             found, what = Over(table, start, stop, *table.bounds, trips), f"a row of {table.name}"
-        elif isinstance(node, s.Name) and node.name in self.tables and self.tables[node.name].rank == 1:
-            table, what = self.tables[node.name], node.name
-            found = Over(table, Const(0), Const(table.sizes[0]), *table.bounds, table.sizes[0])
+        elif node.kind == "name" and node.parts[0] in self.tables and self.tables[node.parts[0]].rank == 1:
+            table = self.tables[node.parts[0]]
+            found, what = Over(table, Const(0), Const(table.sizes[0]), *table.bounds, table.sizes[0]), table.name
         else:
-            first = self.whole(node.start, "a range") if isinstance(node, s.Span) else Typed.of(INT, 0)
-            last = self.whole(node.stop if isinstance(node, s.Span) else node, "a range")
+            first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
+            last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
             return Over(None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low))
         if not table.whole:
             raise SpecError(f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
         return found
 
-    def loop(self, axis: s.Axis, body: Callable[[], None]) -> None:
+    def loop(self, axis: s.Node, body: Callable[[], None]) -> None:
         """Write a loop around what `body` writes; one that certainly never runs is left out, unchecked."""
-        self.check_free(axis.name, axis.at)
+        name, range_, left_out = axis.parts
+        self.check_free(name, axis.at)
         if self.depth == LOOP_LIMIT:
             raise SpecError(f"more than {LOOP_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
-        entries, start, stop, low, high, trips = self.over(axis.range)
-        skip = None if axis.skip is None else self.whole(axis.skip)
+        entries, start, stop, low, high, trips = self.over(range_)
+        skip = None if left_out is None else self.whole(left_out)
         if trips == 0:
             return
         slot = self.local()
         with self._looped(trips), self.apart() as block:
             number: Expr = slot if entries is None else self.stored(self.read(entries, slot, axis.at))
-            self.locals[axis.name] = Typed(INT, low, high, number)
+            self.locals[name] = Typed(INT, low, high, number)
             self.step(axis.at)
             if skip is None:
                 body()
@@ -626,49 +644,48 @@ class Compiler:
         finally:
             self.depth, self.trips = self.depth - 1, self.trips // trips
 
-    def _reduce(self, node: s.Reduce) -> Typed:
-        if node.op in ("min", "max"):
-            return self._extreme_over(node)
+    def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
+        if kind in ("min", "max"):
+            return self._extreme_over(node, kind, axis, term)
         begun, before = len(self.out), self.trips
         total = self.stored(Const(0))
-        kind, bounds = INT, (0, 0)
+        found, bounds = INT, (0, 0)
 
         def body() -> None:
-            nonlocal kind, bounds
-            if node.op == "count":
-                self.out.append(If(self.truth(node.body), (Set(total.slot, Op("add", total, Const(1))),)))
+            nonlocal found, bounds
+            if kind == "count":
+                self.out.append(If(self.truth(term), (Set(total.slot, Op("add", total, Const(1))),)))
                 low = high = 1
             else:
-                added = self.number(node.body)
-                self.out.append(Set(total.slot, Op("add", total, added.code)))
-                kind, low, high = added.kind, added.low, added.high
+                found, low, high, code = self.number(term)
+                self.out.append(Set(total.slot, Op("add", total, code)))
             times = self.trips // before
             bounds = min(0, low * times), max(0, high * times)
 
-        self.loop(node.axis, body)
+        self.loop(axis, body)
         self._note_reduction(node, "add", total, begun, 1)
-        return Typed(kind, *bounds, total)
+        return Typed(found, *bounds, total)
 
-    def _extreme_over(self, node: s.Reduce) -> Typed:
+    def _extreme_over(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         """Write min or max over a range of constants, which is not empty."""
         if self.ceiling is None:
-            raise SpecError(f"{node.op} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
+            raise SpecError(f"{kind} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
         begun, best, none = len(self.out), self.stored(Const(0)), self.stored(Const(1))
         found: list[Typed] = []
 
         def body() -> None:
-            found.append(self.number(node.body))
+            found.append(self.number(term))
             value = self.repeatable(found[0].code)
-            test = Op("lt", value, best) if node.op == "min" else Op("lt", best, value)
+            test = Op("lt", value, best) if kind == "min" else Op("lt", best, value)
             self.out.append(If(Op("or", none, test), (Set(best.slot, value), Set(none.slot, Const(0)))))
 
-        self.loop(node.axis, body)
-        if not found or not _constant(self.out[-1]) or node.axis.skip is not None:
-            raise SpecError(f"{node.op} may be of nothing", "Give it a range of constants, without except.", node.at)
-        self._note_reduction(node, node.op, best, begun, 2)
+        self.loop(axis, body)
+        if not found or not _constant(self.out[-1]) or axis.parts[2] is not None:
+            raise SpecError(f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
+        self._note_reduction(node, kind, best, begun, 2)
         return found[0]._replace(code=best)
 
-    def _note_reduction(self, node: s.Reduce, kind: str, total: Local, begun: int, initial: int) -> None:
+    def _note_reduction(self, node: s.Node, kind: str, total: Local, begun: int, initial: int) -> None:
         """Note what was written from statement `begun` on: so many `initial` ones and a loop, if it is a reduction."""
         first, made = tuple(self.out[begun : begun + initial]), self.out[begun + initial :]
         if self.ceiling is not None and not self.within_block and len(made) == 1 and _constant(made[0]):
@@ -704,13 +721,10 @@ def bin_axis(added: Sequence[Added], family: Family) -> int | None:
 class Statements(Compiler):
     """Writes the code of UTILFN, and notes what its statements add."""
 
-    def __init__(
-        self, names: dict[str, Typed], tables: dict[str, Table], balls: int, bins: int, families: Mapping[str, Family]
-    ) -> None:
-        super().__init__(names, tables, balls, bins)
-        self.families = families
-        self.locals["BALL"] = Typed(INT, 0, balls - 1, Local(BALL))
-        self.locals["BIN"] = Typed(INT, 0, bins - 1, Local(BIN))
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.locals["BALL"] = Typed(INT, 0, scope.balls - 1, Local(BALL))
+        self.locals["BIN"] = Typed(INT, 0, scope.bins - 1, Local(BIN))
         self.added: list[Added] = []
         self.adds = self._reach = 0
         """Additions of one call, and what they may come to, at most."""
@@ -721,37 +735,34 @@ class Statements(Compiler):
             self.step(statement.at)
             before = len(self.out)
             try:
-                self._statement(statement)
+                getattr(self, f"_{statement.kind}")(statement, *statement.parts)
             except Unknown:
                 del self.out[before:]
-                if isinstance(statement, s.Let):
-                    self.locals[statement.name] = None
+                if statement.kind == "let":
+                    self.locals[statement.parts[0]] = None
 
-    def _statement(self, node: s.Stmt) -> None:
-        if isinstance(node, s.Let):
-            self.check_free(node.name, node.at)
-            known = self.value(node.value)
-            constant = isinstance(known.code, Const)
-            self.locals[node.name] = known if constant else known._replace(code=self.stored(known.code))
-        elif isinstance(node, s.Branch):
-            self._branch(node)
-        elif isinstance(node, s.Loop):
-            self.loop(node.axis, partial(self.block, node.body))
-        elif isinstance(node, s.AddTo):
-            self._add(node)
-        else:
-            self.out.append(Reject(node.at.line))
+    def _let(self, node: s.Node, name: str, value: s.Node) -> None:
+        self.check_free(name, node.at)
+        known = self.value(value)
+        constant = isinstance(known.code, Const)
+        self.locals[name] = known if constant else known._replace(code=self.stored(known.code))
 
-    def _branch(self, node: s.Branch) -> None:
-        test = self.truth(node.test)
-        facts = self.learn(node.test, True), self.learn(node.test, False)
+    def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
+        self.loop(axis, partial(self.block, body))
+
+    def _reject(self, node: s.Node) -> None:
+        self.out.append(Reject(node.at.line))
+
+    def _if_(self, node: s.Node, if_: s.Node, *bodies: s.Block) -> None:
+        test = self.truth(if_)
+        facts = self.learn(if_, True), self.learn(if_, False)
         if isinstance(test, Const):
             with self.apart(facts[not test.value]) as block:
-                self.block(node.then if test.value else node.other)
+                self.block(bodies[not test.value])
             self.out += block
             return
         sides: list[Block] = []
-        for body, known in zip((node.then, node.other), facts, strict=True):
+        for body, known in zip(bodies, facts, strict=True):
             with self.apart(known) as block:
                 self.block(body)
             sides.append(tuple(block))
@@ -760,37 +771,28 @@ class Statements(Compiler):
             if written and isinstance(written[-1], Reject):  # what follows runs in the other case only
                 self.facts = self.facts | known
 
-    def _add(self, node: s.AddTo) -> None:
-        family, place, arguments = self.dimension(node, node.arguments)
-        amount = self.number(node.amount).micro()
-        amount = amount if node.sign == 1 else amount.negated()
+    def _add(self, node: s.Node, name: str, places: Sequence[s.Node], sign: str, added: s.Node) -> None:
+        family, place, arguments = self.dimension(node)
+        amount = self.number(added).micro()
+        amount = amount if sign == "+=" else amount.negated()
         self.out.append(Add(place, amount.code))
         self.added.append(Added(family.name, amount.low, arguments))
         self.adds += self.trips
         self._reach += max(abs(amount.low), abs(amount.high)) * self.trips
-        if self._reach * self.balls > WIDE:
+        if self._reach * self.scope.balls > WIDE:
             problem = "the utilisation may go beyond 1e12"
             raise SpecError(problem, "Choose a larger unit, or bound the amount with min(..., ...).", node.at)
 
 
-def compile_utilfn(
-    body: s.Block,
-    balls: int,
-    bins: int,
-    names: dict[str, Typed],
-    tables: dict[str, Table],
-    families: Mapping[str, Family],
-    *,
-    blind: bool = False,
-) -> tuple[Program, tuple[Family, ...]]:
+def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
     """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused.
 
     If it is `blind`, statements that depend on ALLOC are left out.
     """
-    code = Statements(names, tables, balls, bins, families)
+    code = Statements(scope)
     code.blind = blind
     code.block(body)
-    added = code.added
+    added, families = code.added, scope.families
     axes = {name: bin_axis(added, family) for name, family in families.items()}
     mentions = sum(axes[each.family] is not None for each in added)  # of BIN that only say whose dimension it is
     used = {MOVES, *(each.family for each in added)}

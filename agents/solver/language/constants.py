@@ -43,11 +43,11 @@ class Constants(Compiler):
             return Const(int(table.constant(at).values[index.value]))
         return Const(int(table.starts[index.value + rows]))
 
-    def int_of(self, node: s.Expr, what: str = "this") -> int:
-        """Evaluate a whole number, or a bin."""
-        return self.whole(node, what).low
+    def int_of(self, node: s.Node, what: str = "this", of: str | None = None) -> int:
+        """Evaluate a whole number, or a bin; a text is the name of an `of`."""
+        return self.whole(node, what, of).low
 
-    def numbers(self, node: s.Expr | s.Span) -> Iterator[int]:
+    def numbers(self, node: s.Node) -> Iterator[int]:
         """Iterate over what the variable of a loop runs over."""
         entries, start, stop, *_ = self.over(node)
         assert isinstance(start, Const)
@@ -56,25 +56,26 @@ class Constants(Compiler):
         for number in range(start.value, stop.value):
             yield number if values is None else int(values[number])
 
-    def members(self, node: s.Expr | s.Span) -> Iterator[int]:
+    def members(self, node: s.Node, of: str | None) -> Iterator[int]:
         """Iterate over the members of a set that an item lists: a range, a row of a table, or a single one."""
-        listed = isinstance(node, s.Span) or self.row_of(node) is not None
-        yield from self.numbers(node) if listed else (self.int_of(node),)  # type: ignore[arg-type]
+        listed = node.kind == "span" or self.row_of(node) is not None
+        yield from self.numbers(node) if listed else (self.int_of(node, of=of),)
 
-    def each(self, axis: s.Axis) -> Iterator[int]:
+    def each(self, axis: s.Node) -> Iterator[int]:
         """Iterate over the numbers of an axis; its name is set meanwhile."""
-        self.check_free(axis.name, axis.at)
-        skip = None if axis.skip is None else self.int_of(axis.skip)
+        name, range_, left_out = axis.parts
+        self.check_free(name, axis.at)
+        skip = None if left_out is None else self.int_of(left_out)
         try:
-            for number in self.numbers(axis.range):
+            for number in self.numbers(range_):
                 self.step(axis.at)
                 if number != skip:
-                    self.locals[axis.name] = Typed.of(INT, number)
+                    self.locals[name] = Typed.of(INT, number)
                     yield number
         finally:
-            self.locals.pop(axis.name, None)
+            self.locals.pop(name, None)
 
-    def combinations(self, axes: Sequence[s.Axis]) -> Iterator[tuple[int, ...]]:
+    def combinations(self, axes: Sequence[s.Node]) -> Iterator[tuple[int, ...]]:
         """Iterate over every combination of the axes, the last running fastest; their names are set meanwhile."""
         if not axes:
             yield ()
@@ -83,28 +84,29 @@ class Constants(Compiler):
             for rest in self.combinations(axes[1:]):
                 yield (number, *rest)
 
-    def _placed(self, node: s.Placed) -> Typed:
-        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
-
-    def _used(self, node: s.Used) -> Typed:
-        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
-
-    def _holds(self, node: s.Expr) -> bool:
+    def holds(self, node: s.Node) -> bool:
+        """Evaluate a truth value."""
         return self.truth(node) == Const(1)
 
-    def _joined(self, node: s.Binary) -> Typed:
-        decided = self._holds(node.left)
-        return Typed.of(BOOL, int(self._holds(node.right) if decided == (node.op == "and") else decided))
+    def _placed(self, node: s.Node, ball: s.Node) -> Typed:
+        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
 
-    def _choose(self, node: s.Choose) -> Typed:
-        return self.value(node.yes if self._holds(node.test) else node.no)
+    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
+        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
 
-    def _reduce(self, node: s.Reduce) -> Typed:
-        if node.op == "count":
-            return Typed.of(INT, sum(self._holds(node.body) for _ in self.each(node.axis)))
-        values = [self.number(node.body) for _ in self.each(node.axis)]
-        if node.op == "sum":
+    def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
+        decided = self.holds(one)
+        return Typed.of(BOOL, int(self.holds(other) if decided == both else decided))
+
+    def _choose(self, node: s.Node, if_: s.Node, then_: s.Node, else_: s.Node) -> Typed:
+        return self.value(then_ if self.holds(if_) else else_)
+
+    def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
+        if kind == "count":
+            return Typed.of(INT, sum(self.holds(term) for _ in self.each(axis)))
+        values = [self.number(term) for _ in self.each(axis)]
+        if kind == "sum":
             return total(values)
         if not values:
-            raise SpecError(f"{node.op} of nothing", "Give it a range that is not empty.", node.at)
-        return extreme(node.op, values)
+            raise SpecError(f"{kind} of nothing", "Give it a range that is not empty.", node.at)
+        return extreme(kind, values)

@@ -28,6 +28,127 @@ ADDED = {
 """What declarations add to UTILFN."""
 OWN = {word.lower(): word for word in (DIFFERENT, BALLS, NOW, MOVES, DRAIN)} | {"set": f"{DIFFERENT} set"}
 """Names that no specification can have, and what they are written as here."""
+HOSE = """
+    let below{n} = count(other in MEMBERS[hose] except BALL: beside{n})
+    UTIL.link{n} += RATES[hose] * (min(below{n} + 1, len(MEMBERS[hose]) - below{n} - 1)
+        - min(below{n}, len(MEMBERS[hose]) - below{n}))"""
+PIPE = " if same{n} else UTIL.link{n} += RATES[pipe] UTIL.far{n} += RATES[pipe] end"
+Sets = Sequence[tuple[Sequence[int], int]]
+"""Balls, and a rate."""
+
+
+def statements(at: At, text: str, **parts: Any) -> s.Block:
+    """Return the tree of statements, where names stand for other names, or for expressions; UTIL.X for a link."""
+    parts = OWN | parts
+
+    def change(part: Any) -> Any:
+        if isinstance(part, str):
+            return parts.get(part)
+        known = parts.get(part.parts[0]) if isinstance(part, s.Node) and part.kind in ("name", "add") else None
+        if not isinstance(known, s.Node) or part.kind == "name":
+            return known if isinstance(known, s.Node) else None
+        return s.Node("add", known.at, (*known.parts, *s.mapped(part.parts[2:], change, at)))
+
+    body: s.Block = s.mapped(parse(f"procedure UTILFN(BALL, BIN, ALLOC) {text} end").body, change, at)
+    return body
+
+
+def expression(at: At, text: str, **parts: Any) -> s.Node:
+    """Return the tree of an expression, where names stand for other names, or for expressions."""
+    [let] = statements(at, f"let x = {text}", **parts)
+    value: s.Node = let.parts[1]
+    return value
+
+
+def added(kind: str, at: At) -> s.Block:
+    """Return what a declaration of this kind adds to UTILFN."""
+    return statements(at, ADDED[kind])
+
+
+def goal(at: At, value: s.Node, text: str) -> s.Node:
+    """Make a goal that is not in the text: `value` is to be small."""
+    return s.Node("goal", at, ("MINIMISE", value, text, (s.Term(1, value, text),)))
+
+
+def moved(at: At) -> s.Node:
+    """Count the balls that are in another bin than now: MOVES in a goal."""
+    return expression(at, "count(moves in BALLS: now[moves] >= 0 and ALLOC[moves] != now[moves])")
+
+
+def with_moves(goal: s.Node) -> s.Node:
+    """Return a goal with what MOVES means in its place."""
+    found: s.Node = s.mapped(goal, lambda part: moved(part.at) if part == s.name(goal.at, MOVES) else None)
+    return found
+
+
+def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
+    """Make a goal of all that is less than it is to be at least."""
+    total: s.Node | None = None
+    for node in nodes:
+        amount, dim, or_none, axes = node.parts
+        less = "if DIM > 0 then max(0, AMOUNT - DIM) else 0" if or_none else "max(0, AMOUNT - DIM)"
+        found = expression(node.at, less, DIM=dim, AMOUNT=amount)
+        for axis in reversed(axes):
+            found = s.Node("reduction", node.at, ("sum", axis, found))
+        total = found if total is None else s.Node("binary", total.at, ("+", total, found))
+    assert total is not None
+    return goal(nodes[0].at, total, "what AT LEAST misses")
+
+
+def opened(part: Any, least: int) -> Any:
+    """Return a part of a goal with how many bins have balls, or are there in any case, in the place of BINS.
+
+    Behind `in` it goes on being how many there may be.
+    """
+
+    def change(node: Any) -> Any:
+        if isinstance(node, s.Node) and node.kind == "name" and node.parts == ("BINS",):
+            text = f"max({least}, count(place in BINS: UTIL.balls[place] > 0))"
+            return expression(node.at, text, place="BIN")
+        return node if isinstance(node, s.Node) and node.kind == "axis" else None
+
+    return s.mapped(part, change)
+
+
+def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, list[Table]]:
+    """Return what HOSE or PIPE adds to UTILFN, and its tables, which begin with this name.
+
+    A link with m of the N balls of a hose below it carries min(m, N - m) times the rate: of BALL's hoses every link
+    gets what one more ball below it changes. Of a pipe, the ball that is placed later adds the rate to the links of
+    both ends that are not links of the other one, too. The tables have, of every ball, the hoses or ends of pipes that
+    are its own; of every hose its members, of every end the ball at the other one; and the rates.
+    """
+    own, members, rates = f"{name} of", f"{name} balls", f"{name} rates"
+    other = s.name(node.at, f"{name} there")
+    parts: dict[str, Any] = {"OWN": own, "MEMBERS": members, "RATES": rates}
+    parts |= {"hose": f"{name} one", "pipe": f"{name} one", "other": f"{name} other", "there": f"{name} there"}
+    links, hose = node.parts[3], node.parts[0] == "HOSE"
+    if hose:
+        other = s.Node("placed", node.at, (s.name(node.at, f"{name} other"),))
+    for n, link in enumerate(links):
+        far = s.Node("used", link.at, _elsewhere(link.parts, other))
+        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": _same(link.parts[1], far.parts[1])}
+        parts |= {f"below{n}": f"{name} below {n}", f"beside{n}": _below(link, other)}
+    if hose:
+        text = "".join(HOSE.format(n=n) for n in range(len(links)))
+        block = statements(node.at, f"for hose in OWN[BALL] {text} end", **parts)
+        return block, [
+            rows_of(balls, [each for each, _ in sets], own), rows(members, [each for each, _ in sets]),
+            Table(rates, False, (len(sets),), np.array([rate for _, rate in sets], np.int64)),
+        ]  # fmt: skip
+    text = "".join(PIPE.format(n=n) for n in range(len(links)))
+    placed = f"let there = ALLOC[MEMBERS[pipe]] if there != NULL {text} end"
+    pairs: dict[tuple[int, int], int] = {}  # both ways, and several pipes of two balls, are one
+    for ends, rate in sets:
+        pair = min(ends), max(ends)
+        pairs[pair] = pairs.get(pair, 0) + rate
+    mine, others, amounts = np.array(
+        [each for (low, high), rate in pairs.items() for each in ((low, high, rate), (high, low, rate))], np.int64
+    ).T.copy()
+    return statements(node.at, f"for pipe in OWN[BALL] {placed} end", **parts), [
+        rows_of(balls, [[ball] for ball in mine.tolist()], own), Table(members, True, others.shape, others),
+        Table(rates, False, amounts.shape, amounts),
+    ]  # fmt: skip
 
 
 def rows(name: str, entries: Sequence[Sequence[int]]) -> Table:
@@ -45,127 +166,25 @@ def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
     return rows(name, found)
 
 
-def statements(at: At, text: str, **parts: Any) -> s.Block:
-    """Return the tree of statements, where names stand for other names, or for expressions; UTIL.X for a link."""
-    parts = OWN | parts
-
-    def change(part: Any) -> Any:
-        if isinstance(part, At):
-            return at
-        if isinstance(part, s.Name) and isinstance(known := parts.get(part.name), s.Node):
-            return known
-        if isinstance(part, s.AddTo) and isinstance(link := parts.get(part.family), s.Used):
-            return s.AddTo(link.at, link.family, link.arguments, part.sign, s.mapped(part.amount, change))
-        return parts.get(part) if isinstance(part, str) else None
-
-    body: s.Block = s.mapped(parse(f"procedure UTILFN(BALL, BIN, ALLOC) {text} end").body, change)
-    return body
-
-
-def expression(at: At, text: str, **parts: Any) -> s.Expr:
-    """Return the tree of an expression, where names stand for other names, or for expressions."""
-    [let] = statements(at, f"let x = {text}", **parts)
-    assert isinstance(let, s.Let)
-    return let.value
-
-
-def added(kind: str, at: At) -> s.Block:
-    """Return what a declaration of this kind adds to UTILFN."""
-    return statements(at, ADDED[kind])
-
-
-def moved(at: At) -> s.Expr:
-    """Count the balls that are in another bin than now: MOVES in a goal."""
-    return expression(at, "count(moves in BALLS: now[moves] >= 0 and ALLOC[moves] != now[moves])")
-
-
-def with_moves(goal: s.Goal) -> s.Goal:
-    """Return a goal with what MOVES means in its place."""
-    found: s.Goal = s.mapped(
-        goal, lambda part: moved(part.at) if isinstance(part, s.Name) and part.name == MOVES else None
-    )
-    return found
-
-
-def what_is_missing(nodes: Sequence[s.Least]) -> s.Goal:
-    """Make a goal of all that is less than it is to be at least."""
-    total: s.Expr | None = None
-    for node in nodes:
-        less = "if DIM > 0 then max(0, AMOUNT - DIM) else 0" if node.or_none else "max(0, AMOUNT - DIM)"
-        found = expression(node.at, less, DIM=node.dim, AMOUNT=node.amount)
-        for axis in reversed(node.axes):
-            found = s.Reduce(node.at, "sum", axis, found)
-        total = found if total is None else s.Binary(total.at, "+", total, found)
-    assert total is not None
-    return s.Goal(nodes[0].at, "MINIMISE", total, (0, 0), "what AT LEAST misses")
-
-
-def opened(part: Any, least: int) -> Any:
-    """Return a part of a goal with how many bins have balls, or are there in any case, in the place of BINS.
-
-    Behind `in` it goes on being how many there may be.
-    """
-
-    def change(node: Any) -> Any:
-        if isinstance(node, s.Name) and node.name == "BINS":
-            text = f"max({least}, count(place in BINS: UTIL.balls[place] > 0))"
-            return expression(node.at, text, place="BIN")
-        return node if isinstance(node, s.Axis) else None
-
-    return s.mapped(part, change)
-
-
-def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Block:
-    """Add to every link what one more ball below it changes of each hose of BALL.
-
-    A link with m of the N balls of a hose below it carries min(m, N - m) times the rate. The tables have, of every
-    ball, the hoses that it is `own` of; of every hose, its `balls`; and the `rates`.
-    """
-    other, text, parts = s.Placed(at, s.Name(at, f"{own} other")), "", dict[str, Any]()
-    for n, link in enumerate(links):
-        parts |= {f"link{n}": link, f"below{n}": f"{own} below {n}", f"beside{n}": _below(link, other)}
-        text += f"""
-            let below{n} = count(other in MEMBERS[hose] except BALL: beside{n})
-            UTIL.link{n} += RATES[hose] * (min(below{n} + 1, len(MEMBERS[hose]) - below{n} - 1)
-                - min(below{n}, len(MEMBERS[hose]) - below{n}))"""
-    names = {"OWN": own, "MEMBERS": balls, "RATES": rates, "hose": f"{own} one", "other": f"{own} other"}
-    return statements(at, f"for hose in OWN[BALL] {text} end", **names, **parts)
-
-
-def pipe(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Block:
-    """Add the rate of each pipe of BALL to the links of both of its ends that are not links of the other one, too.
-
-    The tables have, of every ball, the ends of pipes that are its `own`; of every end, the ball at the other one; and
-    the `rates`. Whichever of two balls is placed later adds it.
-    """
-    there, text, parts = s.Name(at, f"{own} there"), "", dict[str, Any]()
-    for n, link in enumerate(links):
-        far = s.Used(link.at, link.family, _elsewhere(link.arguments, there))
-        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": _same(link.arguments, far.arguments)}
-        text += f" if same{n} else UTIL.link{n} += RATES[pipe] UTIL.far{n} += RATES[pipe] end"
-    names = {"OWN": own, "FAR": balls, "RATES": rates, "pipe": f"{own} one", "there": there.name}
-    placed = f"let there = ALLOC[FAR[pipe]] if there != NULL {text} end"
-    return statements(at, f"for pipe in OWN[BALL] {placed} end", **names, **parts)
-
-
-def _below(link: s.Used, there: s.Placed) -> s.Expr:
+def _below(link: s.Node, there: s.Node) -> s.Node:
     """Tell whether another ball, which may be nowhere, is below the same link as BIN."""
-    if link.arguments == (s.Name(link.at, "BIN"),):
-        return s.Binary(there.at, "==", there, link.arguments[0])
-    same = _same(link.arguments, _elsewhere(link.arguments, there))
+    indices = link.parts[1]
+    if indices == (s.name(link.at, "BIN"),):
+        return s.Node("binary", there.at, ("==", there, indices[0]))
+    same = _same(indices, _elsewhere(indices, there))
     return expression(link.at, "there != NULL and same", there=there, same=same)
 
 
-def _same(mine: Sequence[s.Expr], others: Sequence[s.Expr]) -> s.Expr:
+def _same(mine: Sequence[s.Node], others: Sequence[s.Node]) -> s.Node:
     """Compare indices; those that are the same in all bins need not be."""
-    found: s.Expr | None = None
+    found: s.Node | None = None
     for here, there in zip(mine, others, strict=True):
         if here != there:
-            equal = s.Binary(here.at, "==", here, there)
-            found = equal if found is None else s.Binary(found.at, "and", found, equal)
+            equal = s.Node("binary", here.at, ("==", here, there))
+            found = equal if found is None else s.Node("binary", found.at, ("and", found, equal))
     return found or expression(mine[0].at if mine else At(1, 1), "0 == 0")
 
 
-def _elsewhere(part: Any, there: s.Expr) -> Any:
+def _elsewhere(part: Any, there: s.Node) -> Any:
     """Return a part of a tree with the bin of another ball in the place of BIN."""
-    return s.mapped(part, lambda node: there if isinstance(node, s.Name) and node.name == "BIN" else None)
+    return s.mapped(part, lambda node: there if node == s.name(there.at, "BIN") else None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, UnexpectedToken, v_args
+from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, UnexpectedToken
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
@@ -34,7 +33,7 @@ def parse(text: str) -> s.Tree:
     try:
         raw = _parser().parse(text)
         _check_depth(raw, text)
-        tree: s.Tree = _Build().transform(raw)
+        tree: s.Tree = _Build(text).transform(raw)
     except UnexpectedCharacters as error:
         at = At(error.line, error.column)
         letter = text[error.pos_in_stream or 0]
@@ -72,7 +71,7 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
     if token.type == "LPAR" and before is not None and before.type == "NAME":
         function = str(before)
         remedy = f"{suggest(function, _FUNCTIONS)} Tables and resources have square brackets: {function}[...]."
-        return SpecError(f"unknown function {function}", remedy, _token_at(before), text)
+        return SpecError(f"unknown function {function}", remedy, _at(before), text)
     word = str(token)
     shown = word if len(word) <= 40 else f"{word[:40]}..."
     start = token.start_pos or 0
@@ -131,7 +130,12 @@ def number(text: str, at: At | None) -> tuple[int, bool]:
 
     `raw` is the number itself, or millionths, rounded half to even.
     """
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        if at is None:
+            raise
+        raise _out_of_range(text, at) from None  # an exponent of more than eighteen digits
     if not value.is_finite() or (value and (value.adjusted() > 9 or abs(value) > LARGEST)):
         raise _out_of_range(text, at)
     if text.lstrip("+-").isdigit():
@@ -143,31 +147,77 @@ def _out_of_range(text: str, at: At | None) -> SpecError:
     return SpecError(f"{text[:40]} is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
 
 
-def _at(meta: Meta) -> At:
-    return At(meta.line, meta.column) if not meta.empty else At(1, 1)
+def _at(place: Meta | Token) -> At:
+    return At(getattr(place, "line", None) or 1, getattr(place, "column", None) or 1)
 
 
-def _token_at(token: Token) -> At:
-    return At(token.line or 1, token.column or 1)
+def _terms(value: s.Node, text: str) -> tuple[s.Term, ...]:
+    """List what is added up on the outside of a goal, not within brackets; one term at least."""
+    found, node = list[s.Term](), value
+    while node.kind == "binary" and node.parts[0] in ("+", "-"):
+        sign, left, right = node.parts
+        if node.span[0] < left.span[0]:  # it is within brackets
+            break
+        found.append(s.Term(1 if sign == "+" else -1, right, _written(right, text)))
+        node = left
+    return (s.Term(1, node, _written(node, text)), *reversed(found))
 
 
-def _node(kind: type[s.Node], *before: Any) -> Callable[..., s.Node]:
-    """Make a node of the parts of an alternative; its place is that of the word with which they begin, if it is one."""
-
-    def made(build: object, meta: Meta, *parts: Any) -> s.Node:
-        at = _token_at(parts[0]) if parts and isinstance(parts[0], Token) else _at(meta)
-        return kind(at, *before, *map(_plain, parts))
-
-    return made
+def _written(node: s.Node, text: str) -> str:
+    return " ".join(text[slice(*node.span)].split())
 
 
-def _company(kind: str) -> Callable[..., s.Company]:
-    """Make a set that has no chance."""
-    return lambda build, meta, items, over: s.Company(_at(meta), kind, items, None, over)
+_LISTS = {
+    "columns", "axes", "indices", "over", "slots", "items", "links", "arguments", "places", "block", "nothing",
+    "resources",
+}  # fmt: skip
 
 
-def _listed(build: object, meta: Meta, *parts: Any) -> tuple[Any, ...]:
-    return tuple(map(_plain, parts))
+class _Build(Transformer[Token, Any]):
+    """Makes a node of each alternative, or a tuple of its parts; its place is that of a word that begins it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
+        kind = str(data)
+        if kind == "binary":  # the operator comes first
+            children = [children[1], children[0], children[2]]
+        at = _at(children[0] if children and isinstance(children[0], Token) else meta)
+        parts = tuple(map(_plain, children))
+        if kind in _LISTS:
+            return parts
+        if kind == "bins":
+            parts = *parts, None, None
+        elif kind == "bins_searched":
+            kind, parts = "bins", (None, None, *parts)
+        elif kind == "axis":
+            parts = (*parts, None)[:3]
+        elif kind == "literal":
+            parts = tuple(entry for entry in parts if entry is not None)
+        elif kind == "number":
+            parts = number(parts[0], at)
+        elif kind == "goal":
+            parts = *parts, _written(parts[1], self._text), _terms(parts[1], self._text)
+        elif kind == "elif_":
+            return (s.Node("if_", at, parts),)
+        span = getattr(meta, "container_start_pos", 0), getattr(meta, "container_end_pos", 0)
+        return s.Node(kind, at, parts, span)
+
+    def start(self, children: list[Any]) -> s.Tree:
+        flat = [node for part in children for node in (part if isinstance(part, tuple) else (part,))]
+        [procedure] = (node for node in flat if node.kind == "procedure")
+        if "MOVES" in s.names_in(procedure):
+            raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", procedure.at)
+        order = sorted((node for node in flat if node is not procedure), key=lambda node: node.at)
+        return s.Tree(tuple(order), procedure.parts[0])
+
+    def star(self, children: list[Any]) -> None:
+        return None
+
+    def else_(self, children: list[Any]) -> Any:
+        return children[0]
 
 
 def _plain(part: Any) -> Any:
@@ -175,81 +225,3 @@ def _plain(part: Any) -> Any:
     if not isinstance(part, Token):
         return part
     return str(part)[1:-1] if part.type == "TEXT" else str(part)
-
-
-@v_args(meta=True, inline=True)
-class _Build(Transformer[Token, Any]):
-    """Makes the nodes of our tree; each method is named after an alternative of the grammar."""
-
-    columns = axes = indices = over = slots = items = links = arguments = places = block = nothing = _listed
-    or_, and_ = _node(s.Binary, "or"), _node(s.Binary, "and")
-    not_, negative, absolute = _node(s.Unary, "not"), _node(s.Unary, "-"), _node(s.Unary, "abs")
-    length, floor, ceil = _node(s.Unary, "len"), _node(s.Unary, "floor"), _node(s.Unary, "ceil")
-    friends, foes = _node(s.Company, "FRIENDS"), _node(s.Company, "FOES")
-    different, groups, drain = _company("DIFFERENT"), _company("GROUPS"), _company("DRAIN")
-    moved, bins_searched, reject = _node(s.Name, "MOVES"), _node(s.Bins, None, None), _node(s.Rejection)
-    param, table, table_of, table_from = _node(s.Param), _node(s.TableIs), _node(s.TableOf), _node(s.TableFrom)
-    balls, bins, family, linked = _node(s.Balls), _node(s.Bins), _node(s.Resource), _node(s.Linked)
-    soft, pin, now, moves, axis, span = map(_node, (s.Soft, s.Pin, s.Now, s.Moves, s.Axis, s.Span))
-    let, if_, choose, text = map(_node, (s.Let, s.Branch, s.Choose, s.Text))
-    name, index, placed = _node(s.Name), _node(s.Index), _node(s.Placed)
-    used = link = _node(s.Used)
-
-    def start(self, meta: Meta, *parts: Any) -> s.Tree:
-        body = next(part for part in parts if isinstance(part, tuple) and part and part[0] == "procedure")[1]
-        if "MOVES" in s.names_in(body):
-            raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", _at(meta))
-        declarations: list[Any] = [part for part in parts if isinstance(part, s.Node)]
-        declarations += [one for part in parts if isinstance(part, list) for one in part]
-        order = sorted(declarations, key=lambda one: one.at)
-        return s.Tree(_at(meta), tuple(order), body)
-
-    def procedure(self, meta: Meta, body: s.Block) -> tuple[str, s.Block]:
-        return ("procedure", body)
-
-    def resources(self, meta: Meta, *families: s.Resource) -> list[s.Resource]:
-        return list(families)
-
-    def least(
-        self, meta: Meta, amount: s.Expr, family: Token, places: Any, none: Token | None, over: tuple[s.Axis, ...]
-    ) -> s.Least:
-        return s.Least(_at(meta), amount, s.Used(_token_at(family), str(family), places), none is not None, over)
-
-    def goal(self, meta: Meta, aim: Token, value: s.Expr) -> s.Goal:
-        return s.Goal(_at(meta), str(aim), value, ((aim.end_pos or 0), meta.end_pos))
-
-    def star(self, meta: Meta) -> None:
-        return None
-
-    def elif_(self, meta: Meta, test: s.Expr, then: s.Block, other: s.Block) -> s.Block:
-        return (s.Branch(_at(meta), test, then, other),)
-
-    def else_(self, meta: Meta, block: s.Block) -> s.Block:
-        return block
-
-    def for_(self, meta: Meta, name: Token, range_: Any, skip: s.Expr | None, body: s.Block) -> s.Loop:
-        return s.Loop(_at(meta), s.Axis(_token_at(name), str(name), range_, skip), body)
-
-    def add(self, meta: Meta, family: Token, places: Any, sign: Token, amount: s.Expr) -> s.AddTo:
-        return s.AddTo(_token_at(family), str(family), places, 1 if sign == "+=" else -1, amount)
-
-    def compare(self, meta: Meta, left: s.Expr, op: Token, right: s.Expr) -> s.Binary:
-        return s.Binary(_token_at(op), str(op), left, right)
-
-    binary = compare
-
-    def number(self, meta: Meta, token: Token) -> s.Number:
-        at = _token_at(token)
-        try:
-            return s.Number(at, *number(str(token), at))
-        except InvalidOperation:  # an exponent of more than eighteen digits
-            raise _out_of_range(str(token), at) from None
-
-    def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
-        return s.Extreme(_token_at(op), str(op), arguments)
-
-    def reduction(self, meta: Meta, op: Token, name: Token, range_: Any, skip: s.Expr | None, body: s.Expr) -> s.Reduce:
-        return s.Reduce(_token_at(op), str(op), s.Axis(_token_at(name), str(name), range_, skip), body)
-
-    def literal(self, meta: Meta, *entries: Any) -> s.Literal:
-        return s.Literal(_at(meta), tuple(entry for entry in entries if entry is not None))

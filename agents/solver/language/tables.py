@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.errors import short, suggest
@@ -147,14 +146,15 @@ def from_names(name: str, cells: Iterable[str | None], names: dict[str, int]) ->
     return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
 
 
-def from_file(node: s.TableFrom, folder: Path | None, names: dict[str, int] | None = None) -> Table:
+def from_file(
+    name: str, file: str, columns: Sequence[str], folder: Path | None, names: dict[str, int] | None, at: At
+) -> Table:
     """Read a CSV or Parquet file below the specification's folder: a row per row, a column per column.
 
     One column alone gives a table with one index. If its cells are lists (Parquet) or texts with numbers between spaces
     (CSV), they are the rows of a table with two. With `names` cells are names instead, and the table has their numbers,
     -1 for an empty cell; new ones are added to `names`, and get the next numbers.
     """
-    name, file, columns, at = node.name, node.file, node.columns, node.at
     if folder is None:
         raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
     if not file.isprintable():

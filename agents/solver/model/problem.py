@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +125,7 @@ class Source(Protocol):
 
     def without_goals(self) -> Problem | None: ...
 
-    def extended(self, text: str, tables: Mapping[str, Any]) -> Source: ...
+    def changed(self, now: Sequence[int] | None, moves: int | None, drain: Sequence[int]) -> Source: ...
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from binwright.agents.solver.backends.flat import Flat, room
-from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.specification.load import specification, text_of
@@ -73,10 +72,10 @@ class Template:
         params = {**setup.params, **{name: value for name, value in sizes.items() if name in declared}}
         spec = specification(text, file=file, params=params, tables={**tables, **varying})
         for name in varying:
-            spec.given.tables[name] = replace(spec.given.tables[name], varies=True)
+            spec.tables[name] = replace(spec.tables[name], varies=True)
         if spec.searched:
             remedy = "Write their number instead of ?."
-            raise SpecError("the bins are those of the cluster", remedy, spec.given.bins.at, text, file)
+            raise SpecError("the bins are those of the cluster", remedy, spec.bins.at, text, file)
         problem = spec.problem()
         if problem.objective is not None:
             remedy = f"Declare a resource {COST} instead: the agent `solver` uses as little of it as it can."
@@ -86,7 +85,7 @@ class Template:
                 remedy = "A shipped template, in agents/solver/templates, shows how this is written."
                 raise SpecError(f"{what} is {count}, and here it must be {wanted}", remedy, file=file)
         declarations = spec.tree.declarations
-        self.declared = any(isinstance(node, s.Company) and node.kind == "GROUPS" for node in declarations)
+        self.declared = any(node.kind == "groups" for node in declarations)
         """Does it say itself what its groups of bins are?"""
         groupings = problem.groupings[::-1]  # the smallest groups first: what is near one another
         if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
@@ -97,18 +96,20 @@ class Template:
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name, start in problem.program.tables.items():
             if name in varying:
-                shape = spec.given.tables[name].sizes
+                shape = spec.tables[name].sizes
                 self._targets[name].append(flat.data[start : start + int(np.prod(shape))].reshape(shape))
         families = {family.name: family for family in problem.families}
         for node in declarations:
-            capacity = node.capacity if isinstance(node, s.Resource) else None
-            if isinstance(node, s.Resource) and isinstance(capacity, s.Index) and capacity.table in varying:
-                family = families[node.name]
+            if node.kind != "family" or node.parts[2].kind != "index":
+                continue
+            name, table = node.parts[0], node.parts[2].parts[0]
+            if table in varying:
+                family = families[name]
                 part = slice(family.offset, family.offset + family.count)
                 if (problem.soft_group[part] >= 0).any():
-                    remedy = f"Leave SOFT {node.name} out, or give it other capacities."
-                    raise SpecError(f"{capacity.table} changes from request to request", remedy, node.at, text, file)
-                self._targets[capacity.table].append(flat.ceiling[part].reshape(family.sizes))
+                    remedy = f"Leave SOFT {name} out, or give it other capacities."
+                    raise SpecError(f"{table} changes from request to request", remedy, node.at, text, file)
+                self._targets[table].append(flat.ceiling[part].reshape(family.sizes))
         self._cost = next((one.offset for one in problem.families if one.name == COST and not one.sizes), -1)
         self._most = int(flat.ceiling[self._cost])
         self._best = np.zeros(problem.balls, np.int64)

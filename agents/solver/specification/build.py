@@ -7,28 +7,28 @@ Some declarations become what there is without them: statements of UTILFN, resou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import combinations, islice
 from math import prod
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import INT, PLACE, Typed, compile_utilfn
+from binwright.agents.solver.language.compile import INT, PLACE, Scope, Typed, compile_utilfn
 from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
 from binwright.agents.solver.language.goals import compile_goals
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Entry, Table, from_file, from_names, from_rows
-from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
+from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 
+if TYPE_CHECKING:
+    from binwright.agents.solver.specification.spec import Spec
 COUNT_LIMIT = 1_000_000
 """Balls, bins, members of sets."""
 INDEX_LIMIT = 8
@@ -37,76 +37,30 @@ DIM_LIMIT = 5_000_000
 """Dimensions."""
 PAIRED = 50
 """Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
+SETS = ("friends", "foes", "different", "groups", "drain")
 T = TypeVar("T")
 
 
-@dataclass
-class Given:
-    """A parsed specification with all that comes from outside, and what is the same for every number of bins."""
-
-    tree: s.Tree
-    text: str
-    file: Path | None
-    params: dict[str, Typed]
-    tables: dict[str, Table]
-    """Those that take the place of TABLEs of the same name."""
-    cells: dict[str, list[str | None]]
-    """Columns of names that take the place of what TABLEs of the same name read AS names."""
-    made: dict[At, Any] = field(default_factory=dict)
-    """Tables, sets and pins of declarations that do not depend on BINS, by their place."""
-    names: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By what stands behind AS: the names of such columns, each with its number."""
-    read: dict[str, Table] = field(default_factory=dict)
-
-    @cached_property
-    def bins(self) -> s.Bins:
-        return next(node for node in self.tree.declarations if isinstance(node, s.Bins))
-
-    @cached_property
-    def has_goals(self) -> bool:
-        """Tell whether there are goals; what AT LEAST misses is one."""
-        return any(isinstance(node, s.Goal | s.Least) for node in self.tree.declarations)
-
-    @cached_property
-    def by_name(self) -> bool:
-        """Tell whether anything stands there by name, `"web-1"`."""
-        return any(isinstance(node, s.Text) for node in s.walk(self.tree))
-
-    def table_from(self, node: s.TableFrom) -> Table:
-        """Read a table from its file, or from names that take its place, once."""
-        if node.name not in self.read:
-            folder = None if self.file is None else self.file.parent
-            names = None if node.names is None else self.names.setdefault(node.names, {})
-            if names is not None and node.name in self.cells:
-                self.read[node.name] = from_names(node.name, self.cells[node.name], names)
-            else:
-                self.read[node.name] = from_file(node, folder, names)
-        return self.read[node.name]
-
-
 class Build:
-    """One pass over the declarations, in order.
+    """One pass over the declarations, in order: each kind of node by the method of its name."""
 
-    Without `limits` it leaves out what UTILFN cannot name: capacities, SOFT, PIN and sets of balls or bins.
-    """
-
-    def __init__(self, given: Given, bins: int | None, *, limits: bool = True) -> None:
-        self.given, self._asked_bins, self._limits = given, bins, limits
-        self.tables, self.names = dict(given.tables), dict[str, Typed]()
-        self.constants = Constants(self.names, self.tables)
+    def __init__(self, spec: Spec, bins: int | None) -> None:
+        self.spec, self._asked_bins = spec, bins
+        self.called = Named(spec.names)
+        self.scope = Scope(self.called, tables=dict(spec.tables))
+        """So many balls and bins there are as may be named."""
+        self.names, self.tables, self.families = self.scope.names, self.scope.tables, self.scope.families
+        self.constants = Constants(self.scope)
         self.by_bins = {"BINS"}
         """Names whose values depend on the number of bins."""
-        self.called = Named(given.names)
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
-        self.balls = self.bins = self.most = -1
-        """So many there are, and bins at most: all of these may be named."""
-        self.families: dict[str, Family] = {}
+        self.most = -1
+        """So many bins there may be."""
         self.capacity: list[Ints] = []
         self.dims = self.members = 0
         """Dimensions, and members of all sets."""
-        kinds = "FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", declared.DRAIN
-        self.sets: dict[str, list[tuple[list[int], int]]] = {kind: [] for kind in kinds}
+        self.sets: dict[str, list[tuple[list[int], int]]] = {kind: [] for kind in SETS}
         self.wishes: list[Wish] = []
         self.softs: list[tuple[list[int], int, int]] = []
         self._soft_dims: set[int] = set()
@@ -117,21 +71,17 @@ class Build:
         self.moves: tuple[int, At] | None = None
         self.added: s.Block = ()
         """What declarations add to UTILFN."""
-        self.goals: tuple[s.Goal, ...] = ()
-        self.lower: list[s.Least] = []
+        self.goals: tuple[s.Node, ...] = ()
+        self.lower: list[s.Node] = []
         self.least: list[tuple[int, int, bool]] = []
         """Entries of `Problem.least`."""
-        for written in given.tree.declarations:
-            node = written if isinstance(written, s.Goal) else self._numbered(written)
-            kind, limiting = getattr(node, "kind", ""), isinstance(node, s.Soft | s.Pin | s.Company)
-            if limits or not limiting or kind == declared.DIFFERENT:
-                if isinstance(node, s.Balls) or (limiting and kind != "GROUPS"):
-                    self.counted = self.counted or self._depends(node)
-                getattr(self, f"_{type(node).__name__.lower()}")(node)
+        for node in spec.tree.declarations:
+            if node.kind in ("balls", "soft", "pin", *SETS) and node.kind != "groups":
+                self.counted = self.counted or self._depends(node)
+            getattr(self, f"_{node.kind}")(node, *node.parts)
         self._large_sets()
-        self.goals = self._numbered(self.goals)
-        if given.bins.count is None and given.has_goals:
-            self._count_balls(given.bins.at)
+        if spec.bins.parts[0] is None and spec.has_goals:
+            self._count_balls(spec.bins.at)
             self.goals = self._opening()
         if self.lower:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
@@ -149,56 +99,54 @@ class Build:
     def body(self) -> s.Block:
         """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
         limited = () if self.moves is None else declared.added(declared.MOVES, self.moves[1])
-        return (*self._numbered(self.given.tree.body), *limited, *self.added)
+        return (*self.spec.tree.body, *limited, *self.added)
 
     def utilfn(self, first: s.Block = (), *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
         """Compile UTILFN, with statements before it; if it is `blind`, what depends on ALLOC is left out."""
-        body = (*first, *self.body)
-        return compile_utilfn(body, self.balls, self.bins, self.names, self.tables, self.families, blind=blind)
+        return compile_utilfn((*first, *self.body), self.scope, blind=blind)
 
-    def problem(self, source: Source) -> Problem:
-        """Make the whole problem; the source is what it is made from."""
+    def problem(self) -> Problem:
+        """Make the whole problem."""
+        balls, bins = self.scope.balls, self.scope.bins
         base, families = self.utilfn()
-        program, drained = base, np.zeros(self.bins, np.bool_)
-        for members, _ in self.sets[declared.DRAIN]:
-            drained[[place for place in members if place < self.bins]] = True
-        if self.sets[declared.DRAIN]:
+        program, drained = base, np.zeros(bins, np.bool_)
+        for members, _ in self.sets["drain"]:
+            drained[[place for place in members if place < bins]] = True
+        if self.sets["drain"]:
             self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
-            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (self.bins,), drained.astype(np.int64))
-            program, _ = self.utilfn(declared.added(declared.DRAIN, self._first(declared.DRAIN)))
+            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), drained.astype(np.int64))
+            program, _ = self.utilfn(declared.added(declared.DRAIN, self._first("drain")))
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
             soft_group[dims] = group
             ceiling[dims] = [amount + amount * over // MICRO for amount in capacity[dims].tolist()]
         allowed = np.array([len(dims) - -(-len(dims) * share // MICRO) for dims, share, _ in self.softs], np.int64)
-        pins = np.full(self.balls, NULL, np.int64)
+        pins = np.full(balls, NULL, np.int64)
         for ball, (place, at) in self.pins.items():
-            if place >= self.bins:
-                raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", at)
+            if place >= bins:
+                raise SpecError(f"there is no bin {place}", f"They go from 0 to {bins - 1}.", at)
             pins[ball] = place
-        now = np.full(self.balls, NULL, np.int64) if self.now is None else self.now
-        named = {family.name: family for family in families}
-        objective = compile_goals(
-            self.goals, self.given.text, self.balls, self.bins, self.names, self.tables, named, ceiling
-        )
+        now = np.full(balls, NULL, np.int64) if self.now is None else self.now
+        proven = replace(self.scope, families={family.name: family for family in families})
+        objective = compile_goals(self.goals, proven, ceiling)
         if objective is not None:
             least = int(leaving(now, drained, pins).sum())
-            counting = [goal.value == declared.moved(goal.at) for goal in self.goals]
+            counting = [goal.parts[1] == declared.moved(goal.at) for goal in self.goals]
             objective = objective.at_least([least if counts else None for counts in counting])
         labels = {
-            type(node): self._labels(node, self.balls if isinstance(node, s.Balls) else self.bins)
-            for node in self.given.tree.declarations
-            if isinstance(node, s.Balls | s.Bins)
+            node.kind: self._labels(node, balls if node.kind == "balls" else bins)
+            for node in self.spec.tree.declarations
+            if node.kind in ("balls", "bins")
         }
         lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
-            source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
-            Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), Sets.of(self.sets[declared.DIFFERENT]), pins,
-            self._groupings(), self.counted or self._depends(self.given.tree.body), self.bins_differ,
+            self.spec, balls, bins, families, capacity, ceiling, soft_group, allowed, program,
+            Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
+            self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            labels[s.Balls], labels[s.Bins], Least(lower[0], lower[1], lower[2] > 0),
+            labels["balls"], labels["bins"], Least(lower[0], lower[1], lower[2] > 0),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
@@ -206,51 +154,47 @@ class Build:
 
     def _groupings(self) -> tuple[Sets, ...]:
         """Split the bins into groups as declared, or in the usual ways."""
-        groups = [members for members, _ in self.sets["GROUPS"]]
+        groups = [members for members, _ in self.sets["groups"]]
         if not groups:
-            return usual_groupings(self.bins, searched=self.given.bins.count is None and not self.given.has_goals)
+            return usual_groupings(self.scope.bins, searched=self.spec.searched)
         named = [place for members in groups for place in members]
         if len(named) != len(set(named)):
-            raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("GROUPS"))
-        return (declared_grouping(groups, self.bins),)
+            raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
+        return (declared_grouping(groups, self.scope.bins),)
 
-    def _labels(self, node: s.Balls | s.Bins, count: int) -> tuple[str, ...]:
+    def _labels(self, node: s.Node, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
-        if node.names is None:
+        named = node.parts[1]
+        if named is None:
             return ()
-        if node.names not in self.named:
-            remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {node.names} above this line.'
-            raise SpecError(f"nothing is read AS {node.names}", remedy, node.at)
-        names = self.given.names.get(node.names)
+        if named not in self.named:
+            remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
+            raise SpecError(f"nothing is read AS {named}", remedy, node.at)
+        names = self.spec.names.get(named)
         if names is None:  # they came from outside, as numbers
             return ()
         if len(names) < count:
-            remedy = f"Read as many AS {node.names}, each once, or leave AS out."
-            what = type(node).__name__.upper()
+            remedy = f"Read as many AS {named}, each once, or leave AS out."
+            what = node.kind.upper()
             raise SpecError(f"{what} are {count:,}, and there are {len(names):,} names", remedy, node.at)
         return tuple(islice(names, count))
 
     # What declarations have in common
-
-    def _numbered(self, part: T) -> T:
-        """Return a part of the tree with numbers in the place of names."""
-        numbered: T = self.called.numbered(part) if self.given.by_name else part
-        return numbered
 
     def _depends(self, part: object) -> bool:
         """Tell whether a part of the tree depends on the number of bins."""
         return not self.by_bins.isdisjoint(s.names_in(part))
 
     def _once(self, node: s.Node, make: Callable[[], T]) -> T:
-        """Return what a declaration makes, once if it is the same for every number of bins."""
-        if self._depends(node):
+        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
+        if self._depends(node) or not node.at.line:
             return make()
-        if node.at not in self.given.made:
-            self.given.made[node.at] = make()
-        found: T = self.given.made[node.at]
+        if node.at not in self.spec.made:
+            self.spec.made[node.at] = make()
+        found: T = self.spec.made[node.at]
         return found
 
-    def count(self, node: s.Expr, what: str) -> int:
+    def count(self, node: s.Node, what: str) -> int:
         """Evaluate a number of things."""
         number = self.constants.int_of(node, f"the number of {what}")
         if not 1 <= number <= COUNT_LIMIT:
@@ -258,7 +202,7 @@ class Build:
             raise SpecError(f"{number} is not a number of {what}", remedy, node.at)
         return number
 
-    def _amount(self, node: s.Expr, what: str, most: int = LARGEST * MICRO) -> int:
+    def _amount(self, node: s.Node, what: str, most: int = LARGEST * MICRO) -> int:
         """Evaluate a quantity that is not below zero, in millionths."""
         amount = self.constants.number(node).micro().low
         if not 0 <= amount <= most:
@@ -272,143 +216,148 @@ class Build:
 
     def _known(self, at: At, *, balls: bool = True, bins: bool = False) -> None:
         """Refuse what stands before the number of balls, or of bins."""
-        for count, needed, what in ((self.balls, balls, "BALLS"), (self.most, bins, "BINS")):
+        for count, needed, what in ((self.scope.balls, balls, "BALLS"), (self.most, bins, "BINS")):
             if needed and count < 0:
                 raise SpecError(f"{what} is not known yet", f"Write {what} above this line.", at)
 
-    def _table_named(self, name: str, at: At) -> Table:
-        if name not in self.tables:
-            raise SpecError(f"unknown table {name}", suggest(name, self.tables), at)
-        return self.tables[name]
+    def _number_of(self, node: s.Node, what: str, count: int, of: str | None) -> int:
+        """Evaluate the number of a ball or a bin."""
+        return self._within(self.constants.int_of(node, of=of), what, count, node.at)
+
+    def _within(self, number: int, what: str, count: int, at: At) -> int:
+        if not 0 <= number < count:
+            raise SpecError(f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
+        return number
 
     def _first(self, kind: str) -> At:
-        return next(node.at for node in self.given.tree.declarations if getattr(node, "kind", "") == kind)
+        return next(node.at for node in self.spec.tree.declarations if node.kind == kind)
 
-    def _sizes(self, axes: Sequence[s.Axis], limit: int, at: At) -> tuple[int, ...]:
+    def _sizes(self, axes: Sequence[s.Node], limit: int, at: At) -> tuple[int, ...]:
         """Return how far indices go: each to a number, from 0, that does not depend on the others."""
         if len(axes) > INDEX_LIMIT:
             raise SpecError(f"more than {INDEX_LIMIT} indices", "Join some of them: a * n + b.", at)
         sizes = []
         for axis in axes:
-            if isinstance(axis.range, s.Span):
+            name, range_, _ = axis.parts
+            if range_.kind == "span":
                 remedy = "Indices start at 0: write NAME in COUNT."
-                raise SpecError(f"index {axis.name} has a range with two ends", remedy, axis.at)
-            sizes.append(self.constants.int_of(axis.range, f"the range of {axis.name}"))
+                raise SpecError(f"index {name} has a range with two ends", remedy, axis.at)
+            sizes.append(self.constants.int_of(range_, f"the range of {name}"))
             if sizes[-1] < 0:
-                raise SpecError(f"the range of {axis.name} is below zero", "It goes from 0 up.", axis.at)
+                raise SpecError(f"the range of {name} is below zero", "It goes from 0 up.", axis.at)
         if prod(sizes) > limit:
             raise SpecError(f"{prod(sizes):,} entries are too many", f"There can be {limit:,}.", at)
         return tuple(sizes)
 
     # Constants, tables, balls and bins
 
-    def _param(self, node: s.Param) -> None:
-        self._new(node.name, node.at)
+    def _param(self, node: s.Node, name: str, value: s.Node) -> None:
+        self._new(name, node.at)
         if self._depends(node):
-            self.by_bins.add(node.name)
-        self.names[node.name] = self.given.params.get(node.name) or self.constants.number(node.value)
+            self.by_bins.add(name)
+        self.names[name] = self.spec.params.get(name) or self.constants.number(value)
 
-    def _tableis(self, node: s.TableIs) -> None:
-        self._table(node, lambda: from_rows(node.name, self._entries(node.value), node.at))
+    def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
+        self._add_table(node, name, lambda: from_rows(name, self._entries(literal), node.at))
 
-    def _tableof(self, node: s.TableOf) -> None:
-        self.called.indices[node.name] = self.called.axes(node.axes)
-        self._table(node, lambda: self._evaluated(node))
+    def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
+        self.called.indices[name] = self.called.axes(axes)
 
-    def _table(self, node: s.TableIs | s.TableOf, make: Callable[[], Table]) -> None:
-        """Make a table of the text, unless one from outside takes its place."""
-        if node.name in self.given.tables:
+        def evaluated() -> Table:
+            sizes = self._sizes(axes, ENTRY_LIMIT, node.at)
+            entries = [self._entry(value) for _ in self.constants.combinations(axes)]
+            return replace(from_rows(name, entries, node.at), sizes=sizes)
+
+        self._add_table(node, name, evaluated)
+
+    def _add_table(self, node: s.Node, name: str, make: Callable[[], Table]) -> None:
+        """Make a table, unless one from outside takes its place."""
+        if name in self.spec.tables:
             return
-        self._new(node.name, node.at)
+        self._new(name, node.at)
         if self._depends(node):
-            self.by_bins.add(node.name)
-        self.tables[node.name] = self._once(node, make)
+            self.by_bins.add(name)
+        self.tables[name] = self._once(node, make)
 
-    def _entries(self, node: s.Literal) -> list[Any]:
-        return [self._entries(each) if isinstance(each, s.Literal) else self._entry(each) for each in node.entries]
+    def _entries(self, literal: s.Node) -> list[Any]:
+        return [self._entries(each) if each.kind == "literal" else self._entry(each) for each in literal.parts]
 
-    def _entry(self, node: s.Expr) -> Entry:
+    def _entry(self, node: s.Node) -> Entry:
         value = self.constants.number(node)
         if abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO):
             raise SpecError("an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
         return value.low, value.kind == INT
 
-    def _evaluated(self, node: s.TableOf) -> Table:
-        sizes = self._sizes(node.axes, ENTRY_LIMIT, node.at)
-        entries = [self._entry(node.value) for _ in self.constants.combinations(node.axes)]
-        return replace(from_rows(node.name, entries, node.at), sizes=sizes)
+    def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
+        def read() -> Table:
+            names = None if of is None else self.spec.names.setdefault(of, {})
+            if names is not None and name in self.spec.cells:
+                return from_names(name, self.spec.cells[name], names)
+            return from_file(name, file, columns, self.spec.file and self.spec.file.parent, names, node.at)
 
-    def _tablefrom(self, node: s.TableFrom) -> None:
-        if node.name not in self.given.tables:
-            self._new(node.name, node.at)
-            self.tables[node.name] = self.given.table_from(node)
-        if node.names is not None:
-            if node.names not in self.named:
-                self._new(node.names, node.at)
-            most = int(self.tables[node.name].values.max(initial=-1)) + 1
-            self.called.entries[node.name] = node.names
-            self.named[node.names] = max(most, self.named.get(node.names, 0))
-            known = np.arange(self.named[node.names])
-            self.tables[node.names] = Table(node.names, True, known.shape, known)
+        self._add_table(node, name, read)
+        if of is not None:
+            if of not in self.named:
+                self._new(of, node.at)
+            most = int(self.tables[name].values.max(initial=-1)) + 1
+            self.called.entries[name] = of
+            self.named[of] = max(most, self.named.get(of, 0))
+            known = np.arange(self.named[of])
+            self.tables[of] = Table(of, True, known.shape, known)
 
-    def _balls(self, node: s.Balls) -> None:
-        self.called.balls = node.names
-        self.balls = self.count(node.count, "BALLS")
-        self.names["BALLS"] = Typed.of(INT, self.balls)
+    def _balls(self, node: s.Node, count: s.Node, names: str | None) -> None:
+        self.called.balls = names
+        self.scope.balls = self.count(count, "BALLS")
+        self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
-    def _bins(self, node: s.Bins) -> None:
-        self.called.bins = node.names
-        self.called.indices[declared.BALLS] = [node.names]
-        if node.count is not None:
-            self.bins = self.most = self.count(node.count, "BINS")
+    def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
+        self.called.bins = names
+        self.called.indices[declared.BALLS] = [names]
+        if count is not None:
+            self.scope.bins = self.most = self.count(count, "BINS")
         else:
-            self.most = COUNT_LIMIT if node.high is None else self.count(node.high, "BINS")
-            self.bins = -1 if self._asked_bins is None else self._asked_bins
-        self.names["BINS"] = Typed.of(INT, self.bins)
+            self.most = COUNT_LIMIT if high is None else self.count(high, "BINS")
+            self.scope.bins = -1 if self._asked_bins is None else self._asked_bins
+        self.names["BINS"] = Typed.of(INT, self.scope.bins)
 
     # Resources
 
-    def _resource(self, node: s.Resource) -> None:
-        self.called.indices[node.name] = self.called.axes(node.axes)
-        if node.name in self.families:
-            raise SpecError(f"{node.name} is there twice", "Give every resource a name of its own.", node.at)
-        sizes = self._sizes(node.axes, DIM_LIMIT - self.dims, node.at)
-        self.families[node.name] = Family(node.name, sizes, self.dims, None, labels=self.called.labels(node.axes))
+    def _family(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
+        self.called.indices[name] = self.called.axes(axes)
+        if name in self.families:
+            raise SpecError(f"{name} is there twice", "Give every resource a name of its own.", node.at)
+        sizes = self._sizes(axes, DIM_LIMIT - self.dims, node.at)
+        self.families[name] = Family(name, sizes, self.dims, None, labels=self.called.labels(axes))
         self.dims += prod(sizes)
-        if not self._limits:
-            return
-        named = s.names_in(node.capacity)
-        over_bins = [axis for axis in node.axes if self._depends(axis.range)]
-        self.bins_differ = self.bins_differ or any(axis.name in named for axis in over_bins)
-        by_number = any(axis.range != s.Name(axis.at, "BINS") for axis in over_bins)
-        self.counted = self.counted or by_number or self._depends(node.capacity)
-        copied = self._copied(node, sizes)
-        if copied is not None:
-            self.capacity.append(copied)
-            return
-        what = "this capacity"
-        if any(axis.name in named for axis in node.axes):
-            each = [self._amount(node.capacity, what) for _ in self.constants.combinations(node.axes)]
-            self.capacity.append(np.array(each, np.int64))
-        else:
-            self.capacity.append(np.full(prod(sizes), self._amount(node.capacity, what), np.int64))
+        named = s.names_in(value)
+        over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
+        self.bins_differ = self.bins_differ or any(axis.parts[0] in named for axis in over_bins)
+        by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
+        self.counted = self.counted or by_number or self._depends(value)
+        capacities = self._copied(axes, value, sizes)
+        if capacities is None and any(axis.parts[0] in named for axis in axes):
+            every = [self._amount(value, "this capacity") for _ in self.constants.combinations(axes)]
+            capacities = np.array(every, np.int64)
+        elif capacities is None:
+            capacities = np.full(prod(sizes), self._amount(value, "this capacity"), np.int64)
+        self.capacity.append(capacities)
 
-    def _copied(self, node: s.Resource, sizes: tuple[int, ...]) -> Ints | None:
+    def _copied(self, axes: Sequence[s.Node], value: s.Node, sizes: tuple[int, ...]) -> Ints | None:
         """Return capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry.
 
         Returns None if they are not.
         """
-        table = self.tables.get(node.capacity.table) if isinstance(node.capacity, s.Index) else None
+        table = self.tables.get(value.parts[0]) if value.kind == "index" else None
         if table is None or table.starts is not None or table.sizes != sizes:
             return None
-        names = [axis.name for axis in node.axes if axis.skip is None and axis.name not in {*self.names, *self.tables}]
-        as_it_is = s.Index(node.at, table.name, tuple(s.Name(node.at, name) for name in names))
-        if node.capacity != as_it_is or len(set(names)) < len(sizes):
+        names = [axis.parts[0] for axis in axes if axis.parts[0] not in {*self.names, *self.tables}]
+        as_it_is = tuple(s.name(value.at, name) for name in names)
+        if value.parts[1] != as_it_is or len(set(names)) < len(sizes):
             return None
         values = table.values * MICRO if table.whole else table.values.copy()
         return values if values.min(initial=0) >= 0 else None
 
-    def _family(self, name: str, sizes: tuple[int, ...], capacity: int, at: At) -> None:
+    def _own_family(self, name: str, sizes: tuple[int, ...], capacity: int, at: At) -> None:
         """Add a resource that no RESOURCES declares, with this capacity everywhere."""
         if self.dims + prod(sizes) > DIM_LIMIT:
             remedy = f"There can be {DIM_LIMIT:,}: name fewer balls, or fewer bins."
@@ -422,186 +371,174 @@ class Build:
         if declared.BALLS in self.families:
             return
         self._known(at, bins=True)
-        self._family(declared.BALLS, (self.bins,), self.balls, at)
-        labels = self.called.labels([s.Axis(at, "BIN", s.Name(at, "BINS"))])
+        self._own_family(declared.BALLS, (self.scope.bins,), self.scope.balls, at)
+        labels = (tuple(self.spec.names.get(self.called.bins or "", ())),)
         self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
         self.added += declared.added(declared.BALLS, at)
 
-    def _dims_of(self, node: s.Soft | s.Used, slots: Sequence[s.Expr | None] | None) -> list[int]:
+    def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None, remedy: str) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
-        family = self.families.get(node.family)
+        name = node.parts[0]
+        family = self.families.get(name)
         if family is None:
-            raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
+            raise SpecError(f"unknown resource {name}", suggest(name, self.families), node.at)
         slots = (None,) * len(family.sizes) if slots is None else slots
         if len(slots) != len(family.sizes):
-            problem = f"{family.name} has {indices_beside(len(family.sizes), len(slots))}"
-            remedy = "Write * for an index that runs." if isinstance(node, s.Soft) else "Write one for each."
-            raise SpecError(problem, remedy, node.at)
-        numbers = [0]
-        for size, slot in zip(family.sizes, slots, strict=True):
-            some = range(size) if slot is None else (self.constants.within(slot, size, family.name).low,)
+            raise SpecError(f"{name} has {indices_beside(len(family.sizes), len(slots))}", remedy, node.at)
+        numbers, known = [0], self.called.indices.get(name) or [None] * len(slots)
+        for size, slot, of in zip(family.sizes, slots, known, strict=True):
+            some = range(size) if slot is None else (self.constants.within(slot, size, name, of).low,)
             numbers = [number * size + index for number in numbers for index in some]
         return [family.offset + number for number in numbers]
 
-    def _soft(self, node: s.Soft) -> None:
-        for _ in self.constants.combinations(node.axes):
-            dims = self._dims_of(node, node.slots)
+    def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
+        for _ in self.constants.combinations(axes):
+            dims = self._dims_of(node, slots, "Write * for an index that runs.")
             if not self._soft_dims.isdisjoint(dims):
                 raise SpecError("a dimension is in two SOFT groups", "Keep it in one.", node.at)
             self._soft_dims.update(dims)
-            share, over = self._amount(node.share, "SHARE", MICRO), self._amount(node.over, "OVER", 1000 * MICRO)
-            self.softs.append((dims, share, over))
+            limits = self._amount(share, "SHARE", MICRO), self._amount(over, "OVER", 1000 * MICRO)
+            self.softs.append((dims, *limits))
 
-    def _least(self, node: s.Least) -> None:
-        if node.dim.family == declared.BALLS:
+    def _least(self, node: s.Node, amount: s.Node, dim: s.Node, or_none: str | None, axes: Sequence[s.Node]) -> None:
+        if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
-        for _ in self.constants.combinations(node.axes):
-            [dim] = self._dims_of(node.dim, node.dim.arguments)
-            self.least.append((dim, self._amount(node.amount, "this amount"), node.or_none))
+        for _ in self.constants.combinations(axes):
+            [number] = self._dims_of(dim, dim.parts[1], "Write one for each.")
+            self.least.append((number, self._amount(amount, "this amount"), or_none is not None))
         self.lower.append(node)
 
     # Sets
 
-    def _items(self, items: Sequence[s.Expr | s.Span], count: int, what: str) -> list[int]:
+    def _items(self, items: Sequence[s.Node], what: str) -> list[int]:
         """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
         found: list[int] = []
+        of_bins = what == "bin"
+        count, of = (self.most, self.called.bins) if of_bins else (self.scope.balls, self.called.balls)
         for item in items:
-            for member in self.constants.members(item):
-                if not 0 <= member < count:
-                    raise SpecError(f"there is no {what} {member}", f"They go from 0 to {count - 1}.", item.at)
-                found.append(member)
+            for member in self.constants.members(item, of):
+                found.append(self._within(member, what, count, item.at))
                 self.members += 1
                 if self.members > COUNT_LIMIT:
                     remedy = f"Together they have at most {COUNT_LIMIT:,} members."
                     raise SpecError("the sets are too large", remedy, item.at)
         return list(dict.fromkeys(found))
 
-    def _company(self, node: s.Company) -> None:
-        of_bins = node.kind in ("GROUPS", declared.DRAIN)
+    def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
+        of_bins, (*chance, axes) = node.kind in ("groups", "drain"), more
         self._known(node.at, balls=not of_bins, bins=of_bins)
 
         def make() -> list[tuple[list[int], int]]:
             sets = []
-            for _ in self.constants.combinations(node.axes):
-                members = self._items(node.items, *((self.most, "bin") if of_bins else (self.balls, "ball")))
-                chance = MICRO if node.chance is None else self._amount(node.chance, "a probability", MICRO)
-                if node.kind == "FOES" and len(members) == 1:
+            for _ in self.constants.combinations(axes):
+                members = self._items(items, "bin" if of_bins else "ball")
+                share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+                if node.kind == "foes" and len(members) == 1:
                     raise SpecError("a single ball cannot be apart", "Name two or more balls.", node.at)
                 if members:
-                    sets.append((members, chance))
+                    sets.append((members, share))
             return sets
 
         sets = self._once(node, make)
         self.sets[node.kind] += sets
-        if node.kind == declared.DIFFERENT:  # every two balls of small sets are FOES
+        if node.kind == "different":  # every two balls of small sets are FOES
             few = (members for members, _ in sets if len(members) <= PAIRED)
-            self.sets["FOES"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
-        for chance in dict.fromkeys(chance for _, chance in sets if chance < MICRO):
-            wishes = tuple(tuple(members) for members, other in sets if other == chance)
-            self.wishes.append(Wish(node.kind, chance, wishes))
+            self.sets["foes"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
+        for share in dict.fromkeys(share for _, share in sets if share < MICRO):
+            wishes = tuple(tuple(members) for members, other in sets if other == share)
+            self.wishes.append(Wish(node.kind.upper(), share, wishes))
+
+    _friends = _foes = _different = _groups = _drain = _company
 
     def _large_sets(self) -> None:
         """Let each of the large sets that are DIFFERENT have one place in every bin."""
-        large = [members for members, _ in self.sets[declared.DIFFERENT] if len(members) > PAIRED]
+        large = [members for members, _ in self.sets["different"] if len(members) > PAIRED]
         if large:
-            at = self._first(declared.DIFFERENT)
-            self.tables[declared.DIFFERENT] = declared.rows_of(self.balls, large, declared.DIFFERENT)
-            self._family(declared.DIFFERENT, (len(large), self.bins), 1, at)
+            at = self._first("different")
+            self.tables[declared.DIFFERENT] = declared.rows_of(self.scope.balls, large, declared.DIFFERENT)
+            self._own_family(declared.DIFFERENT, (len(large), self.scope.bins), 1, at)
             self.added += declared.added(declared.DIFFERENT, at)
 
-    def _pin(self, node: s.Pin) -> None:
+    def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         self._known(node.at, bins=True)
-        for ball, place in self._once(node, lambda: list(self._pinned(node))):
-            if self.pins.setdefault(ball, (place, node.bin.at))[0] != place:
-                name = self.called.name(self.called.balls, ball)
+        for number, place in self._once(node, lambda: list(self._pinned(ball, to, axes))):
+            if self.pins.setdefault(number, (place, to.at))[0] != place:
+                name = self.called.name(self.called.balls, number)
                 raise SpecError(f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
 
-    def _pinned(self, node: s.Pin) -> Iterator[tuple[int, int]]:
+    def _pinned(self, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> Iterator[tuple[int, int]]:
         """Iterate over pinned balls and their bins."""
-        for _ in self.constants.combinations(node.axes):
-            ball, to = self.constants.int_of(node.ball), self.constants.value(node.bin)
-            place = NULL if to.kind == PLACE and to.high < 0 else self.constants.int_of(node.bin)
-            if not 0 <= ball < self.balls:
-                raise SpecError(f"there is no ball {ball}", f"They go from 0 to {self.balls - 1}.", node.ball.at)
-            if not NULL <= place < self.most:
-                raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.most - 1}.", node.bin.at)
-            if place != NULL:
-                yield ball, place
+        for _ in self.constants.combinations(axes):
+            number = self._number_of(ball, "ball", self.scope.balls, self.called.balls)
+            place = self.constants.value(to, self.called.bins)
+            if place.kind != PLACE or place.high >= 0:
+                place = self.constants.whole(to, of=self.called.bins)
+            if place.low != NULL:
+                yield number, self._within(place.low, "bin", self.most, to.at)
 
-    def _linked(self, node: s.Linked) -> None:
+    def _linked(
+        self, node: s.Node, word: str, items: Sequence[s.Node], rate: s.Node, links: s.Block, axes: Sequence[s.Node]
+    ) -> None:
         """Make of HOSE and PIPE the tables, and what they add to UTILFN; sets without bandwidth add nothing."""
         self._known(node.at)
-        if unknown := {"BALL", *(axis.name for axis in node.axes)} & s.names_in(node.links):
+        if unknown := {"BALL", *(axis.parts[0] for axis in axes)} & s.names_in(links):
             remedy = "Links follow from BIN alone: LINK[BIN], UPLINK[BIN // 4], PORT[SWITCH[BIN]]."
-            raise SpecError(f"{min(unknown)} is not known behind OVER", remedy, node.links[0].at)
+            raise SpecError(f"{min(unknown)} is not known behind OVER", remedy, links[0].at)
         sets: list[tuple[list[int], int]] = []
-        for _ in self.constants.combinations(node.axes):
-            members, rate = self._items(node.items, self.balls, "ball"), self._amount(node.rate, "this rate")
-            if rate and node.kind == "PIPE" and len(members) != 2:
+        for _ in self.constants.combinations(axes):
+            members, amount = self._items(items, "ball"), self._amount(rate, "this rate")
+            if amount and word == "PIPE" and len(members) != 2:
                 here = "is 1 ball" if len(members) == 1 else f"are {len(members)} balls"
                 raise SpecError(f"a pipe has two ends, here {here}", "Name two, or write HOSE.", node.at)
-            if rate:
-                sets.append((members, rate))
-        if not sets:
-            return
-        name = f"{node.kind} {len(self.added)}"
-        own, others, rates = f"{name} of", f"{name} balls", f"{name} rates"
-        if node.kind == "HOSE":
-            balls, amounts = [members for members, _ in sets], [rate for _, rate in sets]
-            mine, far = declared.rows_of(self.balls, balls, own), declared.rows(others, balls)
-            self.added += declared.hose(node.at, node.links, own, others, rates)
-        else:
-            pairs: dict[tuple[int, int], int] = {}  # both ways, and several pipes of two balls, are one
-            for members, rate in sets:
-                pair = min(members), max(members)
-                pairs[pair] = pairs.get(pair, 0) + rate
-            ends = [end for low, high in pairs for end in ((low, high), (high, low))]
-            mine = declared.rows_of(self.balls, [[ball] for ball, _ in ends], own)
-            far = Table(others, True, (len(ends),), np.array([other for _, other in ends], np.int64))
-            amounts = [rate for rate in pairs.values() for _ in range(2)]
-            self.added += declared.pipe(node.at, node.links, own, others, rates)
-        table = Table(rates, False, (len(amounts),), np.array(amounts, np.int64))
-        self.tables |= {own: mine, others: far, rates: table}
+            if amount:
+                sets.append((members, amount))
+        if sets:
+            block, tables = declared.linked(node, f"{word} {len(self.added)}", sets, self.scope.balls)
+            self.added += block
+            self.tables.update((table.name, table) for table in tables)
 
     # Where balls are now, and goals
 
-    def _now(self, node: s.Now) -> None:
+    def _now(self, node: s.Node, name: str) -> None:
         if self.now is not None:
             raise SpecError("NOW is there twice", "Keep one of them.", node.at)
         self._known(node.at, bins=True)
-        table = self._table_named(node.table, node.at)
-        if table.rank != 1 or table.starts is not None or len(table.values) > self.balls or not table.whole:
-            remedy = f"Give it {self.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
-            raise SpecError(f"{node.table} does not say where the balls are", remedy, node.at)
+        if name not in self.tables:
+            raise SpecError(f"unknown table {name}", suggest(name, self.tables), node.at)
+        table = self.tables[name]
+        if table.rank != 1 or table.starts is not None or len(table.values) > self.scope.balls or not table.whole:
+            count = f"{self.scope.balls:,}"
+            remedy = f"Give it {count} whole numbers: the bin of every ball, -1 for none. New balls come last."
+            raise SpecError(f"{name} does not say where the balls are", remedy, node.at)
         for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
             remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             place = self.called.name(self.called.bins, int(table.values[ball]))
-            name = self.called.name(self.called.balls, ball)
-            raise SpecError(f"ball {name} is in bin {place}, which there is not", remedy, node.at)
-        self.counted = self.counted or node.table in self.by_bins
-        self.now = np.full(self.balls, NULL, np.int64)
+            of = self.called.name(self.called.balls, ball)
+            raise SpecError(f"ball {of} is in bin {place}, which there is not", remedy, node.at)
+        self.counted = self.counted or name in self.by_bins
+        self.now = np.full(self.scope.balls, NULL, np.int64)
         self.now[: len(table.values)] = table.constant(node.at).values
-        self.tables[declared.NOW] = Table(declared.NOW, True, (self.balls,), self.now)
+        self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
-    def _moves(self, node: s.Moves) -> None:
+    def _moves(self, node: s.Node, limit: s.Node) -> None:
         if self.moves is not None:
             raise SpecError("MOVES is there twice", "Keep one of them.", node.at)
-        most = self.constants.int_of(node.most, "the number of moves")
+        most = self.constants.int_of(limit, "the number of moves")
         if not 0 <= most <= COUNT_LIMIT:
             raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
         self.moves = most, node.at
-        self._family(declared.MOVES, (), most, node.at)
+        self._own_family(declared.MOVES, (), most, node.at)
 
-    def _goal(self, node: s.Goal) -> None:
+    def _goal(self, node: s.Node, *_: Any) -> None:
         self.goals = (*self.goals, declared.with_moves(node))
 
-    def _opening(self) -> tuple[s.Goal, ...]:
+    def _opening(self) -> tuple[s.Node, ...]:
         """Let BINS be how many bins are opened, in goals of which the last one is that they are few."""
-        asked, number = self.given.bins, s.Name(self.given.bins.at, "BINS")
-        few = s.Goal(asked.at, "MINIMISE", number, (0, 0), "BINS")
-        goals = self.goals if any(goal.value == number for goal in self.goals) else (*self.goals, few)
-        low = 1 if asked.low is None else self.count(asked.low, "BINS")
-        return tuple(replace(goal, value=declared.opened(goal.value, low)) for goal in goals)
+        asked, number = self.spec.bins, s.name(self.spec.bins.at, "BINS")
+        few = declared.goal(asked.at, number, "BINS")
+        goals = self.goals if any(goal.parts[1] == number for goal in self.goals) else (*self.goals, few)
+        low = 1 if asked.parts[2] is None else self.count(asked.parts[2], "BINS")
+        return tuple(declared.opened(goal, low) for goal in goals)
 
 
 def declared_grouping(groups: Iterable[Sequence[int]], bins: int) -> Sets:

@@ -15,7 +15,7 @@ from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unr
 from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.model.problem import Problem, Source
     from binwright.agents.solver.specification.spec import Spec
 Sets = Sequence[Iterable[int]]
 DATA = (".csv", ".parquet", ".json", ".xlsx")
@@ -50,7 +50,7 @@ def load_problem(
         raise UserError(
             "no such file or example", file=path, remedy=meant(path, ".alloc") or suggest(str(source), examples())
         )
-    return _extended(specification(text_of(path), file=path, params=params), now).problem()
+    return _changed(specification(text_of(path), file=path, params=params), now).problem()
 
 
 def text_of(path: Path) -> str:
@@ -116,29 +116,24 @@ def problem(
     for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
         text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
     made = specification(" ".join(head) + " " + text if head else text, params=params, tables=given)
-    return _extended(made, now, moves, drain).problem()
+    return _changed(made, now, moves, drain).problem()
 
 
-def changed(given: Problem, *how: Any) -> Problem:
-    """Make a problem anew, with `declarations(*how)` behind its text."""
-    text, tables = declarations(*how)
-    return given.source.extended(text, tables).problem() if text else given
+def changed(
+    given: Problem, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
+) -> Problem:
+    """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
+    source = _changed(given.source, now, moves, drain)
+    return given if source is given.source else source.problem()
 
 
-def _extended(made: Spec, *how: Any) -> Spec:
-    text, tables = declarations(*how)
-    return made.extended(text, tables) if text else made
-
-
-def declarations(
-    now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
-) -> tuple[str, dict[str, Sequence[int]]]:
-    """Write declarations, and their tables: where the balls are now, how many may move, and what is to be empty."""
+def _changed(
+    source: Source, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
+) -> Source:
     if isinstance(drain, str | bytes) or not isinstance(drain, Iterable):
         raise UserError("is no list of bins", key="drain", value=drain, remedy="Give a list of numbers: [3, 5].")
-    bins = ", ".join(map(str, sorted(drain)))
-    parts = "" if now is None else "NOW where_now", "" if moves is None else f"MOVES {moves}", bins and f"DRAIN {bins}"
-    return " ".join(filter(None, parts)), {} if now is None else {"where_now": _places("now", now)}
+    places, bins = None if now is None else _places("now", now), sorted(drain)
+    return source if places is None and moves is None and not bins else source.changed(places, moves, bins)
 
 
 def specification(text: str, **more: Any) -> Spec:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import problem
+from binwright.agents.solver import changed, problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -24,7 +24,7 @@ from tests.support.properties import scaled
 @given(given=forms(), seed=st.integers(0, 9), drain=st.booleans())
 def test_a_ball_fits_where_nothing_is_in_its_way(given: Problem, seed: int, drain: bool) -> None:
     if drain:
-        given = given.source.extended("DRAIN 0", {}).problem()
+        given = changed(given, None, drain=[0])
     answer = bw.solve(given, search="published", seed=seed, attempts=1)
     for ball in range(given.balls):
         members = np.flatnonzero(given.unit_of == given.unit_of[ball]).tolist()

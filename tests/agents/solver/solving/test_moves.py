@@ -1,6 +1,7 @@
 """NOW, MOVES and DRAIN: held to what they mean over all allocations of small problems, and tried as a user would."""
 
 import json
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ SHARED = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BIN %
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[Problem, list[int], set[int], int | None]:
-    """Draw a problem, where its balls are, the bins to be emptied, and how many balls may move."""
+def drawn(draw: st.DrawFn) -> tuple[Callable[..., Problem], list[int], set[int], int | None]:
+    """Draw what makes a problem, with a goal, where its balls are, the bins to be emptied, and how many may move."""
     balls, bins = draw(st.integers(2, 4)), draw(st.integers(2, 3))
     demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
     now = draw(st.lists(st.integers(-1, bins - 1), min_size=1, max_size=balls))
@@ -41,8 +42,17 @@ def clusters(draw: st.DrawFn) -> tuple[Problem, list[int], set[int], int | None]
     if text == SHARED:
         resources["Z[z in 2]"] = draw(st.integers(1, 4))
     more = draw(st.sampled_from(["", " FOES 0, 1", " FRIENDS 0, 1", " PIN 0 TO 1"]))
-    plain = problem(text + more, balls=balls, bins=bins, resources=resources, tables={"D": demand})
-    return plain, now, drained, moves
+
+    def make(goal: str = "", **further: Any) -> Problem:
+        tables: dict[str, Any] = {"D": demand}
+        return problem(text + more + goal, balls=balls, bins=bins, resources=resources, tables=tables, **further)
+
+    return make, now, drained, moves
+
+
+def clusters() -> st.SearchStrategy[Any]:
+    """Draw a problem, where its balls are, the bins to be emptied, and how many balls may move."""
+    return drawn().map(lambda each: (each[0](), *each[1:]))
 
 
 def right(given: Problem, now: list[int], drained: set[int], moves: int | None) -> dict[tuple[int, ...], int]:
@@ -169,14 +179,12 @@ def test_verifier_agrees_with_the_plain_rules_of_moves_and_drains(cluster: Any) 
         assert (not faults(asked, alloc)) == (alloc in every)
 
 
-@given(cluster=clusters())
+@given(cluster=drawn())
 @scaled(0.3)
 def test_minimised_moves_reach_the_fewest(cluster: Any) -> None:
-    plain, now, drained, moves = cluster
-    some = right(plain, now, drained, moves)
-    goal = " MINIMISE MOVES"
-    asked = changed(plain, now, moves, drained)
-    asked = asked.source.extended(goal, {}).problem()
+    make, now, drained, moves = cluster
+    some = right(make(), now, drained, moves)
+    asked = make(" MINIMISE MOVES", now=now, moves=moves, drain=drained)
     answer = bw.solve(asked, attempts=20)
     assert (answer.status in ("solved", "optimal")) == bool(some)
     if some:
@@ -184,13 +192,13 @@ def test_minimised_moves_reach_the_fewest(cluster: Any) -> None:
         assert answer.goals[0].bound <= min(some.values())
 
 
-@given(cluster=clusters(), goal=st.sampled_from(["", " MINIMISE UTIL.C[0] + UTIL.C[1]"]))
+@given(cluster=drawn(), goal=st.sampled_from(["", " MINIMISE UTIL.C[0] + UTIL.C[1]"]))
 @scaled(2.0)
 def test_of_equally_good_answers_the_one_with_fewest_moves_is_proven(cluster: Any, goal: str) -> None:
     pytest.importorskip("ortools")
-    plain, now, drained, moves = cluster
-    some = right(plain, now, drained, moves)
-    asked = changed(plain, now, moves, drained).source.extended(goal, {}).problem()
+    make, now, drained, moves = cluster
+    some = right(make(), now, drained, moves)
+    asked = make(goal, now=now, moves=moves, drain=drained)
     proof = exact.prove(asked, lambda: False)
     assert proof.impossible == (not some)
     if proof.alloc is not None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import At, SpecError
-from binwright.agents.solver.language.syntax import TableFrom
 from binwright.agents.solver.language.tables import from_file
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.specification.spec import Spec
 from binwright.cli import main
@@ -62,7 +62,7 @@ def test_cells_become_numbers_by_their_first_appearance(
     pl.DataFrame({"name": cells}, {"name": pl.String}).write_parquet(folder / "t.parquet")
     names = {name: number for number, name in enumerate(known)}
     order = list(dict.fromkeys([*known, *(cell for cell in cells if cell is not None)]))
-    table = from_file(TableFrom(At(1, 1), "T", "t.parquet", ("name",), "names"), folder, names)
+    table = from_file("T", "t.parquet", ("name",), folder, names, At(1, 1))
     assert table.values.tolist() == [-1 if cell is None else order.index(cell) for cell in cells]
     assert list(names) == order
 
@@ -71,16 +71,11 @@ def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
     found = load_problem(file)
     assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
     assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")
-    assert isinstance(found.source, Spec)
-    assert found.source.given.table_from(_table(found.source, "HOME")).values.tolist() == [0, 0, 1, 2, -1]
+    assert _with(file, f"{TEXT} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
     assert [family.sizes for family in found.families] == [(4,), (3, 2)]
     answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
     assert answer.status == "optimal"
     assert [ball for ball, _, _ in answer.moves] == [1]
-
-
-def _table(source: Spec, name: str) -> TableFrom:
-    return next(one for one in source.tree.declarations if isinstance(one, TableFrom) and one.name == name)
 
 
 def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,8 +155,8 @@ def test_dimensions_and_reasons_have_the_names(file: Path) -> None:
 
 
 WRONG = {
-    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 PIN app["webb"] TO 0': 'no app is called "webb"',
-    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 PIN "web-1" TO 0': 'not clear what "web-1" is the name of',
+    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 FRIENDS app["webb"], 0': 'no app is called "webb"',
+    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 FRIENDS "web-1", 0': 'not clear what "web-1" is the name of',
     'PARAM p = 1 + "west" BALLS 5': 'not clear what "west" is the name of',
     'TABLE X FROM "pods.csv" COLUMNS "name", "app" AS some BALLS 1': "X has 2 columns of names",
     "BALLS 3 AS nobody": "nothing is read AS nobody",
