@@ -2,6 +2,7 @@
 
 import json
 import traceback
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -17,18 +18,15 @@ from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.memmap import in_files
 from binwright.simcore.units import TIME
 
+VERSION = version("binwright")
+
 
 class Task(NamedTuple):
-    """A run to do, for the batch of this number among those that go on together; details go below `folder`.
-
-    `version` is that of Binwright, and `code` a digest of its code: who does the run must have the same.
-    """
+    """A run to do, for the batch of this number among those that go on together; details go below `folder`."""
 
     batch: int
     run: Run
     folder: Path
-    version: str
-    code: str
 
 
 def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
@@ -38,38 +36,37 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
 
     The row's `details` are the files that were written, each with a digest of what was in it.
     """
-    began = perf_counter()
+    run, began = task.run, perf_counter()
 
-    def said(progress: RunProgress) -> None:
+    def say(progress: RunProgress) -> None:
         with aloud():
-            on_progress(progress._replace(batch=task.batch))
+            on_progress(progress)
 
     try:
-        printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")
-        with recursion(), printed, awaited_by(task.run.agent.label), in_files(task.folder):
-            metrics, status, error = execute(task.run, task.folder, said), "done", ""
-        kinds = sorted(set(task.run.scenario.record))
-        metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
-    except (RunError, UserError) as failure:
-        metrics, status, error = {}, "failed", str(failure)
-    except SystemExit as end:
-        metrics, status, error = {}, "failed", f"sys.exit({end.code!r}) was called at {_place(end)}"
-    except TooLong as end:
-        limit = TIME.show(task.run.scenario.decision_limit)
-        metrics, status = {}, "failed"
-        error = f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {_place(end)}"
-    except GeneratorExit as end:
-        metrics, status, error = {}, "failed", f"GeneratorExit was raised at {_place(end)}"
+        printed = printing(task.folder / "details" / f"{run.name}.printed.txt")
+        with recursion(), printed, awaited_by(run.agent.label), in_files(task.folder):
+            metrics = execute(run, task.folder, say)
+        details = {kind: digest_of(detail(task.folder, run, kind)) for kind in sorted(set(run.scenario.record))}
+        return _row(run, "done", "", perf_counter() - began) | metrics | {"details": details}
     except KeyboardInterrupt:
         raise
-    except BaseException:  # CancelledError and panics of Rust are not Exception
-        metrics, status, error = {}, "failed", traceback.format_exc()
-    return _row(task, status, error, perf_counter() - began) | metrics
+    except BaseException as failure:  # CancelledError and panics of Rust are not Exception
+        return _row(run, "failed", _problem(failure, run), perf_counter() - began)
 
 
-def _place(error: BaseException) -> str:
-    """Name the line of the agent's code that an exception comes from."""
-    return place_of(error, lambda frame: frame.name != "look")
+def _problem(failure: BaseException, run: Run) -> str:
+    """Say why a run failed, and for what is neither an error of ours nor of the agent's calls, where."""
+    if isinstance(failure, RunError | UserError):
+        return str(failure)
+    place = place_of(failure, lambda frame: frame.name != "look")
+    if isinstance(failure, SystemExit):
+        return f"sys.exit({failure.code!r}) was called at {place}"
+    if isinstance(failure, TooLong):
+        limit = TIME.show(run.scenario.decision_limit)
+        return f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {place}"
+    if isinstance(failure, GeneratorExit):
+        return f"GeneratorExit was raised at {place}"
+    return "".join(traceback.format_exception(failure))
 
 
 def detail(folder: Path, run: Run, kind: str) -> Path:
@@ -79,14 +76,13 @@ def detail(folder: Path, run: Run, kind: str) -> Path:
 
 def failed(task: Task, error: str) -> Row:
     """Make the row of a run whose process died."""
-    return _row(task, "failed", error, 0.0)
+    return _row(task.run, "failed", error, 0.0)
 
 
-def _row(task: Task, status: str, error: str, seconds: float) -> Row:
-    run = task.run
-    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": task.version}
-    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "details": {}}
-    return who | {"status": status, "error": error, "seconds": seconds} | kept
+def _row(run: Run, status: str, error: str, seconds: float) -> Row:
+    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": VERSION}
+    about = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "details": {}}
+    return who | {"status": status, "error": error, "seconds": seconds} | about
 
 
 def shown(run: Run) -> Row:

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
-from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
 from time import monotonic
@@ -17,8 +16,8 @@ from pydantic import ValidationError
 from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.attempt import Task, detail, shown
-from binwright.scenarios.batch.backends import opened
+from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
+from binwright.scenarios.batch.backends import Backend, backend
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.agents import in_python
 from binwright.scenarios.build.code import ours
@@ -70,7 +69,6 @@ class Batch:
         self.scenario = scenario
         self.folder = Path(folder)
         self.alone = alone
-        self.version = version("binwright")
         self.plan()
         self._journal = self.folder / "journal.jsonl"
         self._seen: tuple[object, tuple[list[Row], int]] | None = None
@@ -78,7 +76,7 @@ class Batch:
     def plan(self) -> None:
         """Plan the runs, each named by what its files hold now."""
         with stamping() as self._inputs:
-            self.runs = plan(self.scenario, {"binwright": self.version, "code": ours()}, content_of)
+            self.runs = _planned(self.scenario)
 
     def check_inputs(self) -> None:
         """Raise `InputChanged` if a file that runs are named by is not what it was."""
@@ -151,7 +149,7 @@ class Batch:
         found: list[Run] = []
         for seed in sorted({row["seed"] for row in rows}):
             asked = self.scenario.model_copy(update={"agents": agents, "seed": seed, "replications": 1})
-            found += plan(asked, {"binwright": self.version, "code": ours()}, content_of)
+            found += _planned(asked)
         return [run for run in found if run.name in names]
 
     def run(
@@ -159,7 +157,7 @@ class Batch:
         *,
         fresh: bool = False,
         jobs: int | None = 1,
-        on: str = "local",
+        on: str | Backend = "local",
         finished: Callable[[Row], None] = lambda row: None,
         on_progress: OnProgress = lambda progress: None,
     ) -> Results:
@@ -168,7 +166,7 @@ class Batch:
         `on_progress` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
-        where runs are done, see `scenarios.batch.backends.opened`.
+        where runs are done, see `scenarios.batch.backends.backend`.
         """
         return run_batches([self], fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
 
@@ -265,6 +263,10 @@ class Batch:
         return found.headed(self.scenario.shown_headings)
 
 
+def _planned(scenario: Scenario) -> list[Run]:
+    return plan(scenario, {"binwright": VERSION, "code": ours()}, content_of)
+
+
 def _append(journal: FileIO, content: bytes) -> None:
     with writing(journal.name):
         while content:
@@ -289,7 +291,7 @@ def run_batches(
     *,
     fresh: bool = False,
     jobs: int | None = 1,
-    on: str = "local",
+    on: str | Backend = "local",
     finished: Callable[[Row], None] = lambda row: None,
     on_progress: OnProgress = lambda progress: None,
     anew: Callable[[], None] = lambda: None,
@@ -317,13 +319,13 @@ def _run_batches(
     batches: Sequence[Batch],
     fresh: bool,
     jobs: int | None,
-    on: str,
+    on: str | Backend,
     finished: Callable[[Row], None],
     on_progress: OnProgress,
 ) -> list[Results]:
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
-        Task(number, run, batch.folder.absolute(), batch.version, ours())
+        Task(number, run, batch.folder.absolute())
         for number, batch in enumerate(batches)
         for run in batch.runs
         if run.name not in done[number]
@@ -337,21 +339,20 @@ def _run_batches(
             batch.folder,
         )
     forget()
-    record: list[Callable[[Row], None]] = []
-
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(on, jobs, tasks, on_progress))
+        there = stack.enter_context(backend(on, jobs))
+        there.get_ready(tasks)
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
             for label, why in in_python(batch.runs) if LOG.isEnabledFor(logging.INFO) else ():
                 LOG.info("%s decides in Python: %s", label, why)
-        record += [
+        record = [
             stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
         ]
         for rows in done:
             for row in rows.values():
                 finished(row)
-        for task, row in stack.enter_context(closing(backend(tasks))):
+        for task, row in stack.enter_context(closing(there.rows(tasks, on_progress))):
             batches[task.batch].check_inputs()
             record[task.batch](row)
             point = "".join(f", {key} {value}" for key, value in shown(task.run).items())

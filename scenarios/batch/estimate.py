@@ -1,6 +1,7 @@
 """How long batches will take, from runs that are done and a few that are tried."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
@@ -9,12 +10,12 @@ from typing import NamedTuple
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.build.code import ours
+from binwright.scenarios.batch.pool import Pool
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.progress import RunProgress
 
-PATIENCE = 5.0
-"""Seconds that all the trying may take."""
+PATIENCE = 6.0
+"""Seconds that all the trying may take, with the start of the workers that do it."""
 
 
 class Estimate(NamedTuple):
@@ -33,55 +34,45 @@ def estimate(batches: Sequence[Batch], done: Sequence[Mapping[str, Row]], jobs: 
     how far they came, or as PATIENCE where they did not say, and those that were not begun as the mean of what was
     tried.
     """
-    left, known, probes = [], [], []
-    for batch, rows in zip(batches, done, strict=True):
-        times: dict[str, list[float]] = {}
+    times: dict[tuple[int, str], list[float]] = {}
+    left: dict[tuple[int, str], list[Run]] = {}
+    for number, (batch, rows) in enumerate(zip(batches, done, strict=True)):
         for row in rows.values():
-            times.setdefault(row["agent"], []).append(row["seconds"])
-        left.append([run for run in batch.runs if run.name not in rows])
-        known.append(times)
-        probes.append(_probes(run for run in left[-1] if run.agent.label not in times))
-    tried = [run for runs in probes for run in runs]
-    took = _tried(tried, batches[0].version, jobs) if tried else {}
-    unfinished = [run.name for run in tried if run.name not in took]
+            times.setdefault((number, row["agent"]), []).append(row["seconds"])
+        for run in batch.runs:
+            if run.name not in rows:
+                left.setdefault((number, run.agent.label), []).append(run)
+    probes = {which: _probes(runs) for which, runs in left.items() if which not in times}
+    tried = {run.name: run for runs in probes.values() for run in runs}
+    took = _tried(list(tried.values()), jobs) if tried else {}
+    unfinished = [name for name in tried if name not in took]
     took |= dict.fromkeys(unfinished[jobs:], mean(took.values()) if took else PATIENCE)
-    seconds = 0.0
-    for runs, times, some in zip(left, known, probes, strict=True):
-        for run in some:
-            times.setdefault(run.agent.label, []).append(took.get(run.name, PATIENCE))
-        seconds += sum(mean(times[run.agent.label]) for run in runs)
-    finished = len({run.name for run in tried}) - len(set(unfinished))
-    return Estimate(seconds, finished or sum(map(len, done)), bool(unfinished))
+    times |= {which: [took.get(run.name, PATIENCE) for run in runs] for which, runs in probes.items()}
+    seconds = sum(len(runs) * mean(times[which]) for which, runs in left.items())
+    return Estimate(seconds, len(tried) - len(unfinished) or sum(map(len, done)), bool(unfinished))
 
 
-def _probes(runs: Iterable[Run]) -> list[Run]:
-    """Choose the first run of each agent at its first and its last point."""
-    first: dict[str, Run] = {}
-    last: dict[str, Run] = {}
-    for run in runs:
-        first.setdefault(run.agent.label, run)
-        if run.scenario is not last.setdefault(run.agent.label, run).scenario:
-            last[run.agent.label] = run
-    return list({run.name: run for run in (*first.values(), *last.values())}.values())
+def _probes(runs: Sequence[Run]) -> list[Run]:
+    """Choose the first of an agent's runs at the first and at the last point."""
+    last = next(run for run in runs if run.scenario is runs[-1].scenario)
+    return [runs[0]] if last is runs[0] else [runs[0], last]
 
 
-def _tried(probes: Sequence[Run], version: str, jobs: int) -> dict[str, float]:
+def _tried(probes: Sequence[Run], jobs: int) -> dict[str, float]:
     """Time the probes in worker processes that can be stopped; returns their seconds.
 
     Those are of the ones that finished in time, and what the others will take if they go on as they began.
     """
-    from binwright.scenarios.batch.pool import Pool
-
     took: dict[str, float] = {}
     going: dict[str, RunProgress] = {}
 
     def on_progress(progress: RunProgress) -> None:
         going[progress.run] = progress
 
-    with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), on_progress) as pool:
+    with TemporaryDirectory() as scratch, closing(Pool(jobs)) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.
-        tasks = [Task(0, run, Path(scratch) / "results", version, ours()) for run in (*probes, *probes)]
-        for task, row in pool.rows(tasks, PATIENCE):
+        tasks = [Task(0, run, Path(scratch) / "results") for run in (*probes, *probes)]
+        for task, row in pool.rows(tasks, on_progress, PATIENCE):
             took[task.run.name] = min(row["seconds"], took.get(task.run.name, PATIENCE))
     for name, progress in going.items():
         if name not in took and progress.requests > progress.begun:

@@ -12,23 +12,22 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
-from time import monotonic, perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
-from binwright.scenarios.batch.attempt import Task, attempt
+from binwright.scenarios.batch.attempt import VERSION, Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.batch.work_queue import PORTION, Handout
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.trace import with_copy
 from binwright.scenarios.run.details import LASTING
 from binwright.scenarios.run.execute import cache_of
+from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
@@ -59,29 +58,24 @@ QUIET = {
 LOG = logging.getLogger("binwright")
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
-Done = list[tuple[Row, dict[str, bytes]]]
-"""A row for each run that was done, with its details by file name."""
-
-
-def check_installed() -> None:
-    """Refuse to go on without Ray, whether or not there is anything to run."""
-    need("ray", "ray", what="a cluster", key="on")
-
 
 class RayCluster:
-    """A cluster, from entering to leaving the `with`: the one at `host:port`, or one of our own without an address.
+    """A cluster, until it is closed: the one at `host:port`, or one of our own without an address.
 
     Where Ray was started in this process already, that is used, and left as it is.
     """
 
     def __init__(self, address: str, jobs: int | None) -> None:
+        need("ray", "ray", what="a cluster", key="on")
         self._address = address
         self._jobs = jobs
         self._ours = self._alone = False
-        self._with_copies: dict[int, Scenario] = {}
-        self._there = monotonic()
+        self._there: float | None = None
 
-    def __enter__(self) -> Self:
+    def get_ready(self, tasks: Sequence[Task]) -> None:
+        """Find the cluster, or start it, if there is anything to do."""
+        if not tasks or self._there is not None:
+            return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         if not ray.is_initialized():
@@ -96,25 +90,17 @@ class RayCluster:
             self._ours = True
             if callable(at_sigterm) and current_thread() is main_thread():
                 signal.signal(signal.SIGTERM, at_sigterm)  # Ray put its own there, which ends the process silently
-        try:
-            self._await_a_worker()
-        except BaseException:
-            self._leave()
-            raise
-        return self
+        self._await_a_worker()
+        self._there = monotonic()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
+    def close(self) -> None:
         if self._ours:
             ray.shutdown()
+            self._ours = False
 
     def _await_a_worker(self) -> None:
         """Ray itself would wait forever for a free CPU, or for a process that does not start."""
-        ref = ray.remote(num_cpus=1)(version).remote("binwright")
+        ref = ray.remote(num_cpus=1)(_code).remote()
         if not ray.wait([ref], timeout=SLOW)[0]:
             free = ray.available_resources().get("CPU", 0)
             LOG.warning(
@@ -124,43 +110,39 @@ class RayCluster:
             if not ray.wait([ref], timeout=PATIENCE - SLOW)[0]:
                 ray.cancel(ref, force=True)
                 raise _no_worker()
-        fetched(ref)
+        _fetched(ref)
 
-    def hands(self) -> int:
+    def _hands(self) -> int:
         """How many runs may go on at a time now; ends it all when there has been no CPU for too long."""
         if cpus := _cpus():
             self._there = monotonic()
         elif self._alone:  # nobody will bring its one node back
             remedy = "What is finished is kept: the same command goes on."
             raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
-        elif monotonic() - self._there > PATIENCE:  # every node but the head has gone, and it does no runs
+        elif monotonic() - (self._there or 0.0) > PATIENCE:  # every node but the head has gone, and it does no runs
             raise _no_worker()
         return self._jobs or max(1, cpus)
 
-    def rows(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Row], None, None]:
-        """Do the tasks, and give each one's row as it finishes."""
-        # Retries are ours: Ray does not know how much of a portion was done.
-        do = ray.remote(num_cpus=1, max_retries=0)(_do)
-        handout = Handout(tasks, TRIES)
-        going: dict[Any, list[Task]] = {}
+    def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
+        """Do the tasks, and give each one's row as it finishes; `on_progress` is not called."""
+        do = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_do)
+        left, going, copies = deque(tasks), dict[Any, Task](), dict[int, Scenario]()
         try:
-            while handout or going:
-                hands = self.hands()
-                while handout and len(going) < hands:
-                    portion = handout.take(hands)
-                    going[do.remote([self._with_copy(task) for task in portion])] = portion
+            while left or going:
+                hands = self._hands()
+                while left and len(going) < hands:
+                    task = left.popleft()
+                    scenario = task.run.scenario
+                    if id(scenario) not in copies:  # reads its trace from the copy beside the results
+                        copies[id(scenario)] = with_copy(scenario, cache_of(task.folder))
+                    run = replace(task.run, scenario=copies[id(scenario)])
+                    going[do.remote(task._replace(run=run), _code())] = task
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
-                    yield from _answered(ref, going.pop(ref), handout)
+                    task = going.pop(ref)
+                    yield task, _answer(ref, task)
         finally:
             for ref in going:
                 ray.cancel(ref, force=True)
-
-    def _with_copy(self, task: Task) -> Task:
-        """Have a task read its trace from the copy beside the results, which nodes can see."""
-        scenario = task.run.scenario
-        if id(scenario) not in self._with_copies:
-            self._with_copies[id(scenario)] = with_copy(scenario, cache_of(task.folder))
-        return task._replace(run=replace(task.run, scenario=self._with_copies[id(scenario)]))
 
 
 def _no_worker() -> UserError:
@@ -202,30 +184,23 @@ def _answering(address: str) -> str:
     return address
 
 
-def _do(tasks: list[Task]) -> Done:
-    """On a node: as many of the tasks as a portion has time for, one at least."""
+def _code() -> tuple[str, str]:
+    """Tell which version of Binwright is here, and which code: whoever does runs must have the same."""
+    return VERSION, ours()
+
+
+def _do(task: Task, code: tuple[str, str]) -> tuple[Row, dict[str, bytes]]:
+    """On a node: do a run, and return its row, and its details by file name."""
     os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
-    check_code(tasks[0].version, tasks[0].code)
-    began = perf_counter()
-    done: Done = []
+    if _code() != code:
+        raise RuntimeError(f"a node has Binwright {VERSION} with other code than this, {code[0]}, has")
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "results"
-        for task in tasks:
-            row = attempt(task._replace(folder=folder))
-            files = {file.name: file.read_bytes() for file in folder.glob(f"details/{task.run.name}.*")}
-            done.append((row, files))
-            if perf_counter() - began > PORTION:
-                break
-    return done
+        row = attempt(task._replace(folder=folder))
+        return row, {file.name: file.read_bytes() for file in folder.glob(f"details/{task.run.name}.*")}
 
 
-def check_code(there: str, code: str) -> None:
-    """Refuse to work on a node whose Binwright is another than that of the command."""
-    if (version("binwright"), ours()) != (there, code):
-        raise RuntimeError(f"a node has Binwright {version('binwright')} with other code than this, {there}, has")
-
-
-def fetched(ref: Any) -> Any:
+def _fetched(ref: Any) -> Any:
     """Fetch what a task returned."""
     try:
         return ray.get(ref)
@@ -237,24 +212,15 @@ def fetched(ref: Any) -> Any:
         ) from error
 
 
-def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tuple[Task, Row], None, None]:
-    """Turn a portion that ended, one way or another, into rows; what is to be tried again goes back to the handout."""
+def _answer(ref: Any, task: Task) -> Row:
+    """Return the row of a run that ended, one way or another, and write its details, each whole or not at all."""
     try:
-        done: Done = fetched(ref)
+        row, files = _fetched(ref)
     except ray.exceptions.RayError as error:
-        for task in portion:
-            if row := handout.lost(task, f"its Ray worker or node was lost: {str(error).splitlines()[0]}"):
-                yield task, row
-        return
-    handout.back(portion[len(done) :])
-    for task, (row, files) in zip(portion, done, strict=False):
-        _write(task.folder / "details", files)
-        handout.done(row)
-        yield task, row
-
-
-def _write(details: Path, files: dict[str, bytes]) -> None:
-    """Each whole or not at all."""
+        problem = f"its Ray worker or node was lost: {str(error).splitlines()[0]} (it was tried {TRIES} times)"
+        return failed(task, problem)
     for name, content in files.items():
-        with replacing(details / name, lasting=LASTING) as unfinished:
+        with replacing(task.folder / "details" / name, lasting=LASTING) as unfinished:
             unfinished.write_bytes(content)
+    done: Row = row
+    return done

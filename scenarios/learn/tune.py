@@ -22,7 +22,7 @@ from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import held
+from binwright.scenarios.batch.backends import backend
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.learn.cma import Cma
@@ -187,7 +187,6 @@ def tune(
     folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     ranges = ranges_of(spec, params)
-    runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, on=on, finished=finished))
     cma = Cma(np.array([start_of(spec, each) for each in ranges]), SIGMA, population, stream(seed, "tune"))
     best, rows = spec, list[Row]()
 
@@ -199,7 +198,8 @@ def tune(
         write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         on_progress(rows[-1])
 
-    with held(on, jobs):
+    with backend(on, jobs) as there:
+        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=there, finished=finished))
         for step in range(rounds + 1):
             points = cma.ask() if step else np.zeros((0, len(ranges)))
             tried = [candidate(spec, ranges, point) for point in points]

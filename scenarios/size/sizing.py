@@ -21,7 +21,7 @@ from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Compari
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import held
+from binwright.scenarios.batch.backends import Backend, backend
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_labels, ratios_of
 from binwright.scenarios.build.plan import named, plain, plan, points
@@ -134,8 +134,8 @@ def size(
         check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]), folder)
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
-        runs = Runs(question, folder / named(point) if swept else folder, jobs, finished)
-        with held("local", jobs):
+        with backend("local", jobs) as here:
+            runs = Runs(question, folder / named(point) if swept else folder, here, finished)
             steps = runs.search(lambda row, at=point: on_progress({"point": at, **row} if at else row))  # type: ignore[misc]
         if not swept and not any(each["size"] for each in _sizes_in(steps).values()):
             raise runs.never()
@@ -185,9 +185,9 @@ class Runs:
     An agent of which a run fails is looked at no further.
     """
 
-    def __init__(self, question: "Question", folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
+    def __init__(self, question: "Question", folder: Path, on: Backend, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed = folder, dict[str, str]()
-        self._question, self._jobs, self._finished = question, jobs, finished
+        self._question, self._on, self._finished = question, on, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
         labels = dict.fromkeys(run.agent.label for run in plan(question.at([question.begin])))
@@ -234,7 +234,7 @@ class Runs:
             rows.setdefault((row["agent"], int(row[self._question.key])), []).append(row)
             self._finished(row)
 
-        self._batch(pairs).run(jobs=self._jobs, finished=note)
+        self._batch(pairs).run(on=self._on, finished=note)
         order = ((agent, size) for size in sorted(pairs) for agent in self.looked if agent in pairs[size])
         return [self._note(agent, size, rows[agent, size]) for agent, size in order]
 
@@ -267,7 +267,7 @@ class Runs:
 
     def answer(self, answers: Mapping[str, Row]) -> Sized:
         """Lay the answers out, a row per agent, and write them beside the table of all that was run."""
-        question, results = self._question, self._batch(self._pairs).run(jobs=self._jobs)
+        question, results = self._question, self._batch(self._pairs).run()
         sizes = {agent: each["size"] for agent, each in answers.items() if each["size"] is not None}
         best = min(sizes.values(), default=None)
         verdicts: dict[str, str | None] = {}

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,10 @@ from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from binwright.scenarios.batch import backends, pool
 from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.backends import held
+from binwright.scenarios.batch.backends import Local, backend
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
-from binwright.scenarios.batch.work_queue import PORTION, Handout
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -44,66 +45,38 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tasks(agents: int = 1, seeds: int = 1) -> list[Task]:
     chosen = scenario(agents=["first-fit", "worst-fit", "best-fit"][:agents], replications=seeds)
-    return [Task(0, run, Path("nowhere"), "1", "code") for run in Batch(chosen, "nowhere").runs]
+    return [Task(0, run, Path("nowhere")) for run in Batch(chosen, "nowhere").runs]
 
 
-def row(seconds: float) -> Row:
-    return {"seconds": seconds}
+class FakeWorker:
+    """Answers whatever it has."""
+
+    def __init__(self) -> None:
+        self.task: Task | None = None
+        self.seed: object = None
+        self.began = True
+
+    def give(self, task: Task, seed: object) -> None:
+        self.task, self.seed = task, seed
 
 
-@given(st.integers(0, 10**6))
-def test_everything_is_handed_out_once(seed: int) -> None:
-    """Whatever is given back, lost, quick or slow."""
-    chance = random.Random(seed)
-    every = tasks(2, 12)
-    handout = Handout(every, 2)
-    answered: list[Task] = []
-    held: list[list[Task]] = []
-    while handout or held:
-        if handout and (not held or chance.random() < 0.5):
-            portion = handout.take(2)
-            assert 0 < len(portion) <= max(1, len(every) // 4)
-            held.append(portion)
-            continue
-        portion = held.pop(chance.randrange(len(held)))
-        done = chance.randint(0, len(portion))
-        for task in portion[:done]:
-            handout.done(row(chance.choice([0.0, 0.001, 0.1, 10.0])))
-            answered.append(task)
-        rest = portion[done:]
-        if rest and chance.random() < 0.5:
-            handout.back(rest[1:])
-            if given_up := handout.lost(rest[0], "it died"):
-                assert given_up["status"] == "failed"
-                assert given_up["error"] == "it died (it was tried 2 times)"
-                answered.append(rest[0])
-        else:
-            handout.back(rest)
-    assert sorted(task.run.name for task in answered) == sorted(task.run.name for task in every)
-
-
-def test_short_runs_come_in_portions_of_whole_seeds_and_long_ones_alone() -> None:
-    handout = Handout(tasks(3, 100), 2)
-    assert len(handout.take(2)) == 1, "nothing is known yet"
-    for _ in range(30):
-        handout.done(row(PORTION / 10))
-    handout.back(handout.take(2)[1:])
-    portion = handout.take(2)
-    assert portion[-1].run.agent.label == "best-fit"
-    assert 3 <= len(portion) <= 10
-    for _ in range(10):
-        handout.done(row(60))
-    assert len(handout.take(2)) == 1
-
-
-def test_last_runs_are_handed_out_one_by_one() -> None:
-    handout = Handout(tasks(1, 16), 2)
-    for _ in range(30):
-        handout.done(row(0.001))
-    sizes = []
-    while handout:
-        sizes.append(len(handout.take(2)))
-    assert sizes == [4, 3, 2, 1, 1, 1, 1, 1, 1, 1]
+@given(st.integers(1, 4), st.integers(0, 10**6))
+def test_every_task_is_handed_out_once_and_each_seed_to_as_few_workers_as_can_be(workers: int, chance: int) -> None:
+    left, drawn, order = deque(tasks(3, 12)), Counter[int](), random.Random(chance)
+    started = Pool(4)
+    started._workers = [FakeWorker() for _ in range(workers)]  # type: ignore[misc]
+    names = []
+    while left:
+        seeds = [worker.seed for worker in started._workers]
+        started._hand_out(left)
+        for worker, seed in zip(started._workers, seeds, strict=True):
+            if worker.task and order.random() < 0.7:
+                names.append(worker.task.run.name)
+                drawn[worker.task.run.seed] += worker.seed != seed
+                worker.task = None
+    names += [worker.task.run.name for worker in started._workers if worker.task]
+    assert sorted(names) == sorted(task.run.name for task in tasks(3, 12))
+    assert sum(drawn.values()) <= 12 + 2 * workers, "only at the end do workers share a seed"
 
 
 # -- the same results --------------------------------------------------------------------------------------------------
@@ -188,8 +161,8 @@ def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path, monkeypat
     fuse = tmp_path / "fuse"
     kill = f"import os, pathlib; p = pathlib.Path({str(fuse)!r}); p.exists() or (p.touch(), os.kill(os.getpid(), 9)); "
     monkeypatch.setattr(pool, "_START", kill.replace("{", "{{").replace("}", "}}") + pool._START)
-    with Pool(1) as started:
-        rows = [row for _, row in started.rows(tasks(1))]
+    with closing(Pool(1)) as started:
+        rows = [row for _, row in started.rows(tasks(1), lambda told: None)]
     assert fuse.exists()
     assert [row["status"] for row in rows] == ["done"]
 
@@ -197,8 +170,8 @@ def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path, monkeypat
 def test_workers_that_all_end_as_they_start_are_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_START", "raise SystemExit(9)  # {handle}")
     ended = "6 worker processes ended as they started: the last ended with exit code 9"
-    with Pool(2) as started, pytest.raises(UserError, match=ended):
-        list(started.rows(tasks(1)))
+    with closing(Pool(2)) as started, pytest.raises(UserError, match=ended):
+        list(started.rows(tasks(1), lambda told: None))
 
 
 # -- interrupted and killed --------------------------------------------------------------------------------------------
@@ -355,13 +328,14 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     def run(name: str, agent: str = mine, **more: Any) -> Results:
-        return Batch(plain(agents=[agent], replications=4), tmp_path / name).run(jobs=2, **more)
+        return Batch(plain(agents=[agent], replications=4), tmp_path / name).run(on=there, **more)
 
     def workers() -> set[int]:
-        found = backends._held[-1]._pool
+        assert isinstance(there, Local)
+        found = there._pool
         return {worker.process.pid for worker in found._workers} if found else set()
 
-    with held("local", 2):
+    with backend("local", 2) as there:
         first = run("first")
         before = workers()
         assert len(before) == 2
@@ -378,7 +352,7 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
         (tmp_path / "helper.py").write_text("LEAST = 98\n")
         helped = run("helped")
         assert not workers() & found
-    assert not backends._held
+    assert not workers()
     assert (first.done["acceptance"] > 0).all()
     for results in (changed, last, helped):
         assert (results.done["acceptance"] == 0).all()

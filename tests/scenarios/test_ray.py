@@ -146,7 +146,7 @@ def test_finished_runs_need_no_cluster(tmp_path: Path) -> None:
 def test_killed_local_node_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed, it is not waited for; the nodes of a cluster that others started may come again."""
     monkeypatch.setattr(
-        vars(on_ray)["ray"], "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda tasks: object())
+        vars(on_ray)["ray"], "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda task, code: object())
     )
     monkeypatch.setattr(vars(on_ray)["ray"], "wait", lambda refs, timeout: ([], refs))
     monkeypatch.setattr(vars(on_ray)["ray"], "cancel", lambda ref, force: None)
@@ -154,6 +154,6 @@ def test_killed_local_node_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
     batch = Batch(plain(), tmp_path)
     cluster = RayCluster("", 1)
     cluster._alone = True
-    rows = cluster.rows([Task(0, batch.runs[0], tmp_path, batch.version, "")])
+    rows = cluster.rows([Task(0, batch.runs[0], tmp_path)], lambda told: None)
     with pytest.raises(UserError, match="the Ray node that was started for this has ended"):
         next(rows)
