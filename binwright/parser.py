@@ -284,9 +284,9 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _number("--validation", "seeds of the choice", 400),
             _number("--test", "seeds of the last table", 100),
             _jobs("plays at a time (default: one per CPU)"),
-            _out("folder of what is found and of the journal (default: results/NAME/search)"),
+            _out("folder of what is found (default: results/NAME/search)"),
         ), "Find a formula that places better than the heuristics do, and say what it is worth on seeds that the "
-           "search never met. The same command goes on from its folder: after an interruption, or with more time."),
+           "search never met."),
         Command("evaluate", "learning.evaluate", "score a rule that somebody, or a program, proposes", (
             _option("policy", metavar="POLICY", help="an expression, FILE.py:function (default: score), or an agent as "
                     "in a scenario"),

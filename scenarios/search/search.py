@@ -1,14 +1,10 @@
 """Races random formulas on paired seeds, and says what the best one is worth on seeds that the race never met."""
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from io import FileIO
 from math import nan
 from pathlib import Path
 from time import monotonic
@@ -24,18 +20,17 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
-from binwright.scenarios.build.code import ours
+from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.evaluation.evaluator import APART
 from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.agent import AgentSpec
-from binwright.scenarios.schema.load import Override, folder_for, loaded, resolved
+from binwright.scenarios.schema.load import Override, folder_for, loaded
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import usable_cpus
-from binwright.simcore.errors import ResultsError, RunError, UserError
-from binwright.simcore.files import make_folder, write_text, writing
+from binwright.simcore.errors import RunError, UserError
+from binwright.simcore.files import write_text
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats
 
@@ -98,7 +93,6 @@ def search(
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path | None = None,
-    fresh: bool = False,
     on_progress: Callable[[State], None] = lambda state: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Found:
@@ -106,40 +100,37 @@ def search(
 
     The budget is `evaluations`, plays of a rule on one seed, or `minutes`, or both. `seeds` are those of the race,
     `validation` those of the choice among its best, and `test` of the scenario's own are for the chosen rule beside the
-    scenario's agents. `out` (default `results/<name>/search`) gets journal.jsonl, from which the same call goes on,
-    found.yaml and the runs. `on_progress` is called after every race, `finished` with every run on the test seeds.
+    scenario's agents. `out` (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called
+    after every race, `finished` with every run on the test seeds.
     """
     scenario = loaded(scenario, overrides)
     limit = EVALUATIONS if evaluations is None and minutes is None else evaluations
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": limit or 1}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
-    folder = folder_for(scenario, out, "search")
-    with _journal(folder, _digest(resolved(scenario), metric, seeds, seed, ours()), fresh) as (journal, known):
-        plays = Plays(scenario, metric, jobs, journal, known)
-        means: dict[str, float] = {}
-        for rule, mean in _raced(plays, seeds, seed):
-            means[rule] = mean
-            best = max(means, key=means.__getitem__)
-            on_progress(State(plays.done, plays.seconds, best, means[best] * plays.sign))
-            if plays.done >= (limit or np.inf) or plays.seconds >= 60 * (minutes or np.inf):
-                break
-        rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
-        validated = plays.objective(rules, range(validation), APART).mean(axis=1)
-        chosen = rules[int(np.nanargmax(validated))]
-        rows = [
-            (rule == chosen, means[rule] * plays.sign, float(mean) * plays.sign, rule)
-            for rule, mean in zip(rules, validated, strict=True)
-        ]
-        agent = AgentSpec.model_validate({"name": "formula", "options": {"score": chosen}, "label": LABEL})
-        entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
-        title = f"Found by `binwright search` for {metric} in {scenario.name}."
-        write_text(folder / "found.yaml", f"# {title}\n{entry}")
-        agents = {each.label: each for each in (agent, *scenario.agents)}
-        update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
-        tested = scenario.model_copy(update=update)
-        tested._source = None  # which has other agents
-        results = Batch(tested, folder / "test", alone=True).run(jobs=jobs, finished=finished)
+    folder, began = folder_for(scenario, out, "search"), monotonic()
+    plays, means = Plays(scenario, metric, jobs), dict[str, float]()
+    for rule, mean in _raced(plays, seeds, seed):
+        means[rule], seconds = mean, monotonic() - began
+        best = max(means, key=means.__getitem__)
+        on_progress(State(plays.done, seconds, best, means[best] * plays.sign))
+        if plays.done >= (limit or np.inf) or seconds >= 60 * (minutes or np.inf):
+            break
+    rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
+    validated = plays.objective(rules, range(validation), APART).mean(axis=1)
+    chosen = rules[int(np.nanargmax(validated))]
+    rows = [
+        (rule == chosen, means[rule] * plays.sign, float(mean) * plays.sign, rule)
+        for rule, mean in zip(rules, validated, strict=True)
+    ]
+    agent = AgentSpec.model_validate({"name": "formula", "options": {"score": chosen}, "label": LABEL})
+    agents = {each.label: each for each in (agent, *scenario.agents)}
+    update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
+    tested = scenario.model_copy(update=update)
+    tested._source = None  # which has other agents
+    results = Batch(tested, folder / "test", alone=True).run(jobs=jobs, finished=finished)
+    entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
+    write_text(folder / "found.yaml", f"# Found by `binwright search` for {metric} in {scenario.name}.\n{entry}")
     frame = pl.DataFrame(rows, ("chosen", "search", "validation", "rule"), orient="row")
     return Found(frame, chosen, agent.model_dump(), results, metric)
 
@@ -174,19 +165,14 @@ def _raced(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]
 
 
 class Plays:
-    """Plays formulas on seeds on all cores, and notes all of it in a journal, from which it goes on.
+    """Plays formulas on seeds on all cores.
 
     The objective, of which more is better, is the metric, with a minus where less of it is better. `done` counts plays
-    of a rule on a seed, `seconds` how long they took, before an interruption too. Where the scenario allows it, a run
-    is taken back to its start instead of being set up anew.
+    of a rule on a seed. Where the scenario allows it, a run is taken back to its start instead of being set up anew.
     """
 
-    def __init__(
-        self, scenario: Scenario, metric: str, jobs: int | None, journal: FileIO, known: Sequence[Row] = ()
-    ) -> None:
-        self.scenario, self.metric, self._jobs, self._journal = scenario, metric, jobs or usable_cpus(), journal
-        self._known = {row["run"]: row for row in known}
-        self.done, self.seconds = 0, 0.0
+    def __init__(self, scenario: Scenario, metric: str, jobs: int | None) -> None:
+        self.scenario, self.metric, self._jobs, self.done = scenario, metric, jobs or usable_cpus(), 0
         self._prepared, world = PreparedScenario(scenario, metric), build_world(scenario)
         ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
         changes = world.warm_start or world.ruled or world.grows_by or world.gangs or world.stepped
@@ -204,19 +190,11 @@ class Plays:
 
     def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
         """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at]."""
-        name = _digest([*rules], [*at], apart)
         self.done += len(rules) * len(at)
-        if name not in self._known:
-            began, formulas = monotonic(), [expression(rule) for rule in rules]
-            with ThreadPoolExecutor(self._jobs) as pool:
-                columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + one for one in at]))
-            values = self.sign * np.array(columns, float).T
-            row = self._known[name] = {
-                "run": name, "values": values.tolist(), "seconds": monotonic() - began,
-            }  # fmt: skip
-            self._journal.write(line_of(row).encode())
-        self.seconds += self._known[name]["seconds"]
-        return np.array(self._known[name]["values"], float)
+        formulas = list(map(expression, rules))
+        with ThreadPoolExecutor(self._jobs) as pool:
+            columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + number for number in at]))
+        return self.sign * np.array(columns, float).T
 
     def values(self, formulas: Sequence[Term], seed: int) -> list[float]:
         """Play formulas on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
@@ -297,27 +275,3 @@ class Proposer:
 
 def _joined(op: str, x: str, y: str) -> str:
     return f"{op}({x}, {y})" if op in ("min", "max") else f"({x} {op} {y})"
-
-
-def _digest(*said: Any) -> str:
-    """Hash what determines a journal, or a line of it."""
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
-
-
-@contextmanager
-def _journal(folder: Path, search: str, fresh: bool) -> Iterator[tuple[FileIO, list[Row]]]:
-    """Take the folder, and give its journal and what it knows; its first line says which search it is of."""
-    with writing(folder):
-        make_folder(folder)
-        file = (folder / "journal.jsonl").open("a+b", buffering=0)
-    with file:
-        lock(file, folder)
-        known = [] if fresh else rows_of(Path(file.name))[0]
-        if len(known) > 1 and known[0]["run"] != search:
-            remedy = "Begin anew with --fresh, or name another folder with --out."
-            raise ResultsError("has another search, or one by other code", file=folder, remedy=remedy)
-        # Anew, so that no line is there that was cut short. One that was refused at once left but its first line.
-        file.truncate(0)
-        lines = known[1:]
-        file.write("".join(map(line_of, [{"run": search}, *lines])).encode())
-        yield file, lines

@@ -1,4 +1,4 @@
-"""`binwright search`: plays are runs, the same seed finds the same, interrupted or not, and the rule is an agent."""
+"""`binwright search`: plays are runs, the same seed finds the same, and the rule is an agent."""
 
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ import binwright as bw
 from binwright.agents.formulas.parse import expression
 from binwright.agents.formulas.program import Formula
 from binwright.cli import main
-from binwright.scenarios.batch.journal import line_of
 from binwright.scenarios.evaluation.prepared import PreparedScenario
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.search.search import Plays
@@ -32,56 +31,35 @@ RULES = ("0", "-share_cpu", "least_share_mem / (1 + other_free_cpu) - demand_mem
 
 
 @pytest.mark.parametrize(("metric", "overflow"), [("scheduled", "stop"), ("scheduled", "drop"), ("acceptance", "drop")])
-def test_a_play_is_what_a_run_comes_to(metric: str, overflow: str, tmp_path: Path) -> None:
+def test_a_play_is_what_a_run_comes_to(metric: str, overflow: str) -> None:
     scenario = scenario_from({**TINY, "overflow": overflow})
-    with (tmp_path / "journal").open("a+b", buffering=0) as journal:
-        journal.write(line_of({"run": "search"}).encode())
-        plays, slow = Plays(scenario, metric, 1, journal), PreparedScenario(scenario, metric)
-        formulas = [expression(rule) for rule in RULES]
-        assert plays.quick
-        for seed in range(3, 8):
-            quick = plays.values(formulas, seed)
-            assert quick[:3] == [slow.value(partial(Formula, rule), seed) for rule in RULES[:3]]
-            assert quick[3] != quick[3], "it scores no number"
-        plays.quick = False
-        assert plays.values(formulas, 7)[:3] == quick[:3]
+    plays, slow = Plays(scenario, metric, 1), PreparedScenario(scenario, metric)
+    formulas = [expression(rule) for rule in RULES]
+    assert plays.quick
+    for seed in range(3, 8):
+        quick = plays.values(formulas, seed)
+        assert quick[:3] == [slow.value(partial(Formula, rule), seed) for rule in RULES[:3]]
+        assert quick[3] != quick[3], "it scores no number"
+    plays.quick = False
+    assert plays.values(formulas, 7)[:3] == quick[:3]
 
 
-def test_a_play_of_failing_servers_is_what_a_run_comes_to(tmp_path: Path) -> None:
+def test_a_play_of_failing_servers_is_what_a_run_comes_to() -> None:
     failing = {**TINY["cluster"], "failures": {"mtbf": "5 min", "mttr": "5 min"}}
     scenario = scenario_from({**TINY, "overflow": "drop", "cluster": failing})
-    with (tmp_path / "journal").open("a+b", buffering=0) as journal:
-        journal.write(line_of({"run": "search"}).encode())
-        plays, slow = Plays(scenario, "acceptance", 1, journal), PreparedScenario(scenario, "acceptance")
-        assert plays.values([expression("0")], 3) == [slow.value(partial(Formula, "0"), 3)]
+    plays, slow = Plays(scenario, "acceptance", 1), PreparedScenario(scenario, "acceptance")
+    assert plays.values([expression("0")], 3) == [slow.value(partial(Formula, "0"), 3)]
 
 
-def test_search_finds_the_same_in_one_sitting_or_several(tmp_path: Path) -> None:
+def test_search_finds_the_same_with_one_seed_and_more_with_more_evaluations(tmp_path: Path) -> None:
     scenario = scenario_from(TINY)
-    whole = bw.search(scenario, out=tmp_path / "whole", **HOW)
-    steps = 0
-
-    def interrupt(state: Any) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == 3:
-            raise KeyboardInterrupt
-
-    parts = tmp_path / "parts"
-    with pytest.raises(KeyboardInterrupt):
-        bw.search(scenario, out=parts, on_progress=interrupt, **HOW)
-    journal = parts / "journal.jsonl"
-    before = journal.read_bytes()
-    journal.write_bytes(before[:-5])  # the power was cut
-    again = bw.search(scenario, out=parts, **{**HOW, "jobs": 3})
+    whole = bw.search(scenario, out=tmp_path, **HOW)
+    again = bw.search(scenario, out=tmp_path, **{**HOW, "jobs": 3})
     assert again.finalists.equals(whole.finalists)
     assert again.chosen == whole.chosen
-    plays = journal.read_bytes()
-    bw.search(scenario, out=parts, **HOW)
-    assert journal.read_bytes() == plays  # nothing is played twice
-    longer = bw.search(scenario, out=parts, **{**HOW, "evaluations": 3000})
+    longer = bw.search(scenario, out=tmp_path, **{**HOW, "evaluations": 3000})
     assert longer.finalists["search"][0] >= whole.finalists["search"][0]
-    assert bw.search(scenario, out=tmp_path / "other", **{**HOW, "seed": 1}).finalists.equals(whole.finalists) is False
+    assert bw.search(scenario, out=tmp_path, **{**HOW, "seed": 1}).finalists.equals(whole.finalists) is False
 
 
 def test_chosen_rule_is_an_agent_compared_on_unseen_seeds(tmp_path: Path) -> None:
@@ -103,10 +81,6 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
         bw.search(scenario, out=tmp_path, **{**HOW, "metric": "nonsense"})
     with pytest.raises(UserError, match="has no value"):
         bw.search(scenario, out=tmp_path / "without", **{**HOW, "metric": "preemptions"})
-    bw.search(scenario, out=tmp_path, **HOW)
-    with pytest.raises(UserError, match="has another search"):
-        bw.search(scenario, out=tmp_path, **{**HOW, "seed": 4})
-    assert bw.search(scenario, out=tmp_path, fresh=True, **{**HOW, "seed": 4}).chosen
 
 
 def test_search_prints_the_rule_and_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
