@@ -196,10 +196,10 @@ def train(
     What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
     the log, `say` with what begins before there is one.
     """
-    from binwright.scenarios.learn.sweeping import train_all
+    from binwright.scenarios.learn.sweeping import train
 
     given = loaded(scenario, with_keys(overrides, keys))
-    return train_all(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs)
+    return train(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs)
 
 
 def size(

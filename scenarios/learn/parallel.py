@@ -9,15 +9,15 @@ import sys
 import traceback
 from _thread import interrupt_main
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from subprocess import Popen, TimeoutExpired
 from threading import Thread
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from binwright.agents.learned.loop import Row
-from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.batch.pool import child, ending
 from binwright.scenarios.learn.training import TrainingJob, course_of, learn, spec_of
 from binwright.simcore.cores import usable_cpus
@@ -37,14 +37,26 @@ class Heard(NamedTuple):
     over: bool = False
 
 
-def at_a_time(trainings: Sequence[TrainingJob], jobs: int | None) -> int:
-    """Say how many of these trainings run at a time; by default as many as there are CPUs for their threads."""
-    hands = checked_jobs(jobs) or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads)
-    return min(hands, len(trainings))
+Hear: TypeAlias = Callable[[TrainingJob, Heard], None]
 
 
-def side_by_side(trainings: Sequence[TrainingJob], hands: int) -> Generator[tuple[TrainingJob, Heard], None, None]:
-    """Run these trainings, whose folders are taken, on `hands` processes; the first mistake in one ends all of them."""
+def train_jobs(trainings: Sequence[TrainingJob], jobs: int | None, hear: Hear) -> None:
+    """Run trainings, whose folders are taken, `jobs` at a time; None: as many as CPUs have room for."""
+    hands = jobs or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads)
+    if min(hands, len(trainings)) > 1:
+        _side_by_side(trainings, hands, hear)
+    else:
+        for job in trainings:
+            _learn(job, partial(hear, job))
+
+
+def _learn(job: TrainingJob, tell: Callable[[Heard], None]) -> None:
+    learn(job, course_of(job.scenario), lambda row: tell(Heard(row)), lambda text: tell(Heard(said=text)))
+    tell(Heard(over=True))
+
+
+def _side_by_side(trainings: Sequence[TrainingJob], hands: int, hear: Hear) -> None:
+    """Run trainings on so many processes; the first mistake in one ends all of them."""
     left = deque(trainings)
     going: dict[Connection, tuple[Popen[bytes], TrainingJob]] = {}
     try:
@@ -64,7 +76,7 @@ def side_by_side(trainings: Sequence[TrainingJob], hands: int) -> Generator[tupl
                     raise UserError(problem, file=job.own, remedy=GOES_ON) from None
                 if isinstance(message, BaseException):
                     raise message
-                yield job, message
+                hear(job, message)
                 if message.over and left:
                     going[pipe] = process, left.popleft()
                     pipe.send(going[pipe][1])
@@ -105,9 +117,7 @@ def work(handle: int) -> None:
 
 def _work(job: TrainingJob, pipe: Connection) -> None:
     try:
-        course = course_of(job.scenario)
-        learn(job, course, lambda row: pipe.send(Heard(row)), lambda text: pipe.send(Heard(said=text)))
-        pipe.send(Heard(over=True))
+        _learn(job, pipe.send)
     except ConnectionError:
         raise
     except UserError as error:

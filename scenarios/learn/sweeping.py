@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from itertools import chain, product
+from itertools import product
 from math import ceil
 from pathlib import Path
 from time import process_time
@@ -13,17 +12,17 @@ import polars as pl
 
 from binwright.agents.learned.loop import Row
 from binwright.agents.learned.weights import extra
+from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.build.plan import named, plain
-from binwright.scenarios.learn.parallel import at_a_time, side_by_side
+from binwright.scenarios.learn.parallel import Heard, train_jobs
 from binwright.scenarios.learn.training import (
+    TrainingJob,
     announced,
     check_training,
     course_of,
     gathered,
     spec_of,
     taken,
-    train,
-    trainings_of,
 )
 from binwright.scenarios.schema.load import source_of, validate
 from binwright.scenarios.schema.scenario import Scenario
@@ -54,7 +53,7 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
     return varied
 
 
-def train_all(
+def train(
     scenario: Scenario,
     folder: Path,
     fresh: bool = False,
@@ -62,51 +61,40 @@ def train_all(
     say: Callable[[str], None] = lambda text: None,
     jobs: int | None = 1,
 ) -> pl.DataFrame:
-    """Train what is missing of every seed of every point, `jobs` at a time, as `scenarios.learn.training.train` does.
+    """Train what is missing of every seed of every point, `jobs` at a time, and return the log, also log.parquet.
 
-    Returns the log. Of a sweep every point has a folder of its own, the log has the settings as columns, such as
-    `set.rate` (`written`), `watch` is called with rows that have the number of their point, too, and the folder gets
-    sweep.parquet (`summary`) after every training.
+    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
+
+    Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`
+    (`written`), `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
+    (`summary`) after every training.
     """
+    checked_jobs(jobs)
     found, spec = points(scenario), spec_of(scenario)
-    folders = [folder / named(point) if spec.sweep else folder for point, _ in found]
+    trainings = [
+        TrainingJob(each, folder / named(point) if spec.sweep else folder, seed, number)
+        for number, (point, each) in enumerate(found)
+        for seed in range(spec.seed, spec.seed + spec.seeds)
+    ]
     logs: dict[int, pl.DataFrame] = {}
 
-    def note(number: int, log: pl.DataFrame) -> None:
-        logs[number] = log.with_columns(
-            **{key: pl.lit(value) for key, value in written(spec.sweep, found[number][0]).items()}
-        )
-        if spec.sweep:
-            write_table(folder / TABLE, summary(scenario, _joined(logs)))
-
-    trainings = [
-        trainings_of(each, own, number) for number, ((_, each), own) in enumerate(zip(found, folders, strict=True))
-    ]
-    if (hands := at_a_time(list(chain(*trainings)), jobs)) == 1:
-        for number, (point, each) in enumerate(found):
+    def hear(job: TrainingJob, new: Heard) -> None:
+        point = found[job.point][0]
+        if new.row:
+            watch({**new.row, "point": job.point} if spec.sweep else new.row)
+        elif new.said:
+            say(f"{named(point)}, {new.said}" if spec.sweep else new.said)
+        elif new.over:
+            settings = {key: pl.lit(value) for key, value in written(spec.sweep, point).items()}
+            logs[job.point] = gathered(job.folder).with_columns(**settings)
             if spec.sweep:
-                say(f"{named(point)} ({number + 1} of {len(found)})")
+                write_table(folder / TABLE, summary(scenario, _joined(logs)))
 
-            def seen(row: Row, number: int = number) -> None:
-                watch({**row, "point": number} if spec.sweep else row)
-
-            note(number, train(each, folders[number], fresh, seen, say))
-        return _joined(logs)
     say(announced(scenario, folder))
     check_sweep(scenario)
     course_of(found[0][1])  # what cannot begin is found out before anything is written
-    with ExitStack() as stack:
-        for some in trainings:
-            stack.enter_context(taken(some, fresh))
-        heard = stack.enter_context(closing(side_by_side(list(chain(*trainings)), hands)))
-        stack.callback(lambda: [gathered(own) for own in folders])  # whatever ends it
-        for job, new in heard:
-            if new.row:
-                watch({**new.row, "point": job.point} if spec.sweep else new.row)
-            elif new.said:
-                say(f"{named(found[job.point][0])}, {new.said}" if spec.sweep else new.said)
-            elif new.over:
-                note(job.point, gathered(job.folder))
+    with taken(trainings, fresh):
+        train_jobs(trainings, jobs, hear)
     return _joined(logs)
 
 

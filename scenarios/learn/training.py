@@ -1,7 +1,7 @@
 """Training an agent in a scenario: every seed of its `train:`, in folders that a later call goes on from."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,36 +38,6 @@ class TrainingJob(NamedTuple):
         return self.folder / f"seed-{self.seed}"
 
 
-def train(
-    scenario: Scenario,
-    folder: Path,
-    fresh: bool = False,
-    watch: Callable[[Row], None] = lambda row: None,
-    say: Callable[[str], None] = lambda text: None,
-) -> pl.DataFrame:
-    """Train what is missing in `folder`, and return the log of all seeds there, which is also its log.parquet.
-
-    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
-    """
-    trainings = trainings_of(scenario, folder)
-    say(announced(scenario, folder))
-    course = course_of(scenario)
-    log = pl.DataFrame()
-    with taken(trainings, fresh):
-        for job in trainings:
-            try:
-                learn(job, course, watch, say)
-            finally:
-                log = gathered(folder)
-    return log
-
-
-def trainings_of(scenario: Scenario, folder: Path, point: int = 0) -> list[TrainingJob]:
-    """List the seeds of a training."""
-    spec = spec_of(scenario)
-    return [TrainingJob(scenario, folder, seed, point) for seed in range(spec.seed, spec.seed + spec.seeds)]
-
-
 def announced(scenario: Scenario, folder: Path) -> str:
     """Say what is trained, for how long, and where it goes."""
     spec = spec_of(scenario)
@@ -79,18 +49,20 @@ def announced(scenario: Scenario, folder: Path) -> str:
 
 @contextmanager
 def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
-    """Take the folder of these trainings, which is one; `fresh` removes what they have left there."""
-    folder = trainings[0].folder
-    with writing(folder):
-        make_folder(folder)
-        with (folder / ".lock").open("a") as file:
-            lock(file, folder)
-            clear(folder)
-            for job in trainings:
-                clear(job.own)
-                if fresh:
-                    forget(job.own)
-            yield
+    """Take the folders of these trainings; `fresh` removes what they have left there. At the end their logs are one."""
+    folders = dict.fromkeys(job.folder for job in trainings)
+    with ExitStack() as stack:
+        for folder in folders:
+            with writing(folder):
+                make_folder(folder)
+                lock(stack.enter_context((folder / ".lock").open("a")), folder)
+                clear(folder)
+        for job in trainings:
+            clear(job.own)
+            if fresh:
+                forget(job.own)
+        stack.callback(lambda: [gathered(folder) for folder in folders])
+        yield
 
 
 def learn(job: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:

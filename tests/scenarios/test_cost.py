@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from binwright.scenarios.learn import sweeping as costs
-from binwright.scenarios.learn.sweeping import cost, points
-from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.learn.sweeping import cost, points, train
+from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from tests.support.learning import trained

@@ -39,7 +39,8 @@ from binwright.agents.learned.weights import read, write
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.learn.sweeping import train
+from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError

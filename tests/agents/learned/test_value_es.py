@@ -26,7 +26,7 @@ from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.learn.training import train
+from binwright.scenarios.learn.sweeping import train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
