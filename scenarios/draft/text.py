@@ -1,7 +1,5 @@
 """Scenarios as text that people go on with: short keys, units, and a comment where something was guessed."""
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from math import ceil
 from pathlib import Path
@@ -54,21 +52,10 @@ def _size(units: float) -> float:
 
 
 AGENTS = ("first-fit", "best-fit", "worst-fit", "dot-product")
-_WIDTH = 100
 
 
-def flow(value: Any) -> str:
-    """Write a value on one line of YAML."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{flow(str(key))}: {flow(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if isinstance(value, str) and re.search(r"[,\[\]{}:#\"\n]", value):
-        return json.dumps(value, ensure_ascii=False)  # in quotes as YAML reads them, too
-    text = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).strip()
-    return text.removesuffix("\n...").removesuffix("...").strip()
+def _yaml(key: str, value: Any) -> str:
+    return yaml.safe_dump({key: value}, default_flow_style=None, sort_keys=False, width=100, allow_unicode=True).strip()
 
 
 def amounts(units: Mapping[str, float]) -> dict[str, Any]:
@@ -79,20 +66,6 @@ def amounts(units: Mapping[str, float]) -> dict[str, Any]:
         plain = int(amount) if float(amount).is_integer() else float(f"{amount:.12g}")
         found[name] = f"{plain} {base}" if base == "GB" else plain
     return found
-
-
-def block(key: str, values: Mapping[str, Any]) -> str:
-    """Write a mapping with a key on every line; what does not fit on one is broken up."""
-    lines = [f"{key}:"]
-    for name, value in values.items():
-        line = f"  {name}: {flow(value)}"
-        if len(line) <= _WIDTH or not isinstance(value, Mapping | list):
-            lines.append(line)
-        else:
-            lines.append(f"  {name}:")
-            items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
-            lines += [f"    {'-' if inner is None else f'{flow(str(inner))}:'} {flow(item)}" for inner, item in items]
-    return "\n".join(lines)
 
 
 def generated(spec: Synthetic) -> dict[str, Any]:
@@ -126,12 +99,12 @@ def scenario_text(
     if isinstance(servers, DraftServers):
         lines.append("# A guess, about what runs at the peak: put your own servers here.")
         servers = {"servers": servers.number, "node": amounts(servers.node)}
-    lines.append(block("cluster", servers))
+    lines.append(_yaml("cluster", servers))
     lines += [f"# {' '.join(note.split())}" for note in notes]
-    lines.append(block("workload", workload))
+    lines.append(_yaml("workload", workload))
     waits = {"drop": "is lost", "wait": "waits in a line", "stop": "ends the run"}.get(overflow, "")
     lines.append(f"overflow: {overflow}" + (f"  # a request that fits nowhere {waits}" if waits else ""))
-    lines.append(f"agents: {flow(list(agents))}")
+    lines.append(_yaml("agents", list(agents)))
     if replications > 1:
         lines.append(f"replications: {replications}")
     return "\n".join(lines) + "\n"

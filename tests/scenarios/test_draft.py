@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.draft.request_source import asked_of
-from binwright.scenarios.draft.text import block, flow, servers_for
+from binwright.scenarios.draft.text import servers_for
 from binwright.scenarios.schema.load import load_scenario
 from binwright.workloads.column_guesses import propose
 from tests.support.properties import scaled
@@ -249,19 +249,3 @@ def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float
     for name in names:
         assert found.node[name] >= largest[name]
         assert found.node[name] * found.number >= peak[name] * 0.999999
-
-
-VALUES = st.recursive(
-    st.one_of(st.integers(-9, 9), st.booleans(), st.text("ab1 :#,{}[]'\"!-&*%@é2026-11", max_size=8)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text("ab: #,é", max_size=4), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.text("xyz", min_size=1, max_size=3), VALUES, min_size=1, max_size=3))
-@scaled(0.5)
-def test_written_yaml_values_are_read_back(values: dict[str, Any]) -> None:
-    assert yaml.safe_load(flow(values)) == values
-    assert yaml.safe_load(block("key", values)) == {"key": values}
