@@ -29,6 +29,7 @@ from binwright.scenarios.build.world import build_agent
 from binwright.scenarios.evaluation.confined import MB, Confined, check_limits
 from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from binwright.scenarios.learn.tune import FIRST
+from binwright.scenarios.run.sandbox import TooLong
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import Override, loaded
@@ -156,7 +157,7 @@ class Evaluator:
         try:
             read = self._parse(policy)
             label, played = read.label, self._values(read, on)
-        except Exception as error:
+        except (Exception, TooLong) as error:
             played = reason_of(error)
         seconds = perf_counter() - began
         if on == "test":

@@ -2,46 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from traceback import extract_tb
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
-from binwright.agents.world import Requests
 from binwright.analysis.measure.definition import Definition, added_metric, built_in
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.measure.samples import Sampler
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import adapt_agent, build_world, measured
-from binwright.scenarios.run.execute import is_bounded, measured_from, prepare_run
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.run.execute import play_run
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
-from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Workload
+from binwright.simcore.types import Agent
 
 A = TypeVar("A", bound=Agent)
-
-
-class _CachedRequests:
-    """Requests that are drawn once per seed."""
-
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
-        self._drawn: dict[int, Workload] = {}
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the requests depend on the seed."""
-        return self._requests.drawn
-
-    def draw(self, seed: int) -> Workload:
-        if seed not in self._drawn:
-            self._drawn[seed] = self._requests.draw(seed)
-        return self._drawn[seed]
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        """Find a seed's windows of a trace."""
-        return self._requests.windows(seed, requests, met)
 
 
 class AgentFactory(Generic[A]):
@@ -68,7 +44,10 @@ class PreparedScenario:
             )
         world = build_world(scenario)
         self.scenario, self.metric = scenario, metric
-        self.world = replace(world, requests=_CachedRequests(world.requests))
+        requests: Any = SimpleNamespace(
+            drawn=world.requests.drawn, draw=cache(world.requests.draw), windows=world.requests.windows
+        )
+        self.world = replace(world, requests=requests)
         self._known: tuple[Definition, Metric] | None = None
         self._sampled = False
 
@@ -110,22 +89,8 @@ class PreparedScenario:
         scenario, world = self.scenario, self.world
         agent = adapt_agent(world, make())
         warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None
-        run = Run("", {}, scenario, scenario.agents[0], seed, "", "")
-        compiled = not world.not_compiled(agent, warm)
-        simulation, ledger, play_on = prepare_run(run, world, warm, compiled)
-        world.begin(simulation, seed, partial(stream, seed))
-        first = measured_from(simulation)
-        agent.start(simulation.view, stream(seed, "agent"))
-        samples: dict[str, Any] = {}
-        if sampled:
-            sampler = Sampler(simulation, ledger, first)
-            thought = play_on(simulation, agent, sampler)
-            sampler.look()
-            samples = sampler.columns()
-        else:
-            thought = play_on(simulation, agent, lambda: -1)
-        known = measured(scenario, seed)
-        return FinishedRun(simulation, first, samples, thought, bounded=is_bounded(world), **known)
+        over, _ = play_run(Run("", {}, scenario, scenario.agents[0], seed, "", ""), world, agent, warm, sampled=sampled)
+        return over
 
 
 def reason_of(error: BaseException) -> str:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +35,6 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.describe import growing
 
-Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
-"""As `binwright.fabric.run.play.play`."""
 LEAST = 100
 """Requests of which it is told whether their load grows."""
 
@@ -47,36 +45,18 @@ def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: N
     Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
-    agent, warm_agent = agents_of(run, world)
-    compiled = world.not_compiled(agent, warm_agent) is None
+    agent, warm = agents_of(run, world)
+    compiled = world.not_compiled(agent, warm) is None
     streams: list[TrackedGenerator] = []
 
     def luck(name: str) -> TrackedGenerator:
         streams.append(TrackedGenerator(stream(run.seed, name)))
         return streams[-1]
 
-    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, luck)
-    world.begin(simulation, run.seed, luck)
-    first = measured_from(simulation)
-    if int(os.environ.get(WORKER, "0")) % 2:
-        ledger.prepare()  # while another worker compiles the agent's rule
-    with limited(max(scenario.decision_limit, STARTING)):
-        agent.start(simulation.view, luck("agent"))
-    if world.timed:
-        simulation.times = []
-    sampler = Sampler(simulation, ledger, first)
-    begin = simulation.now
-    reporter = Reporter(simulation, run, on_progress, PORTION if compiled else 1)
-    watchers = Watchers(simulation, sampler, reporter)
-    with limited(scenario.decision_limit, partial(_state, simulation)):
-        thought = play_on(simulation, agent, watchers)
-    sampler.look()  # how it ended
-    over = FinishedRun(
-        simulation, first, sampler.columns(), thought, bounded=is_bounded(world), **measured(scenario, run.seed)
-    )
+    over, begin = play_run(run, world, agent, warm, luck, on_progress)
     write_details(over, scenario.record, used(scenario), begin, folder / "details" / run.name)
     return {
-        **_row(run, world, agent, ledger, over),
+        **_row(run, world, agent, over),
         "random": world.drawn or any(each.drawn for each in streams),
         "compiled": compiled,
         "resources": list(over.resources),
@@ -84,9 +64,49 @@ def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: N
     }
 
 
-def _row(run: Run, world: World, agent: Agent, ledger: Ledger, over: FinishedRun) -> dict[str, Any]:
+def play_run(
+    run: Run,
+    world: World,
+    agent: Agent,
+    warm: Agent | None,
+    luck: Luck | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    sampled: bool = True,
+) -> tuple[FinishedRun, float]:
+    """Play a run to its end: returns it, and when its agent took over. Random streams are those of the run's seed.
+
+    `on_progress` is called with how far it is; the cluster is looked at now and then unless not `sampled`.
+    """
+    compiled = world.not_compiled(agent, warm) is None
+    luck = luck or partial(stream, run.seed)
+    simulation = prepare_run(run, world, warm, compiled, luck)
+    world.begin(simulation, run.seed, luck)
+    first, begin, ledger = measured_from(simulation), simulation.now, ledger_of(simulation)
+    limit = run.scenario.decision_limit
+    if int(os.environ.get(WORKER, "0")) % 2:
+        ledger.prepare()  # while another worker compiles the agent's rule
+    with limited(max(limit, STARTING)):
+        agent.start(simulation.view, luck("agent"))
+    if world.timed:
+        simulation.times = []
+    sampler = Sampler(simulation, ledger, first) if sampled else None
+    watchers: list[Callable[[], int]] = [sampler] if sampler else []
+    if on_progress:
+        watchers.append(Reporter(simulation, run, on_progress, PORTION if compiled else 1))
+    with limited(limit, partial(_state, simulation)):
+        thought = (play_compiled if compiled else play)(simulation, agent, Watchers(simulation, *watchers))
+    if sampler:
+        sampler.look()  # how it ended
+    samples = sampler.columns() if sampler else {}
+    known = measured(run.scenario, run.seed)
+    return FinishedRun(simulation, first, samples, thought, bounded=is_bounded(world), **known), begin
+
+
+def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:
     """Put together what the journal notes of the run, beside who ran it."""
     scenario, simulation = run.scenario, over.simulation
+    ledger = ledger_of(simulation)
     running = simulation.workload.running
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
@@ -104,27 +124,26 @@ def _row(run: Run, world: World, agent: Agent, ledger: Ledger, over: FinishedRun
     }
 
 
-def prepare_run(
-    run: Run, world: World, warm_agent: Agent | None, compiled: bool, luck: Luck | None = None
-) -> tuple[Simulation, Ledger, Player]:
-    """Set up a run as its agent finds it, after the warm start; returns its ledger and how an agent plays it, too.
-
-    Random streams are from `luck`, by default those of the run's seed.
-    """
-    ledger = world.ledger(run.seed)
-    simulation = world.simulation(run.seed, ledger, compiled=compiled)
-    play_on: Player = play_compiled if compiled else play
-    if world.warm_start and warm_agent:
+def prepare_run(run: Run, world: World, warm: Agent | None, compiled: bool, luck: Luck) -> Simulation:
+    """Set up a run as its agent finds it, after the warm start."""
+    simulation = world.simulation(run.seed, compiled=compiled)
+    if world.warm_start and warm:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        progress = _Reached(simulation, ledger, world.warm_start)
+        progress = _Reached(simulation, world.warm_start)
         limit = run.scenario.decision_limit
         with limited(max(limit, STARTING)):
-            warm_agent.start(simulation.view, (luck or partial(stream, run.seed))("warm-start"))
+            warm.start(simulation.view, luck("warm-start"))
         with limited(limit, partial(_state, simulation)):
-            play_on(simulation, warm_agent, progress)
+            (play_compiled if compiled else play)(simulation, warm, progress)
         progress.check()
         simulation.overflow = overflow
-    return simulation, ledger, play_on
+    return simulation
+
+
+def ledger_of(simulation: Simulation) -> Ledger:
+    """Return the books of a run of a scenario."""
+    assert isinstance(simulation.ledger, Ledger)
+    return simulation.ledger
 
 
 def measured_from(simulation: Simulation) -> int:
@@ -204,9 +223,8 @@ def cache_of(folder: Path) -> Path:
 class _Reached:
     """The `watch` that ends a warm start, whose agent places requests, skipping misfits, until enough is allocated."""
 
-    def __init__(self, simulation: Simulation, ledger: Ledger, warm: WarmStart) -> None:
+    def __init__(self, simulation: Simulation, warm: WarmStart) -> None:
         self._view = view = simulation.view
-        self._ledger = ledger
         self._resource = view.resources.index(warm.resource)
         demand, gangs = simulation.workload.demand[:, self._resource], simulation.workload.gangs
         demand = demand if gangs is None else demand * gangs.parts
@@ -220,7 +238,7 @@ class _Reached:
         if (early := self._simulation.before(self._simulation.workload.running)) > 0:
             return early  # what runs already is there before anything begins
         r = self._resource
-        used, installed = int(self._ledger.used()[r]), int(self._view.capacity[:, :, r].sum())
+        used, installed = int(self._simulation.ledger.used()[r]), int(self._view.capacity[:, :, r].sum())
         self.share = used / installed
         missing = self._until * installed - used
         self.reached = missing <= 0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.world import World
 from binwright.analysis.measure.metric import duration
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.ledger import Ledger
@@ -18,7 +19,7 @@ from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features import features
-from binwright.scenarios.run.execute import measured_from, prepare_run
+from binwright.scenarios.run.execute import ledger_of, play_run, prepare_run
 from binwright.scenarios.run.line import Line
 from binwright.scenarios.run.refusals import over_time, refused_as_sent_back, room_for_parts
 from binwright.scenarios.schema.workload import Trace
@@ -66,7 +67,8 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     """
     world = build_world(run.scenario, cache)
     agent, warm = agents_of(run, world)
-    simulation, ledger, _ = prepare_run(run, world, warm, False)
+    luck = partial(stream, run.seed)
+    simulation = prepare_run(run, world, warm, False, luck)
     row = _row(simulation.workload, wanted)
     if simulation.record.outcome[row] == IMPOSSIBLE:
         empty = world.ledger(run.seed)
@@ -75,9 +77,9 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
-    world.begin(simulation, run.seed, partial(stream, run.seed))
-    agent.start(simulation.view, stream(run.seed, "agent"))
-    return replace(_Asked(simulation, ledger, row).why(agent), origin=_origin(run, simulation.workload))
+    world.begin(simulation, run.seed, luck)
+    agent.start(simulation.view, luck("agent"))
+    return replace(_Asked(simulation, ledger_of(simulation), row).why(agent), origin=_origin(run, simulation.workload))
 
 
 class RefusedRequests(NamedTuple):
@@ -115,7 +117,8 @@ def _origin(run: Run, workload: Workload) -> float:
 def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
     world = build_world(run.scenario, cache)
-    first, simulation = _played(run, world)
+    over, _ = play_run(run, world, *agents_of(run, world), sampled=False)
+    first, simulation = over.first, over.simulation
     record, asked = simulation.record, simulation.asked()
     rows = np.arange(first, simulation.offered)
     rows = asked.leads(rows[record.outcome[rows] != PENDING])
@@ -190,17 +193,6 @@ def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused in equal spans, from the first request to the last."""
     ends, counts = over_time(frame["arrival"].to_numpy(), frame["no"].to_numpy())
     return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": counts[:, 0], "refused": counts[:, 1]})
-
-
-def _played(run: Run, world: World) -> tuple[int, Simulation]:
-    """Play a run to its end; returns the first row that its agent was asked about, too."""
-    agent, warm = agents_of(run, world)
-    simulation, _, play_on = prepare_run(run, world, warm, world.not_compiled(agent, warm) is None)
-    first = measured_from(simulation)
-    world.begin(simulation, run.seed, partial(stream, run.seed))
-    agent.start(simulation.view, stream(run.seed, "agent"))
-    play_on(simulation, agent, lambda: -1)
-    return first, simulation
 
 
 def _row(workload: Workload, wanted: str) -> int:
@@ -322,29 +314,29 @@ class _Asked:
     def _largest(self, request: Request, r: int, free: Ints) -> float | None:
         """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.
 
-        With another amount, a request may go to one node instead of to all of a server, or take other devices.
+        With another amount, a request may go to one node instead of to all of a server, or take other devices. As long
+        as it does not, less of it has room wherever more has.
         """
-        if isinstance(self._view, DeviceView) and r == self._view.resource:
-            return self._most_devices(request, self._view, free)
-        open_to = np.delete(free, list(self._ledger.kept_out(self._with(request, r, 0))), axis=0)
-        most = _most(open_to, request._replace(spread=False), r)
-        if free.shape[1] > 1:
-            evenly = _most(open_to, request._replace(spread=True), r)
-            if evenly >= 0 and self._with(request, r, evenly).spread:
-                return evenly / QUANTUM
-            most = min(most, self._ledger.cluster.spread_above[r])
-        if most < 0 or self._with(request, r, most).spread:
-            return None
-        return most / QUANTUM
+        has, view = free[:, :, r], self._view
+        amounts = {*has.ravel().tolist(), *(has.min(axis=1) * has.shape[1]).tolist()}
+        amounts.add(self._ledger.cluster.spread_above[r])
+        if (
+            isinstance(view, DeviceView) and r == view.resource
+        ):  # a part of a device that is free, or several whole ones
+            each = view.devices.free
+            amounts = {*range(0, QUANTUM * each.shape[1] + 1, QUANTUM), *each.ravel().tolist()}
 
-    def _most_devices(self, request: Request, view: DeviceView, free: Ints) -> float | None:
-        """Do so for the devices' resource: a part of a device that is free, or several whole ones."""
-        each = view.devices.free
-        whole = range(0, QUANTUM * each.shape[1] + 1, QUANTUM)
-        for amount in sorted({*whole, *each.ravel().tolist()}, reverse=True):
-            changed = self._with(request, view.resource, amount)
-            if (np.delete(free, list(self._ledger.kept_out(changed)), axis=0) >= changed.demand).all(axis=2).any():
-                return float(amount / QUANTUM)
+        def lacks_room(amount: int) -> bool:
+            changed = self._with(request, r, amount)
+            fits = (_nearest(free, changed)[2] == 0).all(axis=1)
+            fits[list(self._ledger.kept_out(changed))] = False
+            return not fits.any()
+
+        ascending = sorted(amount for amount in amounts if amount >= 0)
+        alike = groupby(ascending, lambda amount: (self._with(request, r, amount).spread, amount > QUANTUM))
+        for some in reversed([list(each) for _, each in alike]):
+            if place := bisect_left(some, True, key=lacks_room):
+                return float(some[place - 1] / QUANTUM)
         return None
 
     def _with(self, request: Request, r: int, amount: int) -> Request:
@@ -367,19 +359,6 @@ def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:
     node = (lack / np.maximum(demand, 1)).max(axis=2).argmin(axis=1)
     rows = np.arange(len(free))
     return node, free[rows, node], lack[rows, node]
-
-
-def _most(free: Ints, request: Request, r: int) -> int:
-    """Find the most of resource `r` for which such a request has room in `free`, in quanta; -1 where no amount has."""
-    demand, nodes = np.array(request.demand), free.shape[1]
-    others = np.arange(len(demand)) != r
-    if request.spread:
-        fits = (free >= _parts(request, nodes))[:, :, others].all(axis=(1, 2))
-        most = nodes * free[:, :, r].min(axis=1)
-    else:
-        fits = (free >= demand)[:, :, others].all(axis=2)
-        most = free[:, :, r]
-    return int(most[fits].max(initial=-1))
 
 
 def _parts(request: Request, nodes: int) -> Ints:

@@ -112,8 +112,8 @@ def check_conserved(scenario: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(executed, "prepare_run", kept)
     executed.execute(plan(scenario)[0], folder)
     monkeypatch.setattr(executed, "prepare_run", prepare)
-    simulation, ledger, _ = runs[0]
-    ledger.check()
+    simulation = runs[0]
+    simulation.ledger.check()
     outcome = simulation.record.outcome[: simulation.record.rows]
     assert (outcome[: len(simulation.workload)] != PENDING).all()
     assert {*simulation.ledger.running} <= {*np.flatnonzero(outcome == PLACED).tolist()}
