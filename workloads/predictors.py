@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Model, Number, Text
 from binwright.simcore.predictor import Predictor
+from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import Floats, Ints, Workload
 from binwright.workloads.lifetimes import kaplan_meier
 
@@ -64,7 +65,7 @@ class Survival(Model, Predictor):
 
     def fit(self, training: Workload) -> None:
         """Sort how long the requests of every kind stayed; those seen in part count by what was seen."""
-        kinds, of = self._kinds(training)
+        kinds, of = self._kinds(training, slice(None))
         order = np.argsort(of, kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(of, minlength=len(kinds)))[:-1])
         self._all = _stays(training, order)
@@ -73,29 +74,24 @@ class Survival(Model, Predictor):
         }
 
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
-        kinds, of = self._kinds(requests)
+        kinds, of = self._kinds(requests, slice(None))
         return np.array([_median(self._tables.get(kind, self._all), -1.0) for kind in kinds])[of]
 
     def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
         """Return the median of those that stayed longer; where none did, twice as long as until now."""
-        if self.by == "flavour":
-            kind: object = tuple(requests.demand[row].tolist())
-        elif self.by == "group":
-            kind = requests.roles.all[requests.roles.of[row]].group if requests.roles else ""
-        else:
-            kind = str(requests.labels[self.by][row])
+        ((kind,), _) = self._kinds(requests, slice(row, row + 1))
         return _median(self._tables.get(kind, self._all), elapsed)
 
-    def _kinds(self, requests: Workload) -> tuple[list[object], Ints]:
-        """List the kinds, and the place there of every request, int64 [n]."""
+    def _kinds(self, requests: Workload, rows: slice) -> tuple[list[object], Ints]:
+        """List the kinds of these requests, and the place there of each, int64 [rows]."""
         if self.by == "flavour":
-            demands, of = np.unique(requests.demand, axis=0, return_inverse=True)
+            demands, of = np.unique(requests.demand[rows], axis=0, return_inverse=True)
             return [tuple(demand) for demand in demands.tolist()], of.reshape(-1)
         if self.by == "group":
-            roles = requests.roles
-            words = np.array([role.group for role in roles.all])[roles.of] if roles else np.full(len(requests), "")
+            roles = requests.roles or Roles((NO_ROLE,), np.zeros(len(requests), np.int64))
+            words = np.array([role.group for role in roles.all])[roles.of[rows]]
         elif self.by in requests.labels:
-            words = requests.labels[self.by]
+            words = requests.labels[self.by][rows]
         else:
             remedy = f"Known: {', '.join(('flavour', 'group', *requests.labels))}."
             key = "knowledge.lifetimes.predicted.survival.by"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from binwright.agents.world import Requests
 from binwright.scenarios.build import user_workload
@@ -47,7 +47,7 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
             there = total() if isinstance(spec, MultiServer | Modelled) else {}  # it may be in a file
             return _drawn(spec, resources, tuple(there.items()), seed)
 
-        base = _Drawn(draw, _generated(spec, {}).drawn if isinstance(spec, Generated) else True)
+        base = _Drawn(draw, not isinstance(spec, Generated) or synthetic(spec).drawn)
     if isinstance(spec, Roled) and spec.roles:
         weighted = tuple((role.role, role.weight) for role in spec.roles)
         drawn = base.drawn or len(weighted) > 1
@@ -90,11 +90,22 @@ def _with_roles(weighted: tuple[tuple[Role, float], ...], base: Workload, seed: 
 
 @lru_cache(maxsize=1)
 def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, float], ...], seed: int) -> Workload:
-    if isinstance(spec, Modelled):
-        jobs = spec.lublin.draw(spec.requests, resources, dict(total), seed)
-        return in_gangs(jobs, spec.parts.build(), seed) if spec.parts else jobs
-    found: Workload = KINDS[type(spec)](spec, dict(total)).draw(resources, seed)
-    return found
+    """Draw, for servers that have so much in `total`."""
+    match spec:
+        case Modelled():
+            jobs = spec.lublin.draw(spec.requests, resources, dict(total), seed)
+            return in_gangs(jobs, spec.parts.build(), seed) if spec.parts else jobs
+        case MultiServer():
+            demand = spec.demand.build()
+            holding = spec.holding or find_holding(demand, dict(total), spec.load or 0.0)
+            return MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step).draw(resources, seed)
+        case Tenants():
+            arrivals, lifetimes, networks = spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build()
+            return TenantRequests(spec.requests, arrivals, lifetimes, networks).draw(resources, seed)
+        case Generated():
+            return synthetic(spec).draw(resources, seed)
+    assert isinstance(spec, Offline)
+    return spec.draw(resources, seed)
 
 
 @lru_cache(maxsize=1)
@@ -103,7 +114,8 @@ def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, 
     return user_workload.draw(spec, resources, seed)
 
 
-def _generated(spec: Generated, total: Total) -> Synthetic:
+def synthetic(spec: Generated) -> Synthetic:
+    """Make what draws requests of flavours."""
     flavours = tuple(
         Flavour(
             kind.demand,
@@ -116,26 +128,3 @@ def _generated(spec: Generated, total: Total) -> Synthetic:
     )
     lifetimes = spec.lifetimes.build() if spec.lifetimes else None
     return Synthetic(spec.requests, spec.arrivals.build(), flavours, lifetimes)
-
-
-def _multi_server(spec: MultiServer, total: Total) -> MultiServerRequests:
-    demand, holding = spec.demand.build(), spec.holding
-    if holding is None:
-        assert spec.load is not None
-        holding = find_holding(demand, total, spec.load)
-    return MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step)
-
-
-def _tenants(spec: Tenants, total: Total) -> TenantRequests:
-    return TenantRequests(spec.requests, spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build())
-
-
-KINDS: dict[type[Model], Callable[[Any, Total], Any]] = {
-    Generated: _generated,
-    MultiServer: _multi_server,
-    Offline: lambda spec, total: spec,
-    Tenants: _tenants,
-}
-"""For every kind of workload but traces and those from outside what makes an object with
-`draw(resources, seed) -> Workload`.
-"""

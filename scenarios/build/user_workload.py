@@ -59,20 +59,17 @@ def _problem(workload: object, resources: tuple[str, ...]) -> str:
         return f"it is of the type {type(workload).__name__}, not a Workload"
     if workload.resources != resources:
         return f"its resources are {workload.resources}, not {resources}"
-    columns = {"arrival": workload.arrival, "duration": workload.duration, "demand": workload.demand, "id": workload.id}
-    if workload.bandwidth is not None:
-        columns["bandwidth"] = workload.bandwidth
-    for name, column in columns.items():
+    columns = {"arrival": np.float64, "duration": np.float64, "demand": np.int64, "id": None}
+    columns |= {} if workload.bandwidth is None else {"bandwidth": np.int64}
+    n = len(workload.arrival)
+    for name, kind in columns.items():
+        column, shape = getattr(workload, name), (n, len(resources)) if name == "demand" else (n,)
         if not isinstance(column, np.ndarray):
             return f"its {name} is not an array"
-    n = len(workload.arrival)
-    for name, column in columns.items():
-        shape = (n, len(resources)) if name == "demand" else (n,)
         if column.shape != shape:
             return f"its {name} has the shape {list(column.shape)}, not {list(shape)}"
-        whole = name in ("demand", "bandwidth")
-        if name != "id" and column.dtype != (np.int64 if whole else np.float64):
-            return f"its {name} has the type {column.dtype}, not {'int64' if whole else 'float64'}"
+        if kind and column.dtype != kind:
+            return f"its {name} has the type {column.dtype}, not {np.dtype(kind)}"
     arrival, duration = workload.arrival, workload.duration
     for problem, wrong in (
         ("it has no requests", not n),

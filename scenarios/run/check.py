@@ -13,7 +13,7 @@ from binwright.agents.world import World
 from binwright.analysis.measure.overlap import Overlap, overlap, worst
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
-from binwright.scenarios.build.requests import KINDS
+from binwright.scenarios.build.requests import synthetic
 from binwright.scenarios.build.trace import TraceRequests, kept
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
 from binwright.scenarios.features import features
@@ -224,7 +224,7 @@ def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
         return []
     drawn = []
     for seed in range(scenario.seed, scenario.seed + min(scenario.replications, FITS)):
-        base = KINDS[type(spec)](spec, {}).draw(scenario.resources, seed)
+        base = synthetic(spec).draw(scenario.resources, seed)
         amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
         drawn.append(loads(base.arrival, base.duration, amounts))
     return [

@@ -295,18 +295,14 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
     def _check_windows(self, seeds: int) -> None:
         if not (isinstance(self.start, ApartStart) and self.requests):
             return
-        low, high = self.start.apart
-        there = self.start.count(self.requests)
-        if there < seeds * self.superpose:
+        there, wanted = self.start.count(self.requests), seeds * self.superpose
+        if there < wanted:
             most = there // self.superpose
-            of_each = f" with {self.superpose} windows each" if self.superpose > 1 else ""
-            wanted = f"{seeds} seed{'s' * (seeds > 1)}{of_each}"
-            found = f"{there} window{'s' * (there > 1)} of {self.requests} requests"
-            remedy = "Give fewer requests, or a wider range."
-            if most:
-                remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
-            problem = f"has {found} side by side, too few for {wanted}"
-            raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
+            at_most = f"{most} replications at most" if most else "fewer requests"
+            remedy = f"Give {at_most}, shorter windows, or a wider range."
+            problem = f"has {there} windows of {self.requests} requests side by side, too few for {seeds} seeds"
+            problem += f" with {self.superpose} windows each" if self.superpose > 1 else ""
+            raise wrong(problem, remedy, ("workload", "start", "apart"), [*self.start.apart])
 
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
         """How many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
