@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,6 @@ from binwright.simcore.fields import Count, Model, PositiveTime, ShareFromZero, 
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
-
-
-class WorkloadChange(Protocol):
-    """A change of a workload: which of its rows come, some of them again, and when."""
-
-    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        """Choose rows int64 [m] and arrivals float64 [m], in any order; a row that comes again is a copy.
-
-        A copy of one that runs already at the start does so, too.
-        """
-        ...
-
 
 _PERCENT = re.compile(r"\s*([+-])\s*(\d+(?:\.\d*)?)\s*%\s*")
 
@@ -59,8 +47,15 @@ class DemandChange(Model):
     )
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """Choose rows int64 [m] and arrivals float64 [m], in any order; a row that comes again is a copy.
+
+        A copy of one that runs already at the start does so, too.
+        """
         by, of = float(self.demand.removesuffix("%")) / 100, dict(where_of(self.of))
-        mine, every = np.flatnonzero(chosen(base, of)), np.arange(len(base))
+        mine, every = np.flatnonzero(matching(base, of, "workload.changes")), np.arange(len(base))
+        if not len(mine):
+            said, key = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items()), "workload.changes"
+            raise WorkloadError("no request is so", key=key, value=said, remedy="Check label and values.")
         kinds = [mine[mine >= base.running], mine[mine < base.running]]
         if by < 0:
             lost = [rng.choice(kind, round(-by * len(kind)), replace=False) for kind in kinds]
@@ -113,13 +108,7 @@ class HolidayChange(Model):
         return kept, base.arrival[kept]
 
 
-def chosen(base: Workload, of: Mapping[str, tuple[str, ...]]) -> npt.NDArray[np.bool_]:
-    """Tell which requests have one of the values of every label, bool [n]; refuses what none of them has."""
-    found = matching(base, of, "workload.changes")
-    if not found.any():
-        said = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items())
-        raise WorkloadError("no request is so", key="workload.changes", value=said, remedy="Check label and values.")
-    return found
+Change: TypeAlias = DemandChange | WaveChange | HolidayChange
 
 
 def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:
@@ -145,7 +134,7 @@ def words_of(base: Workload, label: str, key: str) -> npt.NDArray[np.str_]:
     raise WorkloadError("the requests have no such label", key=key, value=label, remedy=remedy)
 
 
-def changed(base: Workload, changes: Sequence[WorkloadChange], seed: int) -> Workload:
+def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
     """Change a workload step by step; each step draws from a stream of its own.
 
     Requests of one moment stay in order, copies behind all others, and those that run already before them; copies have

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import pi, sqrt
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,6 @@ FEW = 256
 """Up to so many distributions are read as fast in any order."""
 
 
-class ResourceUse(Protocol):
-    """Says what share of one resource requests use."""
-
-    def block(self, requests: Ints, first: int, last: int) -> Floats:
-        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
-        ...
-
-    def take(self, rows: Ints) -> Self:
-        """Return the use of the requests of these rows, which stays the same."""
-        ...
-
-
 @dataclass(frozen=True)
 class FixedUse:
     """All requests use a share, all the time."""
@@ -40,30 +28,11 @@ class FixedUse:
     share: float = 1.0
 
     def block(self, requests: Ints, first: int, last: int) -> Floats:
+        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
         return np.full((len(requests), last - first), self.share)
 
     def take(self, rows: Ints) -> Self:
         return self
-
-
-@dataclass(frozen=True, eq=False)
-class UseByResource:
-    """Says for every resource separately what share of it requests use, on a grid of `step` seconds."""
-
-    step: float
-    resources: tuple[ResourceUse, ...]
-
-    def at(self, requests: Ints, step: int) -> Floats:
-        """Return the shares in one step, float64 [requests, resources]."""
-        return np.stack([each.block(requests, step, step + 1)[:, 0] for each in self.resources], axis=1)
-
-    def during(self, request: int, first: int, last: int) -> Floats:
-        """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
-        return np.stack([each.block(np.array([request]), first, last)[0] for each in self.resources], axis=1)
-
-    def take(self, rows: Ints) -> Self:
-        """Return the use of the requests of these rows."""
-        return replace(self, resources=tuple(each.take(rows) for each in self.resources))
 
 
 class Shape(NamedTuple):
@@ -188,3 +157,26 @@ class RecordedUse:
     def take(self, rows: Ints) -> Self:
         columns = {name: getattr(self, name)[rows] for name in ("first", "length", "begins")}
         return replace(self, others=self.others.take(rows), **columns)
+
+
+ResourceUse: TypeAlias = FixedUse | GeneratedUse | RecordedUse
+
+
+@dataclass(frozen=True, eq=False)
+class UseByResource:
+    """Says for every resource separately what share of it requests use, on a grid of `step` seconds."""
+
+    step: float
+    resources: tuple[ResourceUse, ...]
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        """Return the shares in one step, float64 [requests, resources]."""
+        return np.stack([each.block(requests, step, step + 1)[:, 0] for each in self.resources], axis=1)
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
+        return np.stack([each.block(np.array([request]), first, last)[0] for each in self.resources], axis=1)
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows."""
+        return replace(self, resources=tuple(each.take(rows) for each in self.resources))

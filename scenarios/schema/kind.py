@@ -16,7 +16,7 @@ from binwright.simcore.registry import Registry
 from binwright.simcore.unions import ByKey
 from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
-from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange
+from binwright.workloads.changes import Change
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
 
 
@@ -45,19 +45,13 @@ class Lifetimes(Registered):
     )
 
 
-Changes: TypeAlias = tuple[
-    Annotated[
-        DemandChange | WaveChange | HolidayChange,
-        ByKey(("demand", "wave", "holiday"), "is no change", "{demand: +20 %}"),
-    ],
-    ...,
-]
+_Change: TypeAlias = Annotated[Change, ByKey(("demand", "wave", "holiday"), "is no change", "{demand: +20 %}")]
 
 
 class Changing(Model):
     """Requests that may be changed."""
 
-    changes: Changes = Field(
+    changes: tuple[_Change, ...] = Field(
         default=(),
         description="Changes, one after another: growth, another mix, a wave, a holiday.",
         examples=["[{demand: +20 %}, {wave: 200, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]"],

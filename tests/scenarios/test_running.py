@@ -21,7 +21,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
-from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
+from binwright.workloads.changes import Change, DemandChange, HolidayChange, WaveChange, changed
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.predictors import Survival
 from binwright.workloads.windows import RandomStart, Window, select
@@ -178,7 +178,7 @@ def test_inflated_workloads_take_over_no_running_requests(trace: dict[str, Any])
         (HolidayChange.model_validate({"holiday": 0.0, "from": 0.0, "until": 35.0}), 2, 1),
     ],
 )
-def test_changes_keep_apart_what_runs_and_what_comes(change: WorkloadChange, running: int, arriving: int) -> None:
+def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: int, arriving: int) -> None:
     base = select(frame(LONG), Window(start=5), ("cpu",), 0)
     for seed in range(5):
         found = changed(base, [change], seed)
