@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.types import Floats, Workload
 
 
@@ -37,7 +35,3 @@ class Predictor:
         long as it has run.
         """
         return first if first > elapsed else 2 * elapsed
-
-    def foresight(self, requests: Workload, expected: Floats) -> LifetimeInfo:
-        """Make what agents know who expect this of these requests."""
-        return LifetimeInfo(expected, partial(self.again, requests))

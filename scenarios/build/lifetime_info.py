@@ -20,7 +20,7 @@ from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Floats, Workload
+from binwright.simcore.types import Workload
 from binwright.workloads.windows import age_at
 
 PREDICTING = (
@@ -82,48 +82,35 @@ def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predic
 
 
 def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -> LifetimeInfo:
-    n, whole = len(workload), workload.duration.copy()
-    if workload.age is not None:
-        whole[: workload.running] += workload.age
+    """Have requests predicted; of those that run already, what is said counts from the start of the run, as it does."""
+    n, age = len(workload), np.zeros(0) if workload.age is None else workload.age
+    whole = workload.duration.copy()
+    whole[: len(age)] += age
     shown = replace(workload, duration=whole if predictor.sees_truth else np.full(n, np.nan))
     with user_workload.guarded(name, KEY, PREDICTING):
         times = predictor.predict(shown, stream(seed, "lifetimes"))
     if not isinstance(times, np.ndarray) or times.shape != (n,) or times.dtype != np.float64 or not (times >= 0).all():
         raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
-    found: Floats = times
-    foresight = predictor.foresight(shown, found)
-    if foresight.ask is not None:
-        foresight = replace(foresight, ask=partial(_again, foresight.ask, name))
-    return foresight if workload.age is None else _of_rests(foresight, workload.age, whole, workload.duration)
 
+    def again(row: int, first: float, elapsed: float) -> float:
+        with user_workload.guarded(name, KEY, PREDICTING):
+            found = predictor.again(shown, row, first, elapsed)
+        if not isinstance(found, Real) or not found >= 0:
+            raise WorkloadError(f"again of {name} returned {found!r}", key=KEY, remedy=AGAIN)
+        return float(found)
 
-def _of_rests(foresight: LifetimeInfo, age: Floats, whole: Floats, rests: Floats) -> LifetimeInfo:
-    """Have what is said of those that run already count from the start of the run, as the run does.
-
-    They have run for `age`; `whole` is how long they stay in all, and `rests` how long from the start on.
-    """
-
-    def rest(row: int, elapsed: float) -> float:
-        in_all = foresight.again(row, float(age[row]) + elapsed)
-        # Who knows the truth is to say what the run goes by, to the last bit.
-        return float(rests[row]) if in_all == whole[row] else max(0.0, in_all - float(age[row]))
+    in_all = LifetimeInfo(times, again)
 
     def ask(row: int, first: float, elapsed: float) -> float:
-        assert foresight.ask
-        return rest(row, elapsed) if row < len(age) else foresight.ask(row, first, elapsed)
+        if row >= len(age):
+            return again(row, first, elapsed)
+        stays = in_all.again(row, float(age[row]) + elapsed)
+        # Who knows the truth is to say what the run goes by, to the last bit.
+        return float(workload.duration[row]) if stays == whole[row] else max(0.0, stays - float(age[row]))
 
-    expected = foresight.expected.copy()
-    expected[: len(age)] = [rest(row, 0.0) for row in range(len(age))]
+    expected = times.copy()
+    expected[: len(age)] = [ask(row, np.nan, 0.0) for row in range(len(age))]
     return LifetimeInfo(expected, ask)
-
-
-def _again(ask: Callable[[int, float, float], float], name: str, row: int, first: float, elapsed: float) -> float:
-    """Ask a predictor again, and refuse what is no time."""
-    with user_workload.guarded(name, KEY, PREDICTING):
-        said = ask(row, first, elapsed)
-    if not isinstance(said, Real) or not said >= 0:
-        raise WorkloadError(f"again of {name} returned {said!r}", key=KEY, remedy=AGAIN)
-    return float(said)
 
 
 def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Callable[[], Workload]:

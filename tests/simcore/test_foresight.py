@@ -1,6 +1,7 @@
 """What agents are told of how long requests stay, and that the run itself keeps to the truth."""
 
 from dataclasses import replace
+from functools import partial
 from math import inf, isnan
 from statistics import NormalDist
 from typing import Any
@@ -29,7 +30,7 @@ def told(workload: Workload, predictor: Predictor | None) -> Workload:
     if predictor is None:
         return replace(workload, foresight=LifetimeInfo(np.full(len(workload), np.nan)))
     found = predictor.predict(workload, np.random.default_rng(0))
-    return replace(workload, foresight=predictor.foresight(workload, found))
+    return replace(workload, foresight=LifetimeInfo(found, partial(predictor.again, workload)))
 
 
 def played(case: Case, predictor: Predictor | None, patch: pytest.MonkeyPatch) -> Simulation:

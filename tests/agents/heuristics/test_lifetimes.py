@@ -1,6 +1,7 @@
 """Agents that place by how long requests are expected to stay, against the rules written out."""
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -18,6 +19,7 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
 from tests.reference import devices
@@ -159,7 +161,8 @@ def played(case: Case, agent: Agent) -> tuple[list[int], list[int]]:
 
     def told(*given: Any) -> Workload:
         workload, predictor = workload_of(*given), Rounded()
-        foresight = predictor.foresight(workload, predictor.predict(workload, np.random.default_rng(len(workload))))
+        expected = predictor.predict(workload, np.random.default_rng(len(workload)))
+        foresight = LifetimeInfo(expected, partial(predictor.again, workload))
         return replace(workload, foresight=foresight)
 
     with pytest.MonkeyPatch.context() as patch:
