@@ -11,7 +11,6 @@ import numpy as np
 
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
@@ -162,7 +161,7 @@ class World:
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
         ledger = self.ledger(0)  # servers of a network are numbered by its topology
-        if not isinstance(ledger, NetworkLedger):
+        if ledger.network is None:
             raise UserError(
                 "servers are chosen one by one in a network, and this cluster has none",
                 key="cluster.network",

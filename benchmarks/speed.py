@@ -23,7 +23,6 @@ from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import NetworkLedger
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
@@ -196,7 +195,7 @@ def networks() -> None:
 
 def paced(name: str, asked: Workload, here: Cluster, routing: Routing) -> float:
     """One run of the published protocol; the share of requests that got a place."""
-    ledger = NetworkLedger(here, routing)
+    ledger = Ledger(here, routing=routing)
     agent = AGENTS.load(name)()
     agent.start(ledger.view, stream(0, "agent"))
     simulation = Simulation(asked, ledger, pacing=Pacing(step=1.0, await_room=True))

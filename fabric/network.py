@@ -1,18 +1,15 @@
-"""Servers in a network: the ledger that reserves links and servers together, all or nothing."""
+"""Servers in a network: the book that takes links and servers together, all or nothing."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from binwright.fabric.cluster import Cluster
-from binwright.fabric.ledger import UNLIMITED, WRITTEN, Ledger, read_only
 from binwright.fabric.network_accounting import (
     APART,
     HEAD,
@@ -34,11 +31,14 @@ from binwright.fabric.network_accounting import (
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.faults import Kind
 from binwright.simcore.jit import prepared
-from binwright.simcore.types import Ints, Placement, Request, View
+from binwright.simcore.types import Amounts, Ints, Placement, Request, Share, View, read_only
 from binwright.simcore.units import say
+
+if TYPE_CHECKING:
+    from binwright.fabric.ledger import Ledger
 
 _LINK = ("bandwidth",)
 FAILED = -1
@@ -69,33 +69,50 @@ class Provisioned(Placement):
     chosen: tuple[int, ...] = ()
 
 
-class NetworkLedger(Ledger):
-    """Who holds what, links included. Shares lie on any servers, as long as the links reserved connect these.
+class Wired(NamedTuple):
+    """Says what a request holds in a network: a placement as numbers (`fabric.network_accounting`), and for whom.
+
+    `notes` are its servers, span, links, and the quanta reserved on each tier.
+    """
+
+    numbers: Ints
+    bandwidth: int
+    demand: Amounts
+    notes: tuple[int, ...]
+
+    @property
+    def wires(self) -> tuple[list[int], list[int]]:
+        """The links, and the quanta held on each."""
+        shares, links, amounts, _ = self.numbers[:HEAD].tolist()
+        first = HEAD + shares * (2 + len(self.demand))
+        wires = self.numbers[first : first + links].tolist()
+        return wires, self.numbers[first + links : first + 2 * links].tolist() if amounts else [self.bandwidth] * links
+
+
+class NetworkBook:
+    """Takes links for requests, and what they take of servers with them: any, as long as the links connect these.
 
     Every placement is checked, and taken, by `binwright.fabric.network_accounting`.
     """
 
-    view: NetworkView
-
-    def __init__(self, cluster: Cluster, routing: Routing, weighted: bool = False, *, remembers: bool = False) -> None:
-        """Begin with an empty cluster; a ledger that `remembers` knows where placements lay after their end, too."""
-        super().__init__(cluster)
-        self._log = None  # agents in networks look at all servers
+    def __init__(self, ledger: Ledger, routing: Routing, weighted: bool, remembers: bool) -> None:
+        """Begin with an empty network; one that `remembers` knows where placements lay after their end, too."""
+        self._ledger, self._names = ledger, ledger.cluster.resources
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
-        arrays = self._free, self._shown, self._link_free, self._links_shown
-        self._books = books(topology, routing.routes, *arrays)
+        _, shown, free = ledger.arrays
+        self._books = books(topology, routing.routes, free, shown, self._link_free, self._links_shown)
         self.notes: dict[int, tuple[int, ...]] = {}
-        """Of every row that was placed: servers, span, links, and the quanta reserved on each tier."""
-        self._remembered: dict[int, Any] | None = {} if remembers else None
+        """The `notes` of every row that was placed."""
+        self._remembered: dict[int, Wired] | None = {} if remembers else None
         """What every row held that was placed."""
-        self.room = self._free.sum(axis=(0, 1)).tolist()
+        self.room: list[int] = free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
-        self.view = NetworkView(
-            cluster.resources,
-            self.view.capacity,
-            self.view.free,
+        self._view = ledger.view = NetworkView(
+            self._names,
+            ledger.view.capacity,
+            ledger.view.free,
             topology=topology,
             routing=routing,
             link_capacity=topology.link_capacity,
@@ -105,42 +122,39 @@ class NetworkLedger(Ledger):
 
     @cached_property
     def _settle(self) -> Any:
-        return prepared(take, self._books, np.zeros(HEAD, np.int64), (1,) * self._resources, 1, True)
+        return prepared(take, self._books, np.zeros(HEAD, np.int64), (1,) * len(self._names), 1, True)
 
     @cached_property
-    def _return(self) -> Any:
+    def _give_back(self) -> Any:
         return prepared(give_back, self._books, np.zeros(HEAD, np.int64), 1)
 
     def prepare(self) -> None:
-        """Compile what applies and releases placements, which otherwise happens with the first of them."""
-        _ = self._settle, self._return
+        """Compile what takes and gives back, which otherwise happens with the first placement."""
+        _ = self._settle, self._give_back
 
-    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
-        """Take shares and links; returns the server and the node of the first share.
+    # -- taking, and giving back ---------------------------------------------------------------------------------------
+
+    def take(self, request: Request, placement: Placement) -> tuple[tuple[int, ...], tuple[Share, ...], tuple[Wired]]:
+        """Take shares and links; returns the servers that the placement names, and what is held.
 
         Raises `InfeasiblePlacement` when they break a rule or do not fit. A virtual network is checked from its
         machines on (`binwright.fabric.virtual`).
         """
-        if request.index in self._held:
-            raise LedgerError(f"request {request.index} is placed already")
         network = request.network
         if network is None:
             numbers = self._numbers(placement)
         else:
-            found = check_embedding(self.topology, network, placement, self._servers, self._nodes)
+            servers, nodes, _ = self._books.free.shape
+            found = check_embedding(self.topology, network, placement, servers, nodes)
             numbers = self._numbers(found, found.amounts)
-        said = self._settle(self._books, numbers, request.demand, request.bandwidth, network is None)
-        if said != TAKEN:
-            raise InfeasiblePlacement(self._mistake(said, numbers, request))
-        room = self.room
-        for r, amount in enumerate(request.demand):
-            room[r] -= amount
-        self._held[request.index] = numbers, request.bandwidth, request.demand
-        self.notes[request.index] = tuple(self._books.report[:-1].tolist())
-        if self._remembered is not None:
-            self._remembered[request.index] = self._held[request.index]
-        server, node = numbers[HEAD : HEAD + 2].tolist()
-        return server, node
+        mistake = self._settle(self._books, numbers, request.demand, request.bandwidth, network is None)
+        if mistake != TAKEN:
+            raise InfeasiblePlacement(self._mistake(mistake, numbers, request))
+        self._count(request.demand, -1)
+        notes = tuple(self._books.report[:-1].tolist())
+        wired = Wired(numbers, request.bandwidth, request.demand, notes)
+        named = tuple(self._books.chosen[: notes[0], 0].tolist())
+        return named, tuple(self._shares(numbers)), (wired,)
 
     def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
         """Flatten a placement for `fabric.network_accounting`; `InfeasiblePlacement` where numbers are not whole."""
@@ -157,28 +171,28 @@ class NetworkLedger(Ledger):
         except (TypeError, ValueError, OverflowError):
             problem = "whose shares are not (server, node, amounts), or its links no numbers"
             raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
-        if any(len(share) != 2 + self._resources for share in shares):
-            raise InfeasiblePlacement(f"a share says what it takes of each of {self._resources} resources")
+        if any(len(share) != 2 + len(self._names) for share in shares):
+            raise InfeasiblePlacement(f"a share says what it takes of each of {len(self._names)} resources")
         return np.frombuffer(numbers, np.int64)
 
-    def _mistake(self, said: int, numbers: Ints, request: Request) -> str:
-        """Put what `take` has found in words."""
+    def _mistake(self, mistake: int, numbers: Ints, request: Request) -> str:
+        """Put what the kernel `take` has found in words."""
         place = int(self._books.report[0])
         number = int(numbers[place])
-        if said in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
+        if mistake in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
             node = int(numbers[place + 1])
             return {
                 NO_PLACE: f"there is no node {node} of server {number}",
                 NEGATIVE: f"takes less than nothing on node {node} of server {number}",
                 TWICE: f"has two shares on node {node} of server {number}: add them up",
-            }.get(said) or self._too_much(number, node)
-        if said == LINK_FULL:
+            }.get(mistake) or self._ledger.too_much(number, node)
+        if mistake == LINK_FULL:
             free, links = int(self._link_free[number]), int(numbers[1])
             wanted = int(numbers[place + links]) if numbers[2] else request.bandwidth
             why = "failed" if free == FAILED else f"{say([free], _LINK)} free, and {say([wanted], _LINK)} is wanted"
             return f"link {number} has {why}"
-        names = self.cluster.resources
-        given = numbers[HEAD : HEAD + numbers[0] * (2 + self._resources)].reshape(-1, 2 + self._resources)[:, 2:]
+        names = self._names
+        given = numbers[HEAD : HEAD + numbers[0] * (2 + len(self._names))].reshape(-1, 2 + len(self._names))[:, 2:]
         return {
             NOTHING: "placed nothing at all",
             WRONG_SUM: f"its shares give {say(given.sum(axis=0).tolist(), names)} of {say(request.demand, names)}",
@@ -186,132 +200,68 @@ class NetworkLedger(Ledger):
             LINK_TWICE: f"reserves link {number} twice",
             NO_SERVER: f"there is no server {number}",
             APART: "its links do not connect its servers: use fabric.multi_server, or reserve a route",
-        }[said]
+        }[mistake]
 
-    def _take(self, shares: Any) -> None:
-        """Take again what was given back for a moment."""
-        numbers, bandwidth, demand = shares
-        self._settle(self._books, numbers, demand, bandwidth, False)
+    def _shares(self, numbers: Ints) -> Iterable[Share]:
+        values, width = numbers.tolist(), 2 + len(self._names)
+        for place in range(HEAD, HEAD + values[0] * width, width):
+            yield values[place], values[place + 1], tuple(values[place + 2 : place + width])
+
+    def _count(self, demand: Amounts, sign: int) -> None:
         for r, amount in enumerate(demand):
-            self.room[r] -= amount
+            self.room[r] += sign * amount
 
-    def _give_back(self, shares: Any) -> None:
-        numbers, bandwidth, demand = shares
-        self._return(self._books, numbers, bandwidth)
-        room = self.room
-        for r, amount in enumerate(demand):
-            room[r] += amount
+    def give(self, held: Iterable[Wired]) -> None:
+        """Give back shares and links."""
+        for wired in held:
+            self._give_back(self._books, wired.numbers, wired.bandwidth)
+            self._count(wired.demand, 1)
 
-    def _shares(self, held: Any) -> Iterable[Any]:
-        numbers = held[0].tolist()
-        width = 2 + self._resources
-        for place in range(HEAD, HEAD + numbers[0] * width, width):
-            yield numbers[place], numbers[place + 1], numbers[place + 2 : place + width]
+    def take_again(self, held: Iterable[Wired]) -> None:
+        """Take what was given back for a moment."""
+        for wired in held:
+            self._settle(self._books, wired.numbers, wired.demand, wired.bandwidth, False)
+            self._count(wired.demand, -1)
 
-    def _wires(self, held: Any) -> tuple[list[int], list[int]]:
-        """List the links of what one placement holds, and the quanta held on each."""
-        numbers, bandwidth, _ = held
-        shares, links, amounts, _ = numbers[:HEAD].tolist()
-        first = HEAD + shares * (2 + self._resources)
-        wires = numbers[first : first + links].tolist()
-        return wires, numbers[first + links : first + 2 * links].tolist() if amounts else [bandwidth] * links
+    def settle(self, row: int, wired: Wired) -> None:
+        """Note what a request holds from now on."""
+        self.notes[row] = wired.notes
+        if self._remembered is not None:
+            self._remembered[row] = wired
 
-    def place(self, row: int) -> tuple[list[tuple[int, int, tuple[int, ...]]], list[tuple[int, int]]] | None:
-        """Find the shares that a request holds now, and its links with the quanta reserved on each; None if none."""
-        held = self._held.get(row)
-        if held is None:
-            return None
-        shares = [(server, node, tuple(amounts)) for server, node, amounts in self._shares(held)]
-        return shares, list(zip(*self._wires(held), strict=True))
+    # -- failures ------------------------------------------------------------------------------------------------------
 
     def parts(self, kind: Kind) -> int:
-        """How many parts of a kind there are that can fail."""
-        counts = {"server": self.topology.servers, "link": self.topology.links, "switch": self.topology.switches}
-        return counts[kind]
+        """Count the links or switches, which can fail."""
+        return self.topology.links if kind == "link" else self.topology.switches
 
-    def fail(self, part: int, kind: Kind = "server") -> list[int]:
-        """Take a server, a link, or all links of a switch out of service; returns who lost their place, in order."""
-        if kind == "server":
-            hit = super().fail(part)
-            self._recount()
-            return hit
-        links = self._links_of(part, kind)
-        hit = self.evict(row for row, held in self._held.items() if not links.isdisjoint(self._wires(held)[0]))
+    def links_of(self, part: int, kind: Kind) -> set[int]:
+        """Return which links are out of service when a link or a switch is: it, or all of it."""
+        return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())
+
+    def cut(self, links: Iterable[int]) -> None:
+        """Take empty links out of service, for one more reason where they are so already."""
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
             self._link_free[link] = self._links_shown[link] = FAILED
-        return hit
 
-    def _on(self, server: int) -> Iterable[int]:
-        return (row for row, held in self._held.items() if any(share[0] == server for share in self._shares(held)))
-
-    def repair(self, part: int, kind: Kind = "server") -> None:
-        """Bring a part back. A link is back when it and both its switches are."""
-        if kind == "server":
-            super().repair(part)
-            self._recount()
-            return
-        links = self._links_of(part, kind)
+    def mend(self, links: Iterable[int]) -> None:
+        """Bring links back that are not out of service for another reason."""
         for link in links:
             self._cuts[link] -= 1
             if not self._cuts[link]:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
-    def _links_of(self, part: int, kind: Kind) -> set[int]:
-        return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())
+    def changed(self, server: int) -> None:
+        """Count again what is free, as a server has failed or is back."""
+        self.room[:] = self._books.free.sum(axis=(0, 1)).tolist()
 
-    def _recount(self) -> None:
-        self.room[:] = self._free.sum(axis=(0, 1)).tolist()
-
-    def grow(self, by: int) -> None:
-        """Refuse to grow: a network has the servers that its topology says."""
-        raise LedgerError("a network does not grow")
-
-    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """None must be spread evenly: they are taken from wherever there is room."""
-        return np.zeros(len(demand), np.bool_)
-
-    def _possible(
-        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources] these servers, bool [servers], or all, could hold together, bool [n]."""
-        there = self._capacity if servers is None else self._capacity[servers]
-        fits: npt.NDArray[np.bool_] = np.all(demand <= there.sum(axis=(0, 1)), axis=1)
-        return fits
-
-    def has_room(self, request: Request) -> bool:
-        """Tell whether as much is free, over all servers together."""
-        return all(amount <= free for amount, free in zip(request.demand, self.room, strict=True))
-
-    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
-        """Count for how many parts like this request all servers together have room.
-
-        That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
-        """
-        return self.together(request, self._capacity if may is None else self._free[may])
-
-    @staticmethod
-    def together(request: Request, free: Ints) -> int:
-        """Count how many requests like this one servers have room for together, int64 [servers, nodes, resources]."""
-        total = free.sum(axis=(0, 1)).tolist()
-        return min(left // amount if amount else UNLIMITED for left, amount in zip(total, request.demand, strict=True))
+    # -- what there is, and what lay where -----------------------------------------------------------------------------
 
     def why_not(self, request: Request) -> int:
-        """Index into `reasons` of what keeps this request out now."""
-        for r, amount in enumerate(request.demand):
-            if amount > self.room[r]:
-                return 1 + r
-        return 0
-
-    def stranded(self, flavours: Ints) -> Ints:
-        """Nothing: whatever is free anywhere can be a part of a request."""
-        return np.zeros(len(self.cluster.resources), np.int64)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What the codes of `why_not` mean."""
-        return ("agent declined", *(f"not enough {name} in the cluster" for name in self.cluster.resources))
+        """Return 1 more than the first resource of which the network has less than a request asks for; 0 for none."""
+        return next((r + 1 for r, amount in enumerate(request.demand) if amount > self.room[r]), 0)
 
     @property
     def tiers(self) -> dict[str, int]:
@@ -319,55 +269,43 @@ class NetworkLedger(Ledger):
         total = np.bincount(self.topology.link_tier, self.topology.link_capacity).astype(np.int64)
         return dict(zip(self.topology.tiers, total.tolist(), strict=True))
 
-    def reserved(self, rows: Ints) -> Ints:
-        """Quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        return self._noted(rows)[:, 3:]
-
     def spans(self, rows: Ints) -> Ints:
-        """Servers, span and links of the placements of these rows [k], int64 [k, 3]."""
-        return self._noted(rows)[:, :3]
+        """Return the `notes` of the placements of these rows [k], int64 [k, 3 + tiers]."""
+        return np.array([self.notes[row] for row in rows.tolist()], np.int64).reshape(-1, 3 + len(self.topology.tiers))
 
     def places(self, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Tell where the placements of these rows [k] lay, of which there may be none now.
 
-        Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The ledger has to be one
+        Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The book has to be one
         that remembers.
         """
-        known, width = self._lain(), 2 + self._resources
-        shares = [known[row][0][HEAD : HEAD + known[row][0][0] * width].reshape(-1, width) for row in rows.tolist()]
-        lain = np.concatenate([np.zeros((0, width), np.int64), *shares])
-        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), lain[:, 0], lain[:, 1], lain[:, 2:]
+        lain, width = self._lain(rows), 2 + len(self._names)
+        shares = [numbers[HEAD : HEAD + numbers[0] * width].reshape(-1, width) for numbers, *_ in lain]
+        flat = np.concatenate([np.zeros((0, width), np.int64), *shares])
+        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), flat[:, 0], flat[:, 1], flat[:, 2:]
 
     def wires(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
         """List places in `rows`, links, and the quanta reserved on each by these placements, int64 [n] each."""
-        known = self._lain()
-        found = [
-            (at, *wire) for at, row in enumerate(rows.tolist()) for wire in zip(*self._wires(known[row]), strict=True)
-        ]
+        found = [(at, *wire) for at, held in enumerate(self._lain(rows)) for wire in zip(*held.wires, strict=True)]
         who, link, amount = np.array(found, np.int64).reshape(-1, 3).T
         return who, link, amount
 
-    def _lain(self) -> dict[int, Any]:
+    def _lain(self, rows: Ints) -> list[Wired]:
         if self._remembered is None:
             raise LedgerError("the ledger was not asked to remember where placements lay")
-        return self._remembered
+        return [self._remembered[row] for row in rows.tolist()]
 
-    def _noted(self, rows: Ints) -> Ints:
-        notes = [self.notes[row] for row in rows.tolist()]
-        return np.array(notes, np.int64).reshape(-1, 3 + len(self.topology.tiers))
+    # -- nothing is lost -----------------------------------------------------------------------------------------------
 
-    def confirm(self) -> None:
-        """Confirm what the view shows, as for servers, of links, too."""
-        super().confirm()
-        if not np.array_equal(self.view.link_free, self._link_free):
-            raise AgentError(WRITTEN)
+    def is_intact(self) -> bool:
+        """Tell whether nobody has written to what the view shows."""
+        return np.array_equal(self._view.link_free, self._link_free)
 
-    def check(self) -> None:
-        """Conservation of servers and links, recomputed from every placement held."""
-        super().check()
+    def check(self, held: Mapping[int, Any]) -> None:
+        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         free = self.topology.link_capacity.copy()
-        for links, amounts in map(self._wires, self._held.values()):
-            free[links] -= np.array(amounts, np.int64)
+        for links, amounts in (wired.wires for holding in held.values() for wired in holding.wired):
+            np.subtract.at(free, links, amounts)
             if not self._cuts.keys().isdisjoint(links):
                 raise LedgerError("a link that has failed carries something")
         if free.min(initial=0) < 0:
@@ -375,5 +313,5 @@ class NetworkLedger(Ledger):
         free[list(self._cuts)] = FAILED
         if not np.array_equal(free, self._link_free):
             raise LedgerError("what links have free is not what was there less what is reserved")
-        if self.room != self._free.sum(axis=(0, 1)).tolist():
+        if self.room != self._books.free.sum(axis=(0, 1)).tolist():
             raise LedgerError("the count of what is free is wrong")

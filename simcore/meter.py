@@ -41,7 +41,8 @@ class UseMeter:
     @property
     def installed(self) -> Ints:
         """What servers have, overcommitted or not, int64 [servers, nodes, resources]."""
-        return self._run.ledger.installed
+        installed: Ints = self._run.ledger.installed
+        return installed
 
     def running(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """Return the rows that run, ascending, their servers, nodes (-1 for all), demands and first steps.

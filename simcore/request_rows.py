@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from math import nan
+from typing import Any
 
 import numpy as np
 
 from binwright.simcore.lifetime_info import LifetimeOracle
-from binwright.simcore.model import KeepsSpeeds, ResourceModel
+from binwright.simcore.model import KeepsSpeeds
 from binwright.simcore.record import Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
 
@@ -49,7 +50,7 @@ CHUNK = 4096
 class RequestRows:
     """Makes the requests of a run, and knows how long each stays. With `paced`, arrivals may be set later."""
 
-    def __init__(self, workload: Workload, ledger: ResourceModel, record: Record, paced: bool) -> None:
+    def __init__(self, workload: Workload, ledger: Any, record: Record, paced: bool) -> None:
         self._workload, self._record, self._running = workload, record, ledger.running
         self.arrival = workload.arrival.copy() if paced else workload.arrival
         """When the requests of the workload arrive, float64 [n]."""

@@ -6,23 +6,23 @@ from typing import Any
 
 from binwright.simcore.clock import Clock
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.model import KeepsQueues, KeepsQuotas, KeepsSpeeds, Moves, Preempts, ResourceModel, Routes
+from binwright.simcore.model import KeepsQueues, KeepsQuotas, KeepsSpeeds, Moves, Preempts, Routes
 from binwright.simcore.record import Record
 from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Placements, Request, Workload
+from binwright.simcore.types import Placements, Request, View, Workload
 
 
 class RunState:
     """Holds what a run has come to: its clock, record and requests, and what moves, evicts or bounds these."""
 
-    def __init__(self, workload: Workload, ledger: ResourceModel, overflow: Overflow | None, *, paced: bool) -> None:
+    def __init__(self, workload: Workload, ledger: Any, overflow: Overflow | None, *, paced: bool) -> None:
         if workload.networks is not None and not ledger.tiers:
             remedy = "Take a cluster with a network."
             raise WorkloadError("virtual networks need a network, and the cluster has none", remedy=remedy)
         self.workload = workload = workload.in_parts
         self.ledger = ledger
-        self.view = ledger.view
+        self.view: View = ledger.view
         self.view.origin = workload.origin
         self.view.virtual = workload.networks[0].form if workload.networks else None
         self.overflow = overflow or Overflow()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ QUANTUM = 1_000_000
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 Amounts: TypeAlias = tuple[int, ...]
 """Quanta of each resource, in the order of the cluster's resources."""
 Share: TypeAlias = tuple[int, int, Amounts]
@@ -40,6 +41,13 @@ class Placement:
 
 Form: TypeAlias = Literal["pairs", "hose"]
 """How a virtual network states the bandwidth that it needs."""
+
+
+def read_only(array: Array) -> Array:
+    """Return a view of the array that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def fixed(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

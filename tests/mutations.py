@@ -39,8 +39,8 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {HEURISTICS}test_movers.py"),
     ("fabric/network.py", 2, f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE}"),
     ("fabric/network_accounting.py", 2, f"{FABRIC}network.py"),
-    ("fabric/device_ledger.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
-    ("fabric/placement/ruled_ledger.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
+    ("fabric/device_book.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
+    ("fabric/placement/rule_book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
     (
         "fabric/run/simulation.py",
         4,

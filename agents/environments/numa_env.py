@@ -11,7 +11,6 @@ from gymnasium import spaces
 from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch, RuledEpisodes
 from binwright.agents.world import World
 from binwright.fabric.compiled.many import NumaEpisodes, NumaShown
-from binwright.fabric.network import NetworkLedger
 from binwright.simcore.errors import UserError
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import QUANTUM, Floats, Workload
@@ -38,7 +37,7 @@ class NumaBatch(EpisodeBatch):
         if reward == "income" and not prices:
             raise UserError("there are no prices", key="prices", remedy="Give the scenario `prices`.")
         ledger = world.ledger(0)
-        if isinstance(ledger, NetworkLedger) or world.pacing:
+        if ledger.network is not None or world.pacing:
             remedy = "Take a scenario without network and pacing; binwright/Fabric-v0 is for networks."
             raise UserError("nodes of servers are chosen here as requests arrive", key="cluster", remedy=remedy)
         servers, nodes, resources = ledger.cluster.capacity.shape

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from binwright.analysis.measure.stays import Order, stays
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from binwright.fabric.run.simulation import Simulation
@@ -43,7 +42,7 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     """
     ledger, record = simulation.ledger, simulation.record
     changed = simulation.changes or simulation.preempting
-    if not isinstance(ledger, DeviceLedger) or changed or not len(record.sequence):
+    if ledger.devices is None or changed or not len(record.sequence):
         return None
     view, workload = ledger.view, simulation.workload
     answered = np.frombuffer(record.sequence, np.int32)
@@ -55,7 +54,7 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     order = np.argsort(placed_at, kind="stable")
     order = order[gone_at[order] > placed_at[order]]
     held, placed_at, gone_at = held[order], placed_at[order], gone_at[order]
-    last = np.array([ledger.taken.get(row, 0) for row in held.tolist()], np.int64)
+    last = np.array([ledger.devices.taken.get(row, 0) for row in held.tolist()], np.int64)
     taken = np.where(lay.devices[order] < 0, last, lay.devices[order])
     demand, empty = workload.demand, empty_devices(ledger.cluster)
     amounts = demand[held, view.resource]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, wraps
 from math import floor
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
 from binwright.fabric.devices import DeviceView
-from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
 from binwright.simcore.errors import LedgerError, RunError
@@ -26,20 +25,11 @@ from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from binwright.simcore.run_options import ContentionRule
-from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
 from binwright.workloads.changes import words_of
 
 LARGE = 1 << 18
 """From so many rows on, what was computed for one metric is not kept for the next one."""
-
-Array = TypeVar("Array", bound=npt.NDArray[Any])
-
-
-def read_only(array: Array) -> Array:
-    """Return a view of the array that cannot be written to."""
-    found = array.view()
-    found.flags.writeable = False
-    return found
 
 
 class column(cached_property[Array]):
@@ -273,11 +263,11 @@ class FinishedRun(Rows):
         In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
         servers that are to be emptied: a metric that reads them is empty elsewhere.
         """
-        ledger = self.simulation.ledger
-        if not isinstance(ledger, NetworkLedger):
+        network = self.simulation.ledger.network
+        if network is None:
             return stays(self.simulation, self.held, self.start, self.end)
         try:
-            who, server, node, amounts = ledger.places(self.held)
+            who, server, node, amounts = network.places(self.held)
         except LedgerError as error:
             raise NoData("where requests lay is not known") from error
         return Stays(who, server, node, self.start[who], self.end[who], amounts)
@@ -411,9 +401,10 @@ class FinishedRun(Rows):
 
     @cached_property
     def spans(self) -> Ints | None:
-        """What `NetworkLedger.spans` has of each of `answered` with a place, int64 [n, 3], in a network."""
-        ledger = self.simulation.ledger
-        return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
+        """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
+        network, found = self.simulation.ledger.network, self.answered[self.got_place[self.answered]]
+        spans: Ints | None = network and network.spans(found)[:, :3]
+        return spans
 
     @cached_property
     def devices(self) -> DeviceHistory | None:

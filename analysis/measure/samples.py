@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from binwright.analysis.measure.stays import added_at, outages_of, stays
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
@@ -124,7 +123,7 @@ def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
         now = pl.lit(times[moment])
         return out[kind].filter(pl.col("start") <= now, now < pl.col("end"))["server"].to_numpy()
 
-    network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
+    network = simulation.ledger.network
     if network is None:
         lay = stays(simulation, held, decided[held], end[held])
         spans, where, amounts = (lay.start, lay.end), lay.server, lay.amounts

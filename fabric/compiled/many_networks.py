@@ -1,7 +1,7 @@
 """Steps many runs of requests in a network together, in one compiled call, as learning needs it.
 
-A run is one of `binwright.fabric.run.simulation.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in
-which every choice of a server is a step. docs/developers/compiled-runs.md says what else to change with a rule of the
+A run is one of `binwright.fabric.run.simulation.Simulation` in a network, overflow `drop` and no failures, in which
+every choice of a server is a step. docs/developers/compiled-runs.md says what else to change with a rule of the
 run.
 """
 

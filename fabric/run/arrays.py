@@ -38,10 +38,12 @@ if TYPE_CHECKING:
 class RunArrays(RunState):
     """Holds what kernels share of a run: its requests, its state, and the rules of placement."""
 
+    ledger: Ledger
+
     def __init__(
         self, workload: Workload, ledger: Ledger, overflow: Overflow | None, pacing: Pacing | None, compiled: bool
     ) -> None:
-        self.inside = compiled or type(ledger) is Ledger
+        self.inside = compiled or (type(ledger) is Ledger and ledger.plain)
         """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
@@ -52,7 +54,7 @@ class RunArrays(RunState):
         self._servers, self._pacing = ledger, pacing
         self._holdings = Holdings(self)  # type: ignore[arg-type]
         if self.inside:
-            ledger.hold_in(self._holdings)
+            ledger.held = self._holdings
         super().__init__(workload, ledger, overflow, paced=pacing is not None)
 
     @property
@@ -107,7 +109,7 @@ class RunArrays(RunState):
             record.answers,
         )
         self.at = self._at.data  # reads a number several times faster than the array does
-        self.rules = self._servers.ruling(self.roles) if self.inside else None
+        self.rules = self._servers.rules.ruling(self.roles) if self.inside and self._servers.rules else None
         record.grown = self.unbind
 
     def unbind(self) -> None:
@@ -154,8 +156,8 @@ class RunArrays(RunState):
             self.state, self._run = state._replace(**changes), None
         if self.inside and self._servers.log is None:
             self.state.log[0] += len(self.state.log)  # any server may have changed
-        if self.inside:
-            self.rules = self._servers.ruling(self.roles)
+        if self.inside and self._servers.rules:
+            self.rules = self._servers.rules.ruling(self.roles)
 
     def make_room_for(self, request: Request) -> None:
         """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""

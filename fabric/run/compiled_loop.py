@@ -190,12 +190,12 @@ class CompiledLoop:
         request = run.request(row)
         placed = int(np.count_nonzero(record.server[row : row + request.parts] >= 0))
         part = request._replace(index=row + placed) if request.gang else request
+        run.holds[row : row + placed] = HOLDS
         try:
             run.ledger.apply(part, placement_of(code, part, run.view.free.shape[1]))
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{describe_request(part, run.view.resources)}: {error}") from None
         finally:
             for each in range(row, row + placed):
-                run.holds[each] = HOLDS
                 run.ledger.release(each)
                 record.server[each] = record.node[each] = -1

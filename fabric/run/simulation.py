@@ -43,7 +43,7 @@ from binwright.fabric.run.cluster_events import ClusterEvents
 from binwright.fabric.run.compiled_loop import CompiledLoop
 from binwright.fabric.run.gang_placement import GangPlacement
 from binwright.fabric.run.offering import Offering
-from binwright.fabric.run.views import LineOfRows, Whereabouts
+from binwright.fabric.run.views import LineOfRows
 from binwright.fabric.run.waiting_line import WaitingLine
 from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
@@ -90,19 +90,17 @@ class Simulation(RunArrays):
         self._make_arrays()
         self._line = LineOfRows(self)
         self.queue = WaitingLine(self, self._line)
-        if compiled:
-            ledger.hold_roles_in(Whereabouts(self, self._holdings))
         self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
         self.events = events = ClusterEvents(self, self.queue, gangs, faults)
         self.changes, self.fail, self.evict = events.changes, events.fail, events.evict
         self.grow, self.repair, self.drain, self.reopen = events.grow, events.repair, ledger.drain, ledger.reopen
         for time, by in expansion:
             self.clock.at(time, events.grow, by)
-        for time, change, number in ledger.planned:
+        for time, change, number in ledger.rules.planned if ledger.rules else ():
             self.clock.at(time, change, number)
         self.view.accounts = Accounts(self)
         self.view.meter = UseMeter(self, workload.use) if workload.use else None
-        self._show = ledger.offer
+        self._show = ledger.rules and ledger.rules.offer
         self.offering, self.loop = Offering(self), CompiledLoop(self)
         self._offers: Generator[Request, None, None] | None = None
         self._head: Any = None
@@ -189,7 +187,7 @@ class Simulation(RunArrays):
 
     def stages(self) -> list[Stage]:
         """Return the rules of placement from now on, one after another; none where there are no rules."""
-        return self._servers.stages()
+        return self._servers.rules.stages() if self._servers.rules else []
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
 
@@ -483,8 +481,8 @@ class Simulation(RunArrays):
 
     def follow(self) -> None:
         """Have the clock, the view and the rules of placement show how far the loop has come."""
-        if self.rules is not None:
-            self._servers.follow()
+        if self._servers.rules:
+            self._servers.rules.changed()
         self.view.now = now = float(self.state.clock[NOW])
         self.clock.pass_to(now)
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, FIRST, HOLDS, LAST
+from binwright.fabric.ledger import Holding
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Request, Share, part
+from binwright.simcore.types import Request, part
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
 
 
-class Holdings(MutableMapping[int, Any]):
-    """Maps the row of every request that holds something to its shares, as `Ledger` keeps them.
+class Holdings(MutableMapping[int, Holding]):
+    """Maps the row of every request that holds something to what that is, as `Ledger` keeps it.
 
     What lies where the record says is read from there. Anything else, such as both places of a request on its way, is
     kept beside it, and the loop then leaves the release to the ledger.
@@ -24,23 +25,23 @@ class Holdings(MutableMapping[int, Any]):
 
     def __init__(self, run: Simulation) -> None:
         self._run = run
-        self._elsewhere: dict[int, Any] = {}
+        self._elsewhere: dict[int, Holding] = {}
 
-    def __getitem__(self, row: int) -> Any:
+    def __getitem__(self, row: int) -> Holding:
         run = self._run
         if row not in self:
             raise KeyError(row)
         if run.holds[row] == ELSEWHERE:
             return self._elsewhere[row]
         server, node = int(run.record.server[row]), int(run.record.node[row])
-        demand = tuple(run.requests.demand[row].tolist())
+        demand, role = tuple(run.requests.demand[row].tolist()), int(run.roles[row]) if len(run.roles) else 0
         if node != SPREAD:
-            return ((server, node, demand),)
+            return Holding(role, (server,), ((server, node, demand),))
         nodes = run.view.capacity.shape[1]
-        return tuple((server, each, part(demand, each, nodes)) for each in range(nodes))
+        return Holding(role, (server,), tuple((server, each, part(demand, each, nodes)) for each in range(nodes)))
 
-    def __setitem__(self, row: int, shares: tuple[Share, ...]) -> None:
-        self._elsewhere[row], self._run.holds[row] = shares, ELSEWHERE
+    def __setitem__(self, row: int, holding: Holding) -> None:
+        self._elsewhere[row], self._run.holds[row] = holding, ELSEWHERE
 
     def __delitem__(self, row: int) -> None:
         if row not in self:
@@ -69,36 +70,8 @@ class Holdings(MutableMapping[int, Any]):
         """List the rows of the requests that hold something on a server."""
         rows = np.flatnonzero(self._run.holds != EVICTED)
         found = rows[self._run.record.server[rows] == server].tolist()
-        moving = [row for row, shares in self._elsewhere.items() if any(share[0] == server for share in shares)]
+        moving = [row for row, held in self._elsewhere.items() if server in held.servers]
         return [row for row in found if row not in self._elsewhere] + moving
-
-
-class Whereabouts(MutableMapping[int, tuple[int, int]]):
-    """Maps the row of every request that holds something to its server and its role, as `ConstrainedLedger` does.
-
-    A row that is removed has been released before.
-    """
-
-    def __init__(self, run: Simulation, holdings: Holdings) -> None:
-        self._run, self._holdings = run, holdings
-
-    def __getitem__(self, row: int) -> tuple[int, int]:
-        return int(self._run.record.server[row]), int(self._run.roles[row])
-
-    def __setitem__(self, row: int, value: tuple[int, int]) -> None:
-        self._run.record.server[row] = value[0]
-
-    def __delitem__(self, row: int) -> None:
-        pass
-
-    def __contains__(self, row: object) -> bool:
-        return row in self._holdings
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._holdings)
-
-    def __len__(self) -> int:
-        return len(self._holdings)
 
 
 class LineOfRows(MutableSequence[Request]):

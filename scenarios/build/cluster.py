@@ -3,19 +3,14 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
 
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import NetworkLedger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices, RuledPeaks
-from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
-from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.scenarios.features.overcommit import predictor_of
 from binwright.scenarios.features.placement import check_placed
 from binwright.scenarios.schema.cluster import ClusterSpec
@@ -55,31 +50,22 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
     The servers are numbered as with this seed.
     """
-    network = scenario.cluster.network
-    if network is None:
-        cluster, labels = _build(scenario, seed)
-        predicted = scenario.cluster.predicted.items()
-        peaks = [{scenario.resources.index(name): predictor_of(how.predict) for name, how in predicted}] * bool(
-            predicted
-        )
-        if scenario.ruled_by:
-            kind = RuledPeaks if peaks else ConstrainedLedger if cluster.devices is None else RuledDevices
-            _check_labels(scenario, labels)
-            return kind(cluster, labels, scenario.placement, *peaks)
-        if peaks:
-            return PredictingLedger(cluster, *peaks)
-        if cluster.devices is None:
-            return Ledger(cluster)
-        return DeviceLedger(cluster)
-    paths = routing(network.topology.built, network.paths, network.order)
-    weighted, is_read = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
-    remembers = is_read or "states" in scenario.record
-    if scenario.ruled_by:
-        rules = scenario.placement
-        remembers |= any(isinstance(rule, Drain) for rule in rules)
-        cluster = build_cluster(scenario)
-        return RuledNetwork(cluster, network.server_labels, rules, paths, weighted, remembers=remembers)
-    return NetworkLedger(build_cluster(scenario), paths, weighted, remembers=remembers)
+    cluster, labels = _build(scenario, seed)
+    peaks, network, more = scenario.cluster.predicted.items(), scenario.cluster.network, dict[str, Any]()
+    if peaks:
+        more["predictors"] = {scenario.resources.index(name): predictor_of(how.predict) for name, how in peaks}
+    if network:
+        drains = any(isinstance(rule, Drain) for rule in scenario.placement)
+        is_read = scenario.costs is not None or scenario.use is not None or drains or "states" in scenario.record
+        paths = routing(network.topology.built, network.paths, network.order)
+        more |= {"routing": paths, "weighted": network.routes == "weighted", "remembers": is_read}
+    if not scenario.ruled_by:
+        return Ledger(cluster, **more)
+    if network:
+        labels = network.server_labels
+    else:
+        _check_labels(scenario, labels)
+    return Ledger(cluster, labels, scenario.placement, **more)
 
 
 def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:

@@ -15,7 +15,6 @@ import numpy as np
 from binwright.analysis.measure.samples import states
 from binwright.analysis.measure.stays import Order
 from binwright.fabric.fragmentation import CAUSES
-from binwright.fabric.network import NetworkLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.extras import pl
@@ -176,9 +175,8 @@ def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
     The last three are -1 for rows that `held` no place (bool [rows]).
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
-    assert isinstance(ledger, NetworkLedger)
     spread = np.full((len(held), 3), -1)
-    spread[held] = ledger.spans(np.flatnonzero(held))
+    spread[held] = ledger.network.spans(np.flatnonzero(held))[:, :3]
     servers, span, links = spread.T
     wanted = np.zeros(len(held)) if bandwidth is None else bandwidth / QUANTUM  # traces and flavours ask for none
     return {"bandwidth": wanted, "servers": servers, "span": span, "links": links}

@@ -82,10 +82,10 @@ def play_run(
     luck = luck or partial(stream, run.seed)
     simulation = prepare_run(run, world, warm, compiled, luck)
     world.begin(simulation, run.seed, luck)
-    first, begin, ledger = measured_from(simulation), simulation.now, ledger_of(simulation)
+    first, begin, ledger = measured_from(simulation), simulation.now, simulation.ledger
     limit = run.scenario.decision_limit
-    if int(os.environ.get(WORKER, "0")) % 2:
-        ledger.prepare()  # while another worker compiles the agent's rule
+    if int(os.environ.get(WORKER, "0")) % 2 and ledger.network:
+        ledger.network.prepare()  # while another worker compiles the agent's rule
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck("agent"))
     if world.timed:
@@ -106,7 +106,7 @@ def play_run(
 def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:
     """Put together what the journal notes of the run, beside who ran it."""
     scenario, simulation = run.scenario, over.simulation
-    ledger = ledger_of(simulation)
+    ledger = simulation.ledger
     running = simulation.workload.running
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
@@ -114,7 +114,7 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **measure(over, [one.asked for one in scenario.metrics]),
         **({"windows": written(rows)} if rows else {}),
         **_outside(agent, simulation, ledger),
-        **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
+        **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **_unasked(ledger),
         **_unscored(agent),
         **_too_late(scenario, simulation),
@@ -138,12 +138,6 @@ def prepare_run(run: Run, world: World, warm: Agent | None, compiled: bool, luck
         progress.check()
         simulation.overflow = overflow
     return simulation
-
-
-def ledger_of(simulation: Simulation) -> Ledger:
-    """Return the books of a run of a scenario."""
-    assert isinstance(simulation.ledger, Ledger)
-    return simulation.ledger
 
 
 def measured_from(simulation: Simulation) -> int:
@@ -177,7 +171,7 @@ def _unscored(agent: Agent) -> dict[str, str]:
 
 def _unasked(ledger: Ledger) -> dict[str, str]:
     """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
-    said = "; ".join(f"{group}: {remedy}" for group, remedy in ledger.unasked.items())
+    said = "; ".join(f"{group}: {remedy}" for group, remedy in (ledger.rules.unasked if ledger.rules else {}).items())
     return {"missing_groups": said} if said else {}
 
 

@@ -19,7 +19,7 @@ from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features import features
-from binwright.scenarios.run.execute import ledger_of, play_run, prepare_run
+from binwright.scenarios.run.execute import play_run, prepare_run
 from binwright.scenarios.run.line import Line
 from binwright.scenarios.run.refusals import over_time, refused_as_sent_back, room_for_parts
 from binwright.scenarios.schema.workload import Trace
@@ -79,7 +79,7 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
     world.begin(simulation, run.seed, luck)
     agent.start(simulation.view, luck("agent"))
-    return replace(_Asked(simulation, ledger_of(simulation), row).why(agent), origin=_origin(run, simulation.workload))
+    return replace(_Asked(simulation, simulation.ledger, row).why(agent), origin=_origin(run, simulation.workload))
 
 
 class RefusedRequests(NamedTuple):

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
@@ -22,7 +21,7 @@ def placed(ask: Ask, server: int, devices: tuple[int, ...]) -> OnDevices:
     return OnDevices(((server, 0, request_of(ask).demand),), devices=devices)
 
 
-def state(ledger: DeviceLedger) -> tuple[object, ...]:
+def state(ledger: Ledger) -> tuple[object, ...]:
     """Everything that a placement changes, as the view shows it."""
     return ledger.view.free.tolist(), *(array.tolist() for array in ledger.view.devices)
 
@@ -47,7 +46,7 @@ def test_devices_that_are_partly_free_add_up_to_no_device() -> None:
 @given(clusters(), asks(), st.data())
 @scaled(3)
 def test_takes_exactly_what_the_slow_rules_allow(
-    case: tuple[DeviceLedger, list[Server]], ask: Ask, data: st.DataObject
+    case: tuple[Ledger, list[Server]], ask: Ask, data: st.DataObject
 ) -> None:
     ledger, servers = case
     server = data.draw(st.integers(-1, len(servers)))
@@ -70,7 +69,7 @@ def test_takes_exactly_what_the_slow_rules_allow(
 
 @given(clusters())
 @scaled(3)
-def test_all_that_is_taken_comes_back(case: tuple[DeviceLedger, list[Server]]) -> None:
+def test_all_that_is_taken_comes_back(case: tuple[Ledger, list[Server]]) -> None:
     ledger, servers = case
     for number, server in enumerate(servers):
         there = len(server.left)
@@ -80,7 +79,7 @@ def test_all_that_is_taken_comes_back(case: tuple[DeviceLedger, list[Server]]) -
         assert [int(ledger.view.devices.held[number, kind]) for kind in server.kinds] == [
             server.kinds.count(kind) for kind in server.kinds
         ]
-    for row in list(ledger._held):
+    for row in list(ledger.running):
         ledger.release(row)
     ledger.check()
     assert (ledger.view.devices.free.sum(axis=1) == ledger.view.devices.there * UNIT).all()
@@ -89,7 +88,7 @@ def test_all_that_is_taken_comes_back(case: tuple[DeviceLedger, list[Server]]) -
 
 @given(clusters(), asks())
 @scaled(3)
-def test_says_why_a_request_fits_nowhere(case: tuple[DeviceLedger, list[Server]], ask: Ask) -> None:
+def test_says_why_a_request_fits_nowhere(case: tuple[Ledger, list[Server]], ask: Ask) -> None:
     ledger, servers = case
     fits = any(choices(server, ask) for server in servers)
     assert (ledger.why_not(request_of(ask)) == 0) == fits
@@ -136,15 +135,16 @@ def test_refuses_what_is_no_answer_for_devices() -> None:
 
 def test_agents_that_write_to_what_they_see_are_found_out() -> None:
     ledger = ledger_of([1], [0])
-    ledger._shown_devices.free[0, 0] = 0
+    ledger.devices._shown.free[0, 0] = 0
     with pytest.raises(AgentError, match="written to what it was shown"):
         ledger.confirm()
 
 
 def test_devices_belong_to_servers_of_one_node() -> None:
-    capacity = np.ones((1, 2, 1), np.int64)
+    capacity, one = np.ones((1, 2, 1), np.int64), np.ones(1, np.int64)
+    devices = DevicesOf(0, one, one - 1, ("A",), (1, 0))
     with pytest.raises(UserError, match="one node"):
-        DeviceLedger(Cluster(("gpu",), capacity, (NEVER,), capacity[0]))
+        Ledger(Cluster(("gpu",), capacity, (NEVER,), capacity[0], devices))
 
 
 def workload(gpu: list[float], models: list[str] | None = None) -> Workload:

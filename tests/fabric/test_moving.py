@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.roles import Role, Roles
@@ -37,10 +35,10 @@ ROLES = (Role("a"), Role("b"), Role())
 LABELS = ServerLabels(4, {"zone": np.array(["x", "y", "x", "y"])})
 
 
-def ruled(rules: list[Rule]) -> ConstrainedLedger:
+def ruled(rules: list[Rule]) -> Ledger:
     """Make servers of four cores in two zones, for requests of groups a and b, and of none."""
     capacity, labels = np.full((4, 1, 1), 4), LABELS
-    ledger = ConstrainedLedger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), labels, rules)
+    ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), labels, rules)
     roles = Roles(ROLES, np.arange(3))
     nothing = np.zeros(3)
     ledger.roles_of(Workload(("cpu",), nothing, nothing, np.ones((3, 1), np.int64), np.arange(3), roles=roles))
@@ -221,7 +219,7 @@ def test_devices_of_both_places_are_held() -> None:
         capacity[0],
         DevicesOf(1, np.full(2, 2), np.zeros(2, np.int64), ("m",), (2, 0)),
     )
-    ledger = DeviceLedger(cluster)
+    ledger = Ledger(cluster)
     request = Request(0, 0.0, 9.0, (QUANTUM, QUANTUM), False)
 
     def on(server: int, device: int) -> OnDevices:
@@ -234,7 +232,7 @@ def test_devices_of_both_places_are_held() -> None:
     ledger.end_move(0, arrived=True)
     ledger.check()
     assert ledger.view.devices.free.tolist() == [[QUANTUM, QUANTUM], [QUANTUM, 0]]
-    assert ledger.taken[0] == 2
+    assert ledger.devices.taken[0] == 2
     ledger.begin_move(request, on(1, 0))  # another device of the same server
     ledger.end_move(0, arrived=False)
     ledger.begin_move(request, on(0, 0))

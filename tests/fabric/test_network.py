@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
-from binwright.fabric.network import FAILED, NetworkLedger, Provisioned
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import FAILED, Provisioned
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
@@ -42,7 +43,7 @@ steps = st.lists(
 def test_free_servers_and_links_return_exactly(name: str, agent_name: str, nodes: int, todo: list[Any]) -> None:
     """Random sequences of place, release, fail and repair, against sums kept by hand."""
     ledger = ledger_of(name, nodes)
-    network, view = ledger.topology, ledger.view
+    network, view = ledger.network.topology, ledger.view
     agent = AGENTS.load(agent_name)()
     agent.start(view, stream(0, "agent"))
     held: dict[int, tuple[Request, Placement]] = {}
@@ -95,7 +96,7 @@ def test_free_servers_and_links_return_exactly(name: str, agent_name: str, nodes
     assert (view.link_free == view.link_capacity).all()
 
 
-def two_servers(ledger: NetworkLedger) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+def two_servers(ledger: Ledger) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Shares and links that are right for (6, 4) at .5: servers 0 and 1, which hang on one rack."""
     return (((0, 0, (4 * QUANTUM, 3 * QUANTUM)), (1, 0, (2 * QUANTUM, 1 * QUANTUM))), (0, 1))
 
@@ -119,13 +120,13 @@ def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
     ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
     ledger.release(3)
     ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
-    row, server, _, amounts = ledger.places(np.array([1, 3]))
+    row, server, _, amounts = ledger.network.places(np.array([1, 3]))
     assert (row.tolist(), server.tolist()) == ([0, 1, 1], [5, 0, 1])
     assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
-    row, server, _, amounts = ledger.places(np.zeros(0, np.int64))
+    row, server, _, amounts = ledger.network.places(np.zeros(0, np.int64))
     assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
     with pytest.raises(LedgerError, match="not asked to remember"):
-        ledger_of("fabric").places(np.array([1]))
+        ledger_of("fabric").network.places(np.array([1]))
 
 
 NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
@@ -178,10 +179,12 @@ def corrupted(data: st.DataObject, placement: Provisioned) -> tuple[Any, Any, An
     return shares, links, chosen
 
 
-def state(ledger: NetworkLedger) -> tuple[Any, ...]:
+def state(ledger: Ledger) -> tuple[Any, ...]:
     """All that a placement may change."""
     shown = ledger.view.free.tobytes(), ledger.view.link_free.tobytes()
-    return *shown, ledger._free.tobytes(), ledger._link_free.tobytes(), list(ledger.room), len(ledger.notes)
+    network: Any = ledger.network
+    own = ledger._free.tobytes(), network._link_free.tobytes()
+    return *shown, *own, list(network.room), len(network.notes)
 
 
 @pytest.mark.parametrize("kind", ["Placement", "Provisioned"])
@@ -194,7 +197,7 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     agent = AGENTS.load("random")()
     agent.start(ledger.view, stream(seed, "agent"))
-    found = ledger.topology
+    found = ledger.network.topology
     for row in range(6):
         asked = request(row, int(rng.integers(0, 10)), int(rng.integers(0, 8)), float(rng.choice([0, 0.3, 0.6, 1])))
         if rng.random() < 0.2:
@@ -217,8 +220,8 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
             noted = (len(mine), span(found, sorted(mine)), len(links))
-            assert ledger.notes[row][:3] == noted
-            assert sum(ledger.notes[row][3:]) == len(links) * asked.bandwidth
+            assert ledger.network.notes[row][:3] == noted
+            assert sum(ledger.network.notes[row][3:]) == len(links) * asked.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
                 ledger.apply(asked, given)
@@ -231,7 +234,7 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
 def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     """For any servers and any links, also where servers are racks of their own, which nothing passes through."""
     ledger = ledger_of(data.draw(st.sampled_from([*sorted(NETWORKS), "lone", "homes"])))
-    found = ledger.topology
+    found = ledger.network.topology
     servers = data.draw(st.lists(st.integers(0, found.servers - 1), min_size=1, max_size=4, unique=True))
     links = data.draw(st.lists(st.integers(0, found.links - 1), unique=True))
     if data.draw(st.booleans()):  # most of the links: else hardly anything is connected
@@ -242,7 +245,7 @@ def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     )
     if joined(found, servers, links):
         ledger.apply(asked, placement)
-        assert [*ledger.notes.values()][-1][:3] == (len(servers), span(found, servers), len(links))
+        assert [*ledger.network.notes.values()][-1][:3] == (len(servers), span(found, servers), len(links))
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(asked, placement)
@@ -297,7 +300,7 @@ def test_writes_to_the_network_view_change_nothing_and_are_reported() -> None:
 
 def test_tables_that_are_shown_are_not_those_that_the_ledger_checks_by() -> None:
     ledger = ledger_of("fabric")
-    net, routes = ledger.topology, ledger.view.routing.routes
+    net, routes = ledger.network.topology, ledger.view.routing.routes
     far = int(np.flatnonzero(net.rack_of != net.rack_of[0])[0])
     for array in (routes.servers, routes.first, routes.edges, net.link_ends, net.pod_of, net.link_capacity):
         with pytest.raises(ValueError, match="WRITEABLE"):
@@ -349,7 +352,7 @@ def test_pacing_waits_for_room(rows: list[tuple[int, int, int]]) -> None:
     ledger.check()
 
 
-def _started(agent: Any, ledger: NetworkLedger) -> Any:
+def _started(agent: Any, ledger: Ledger) -> Any:
     agent.start(ledger.view, stream(0, "agent"))
     return agent
 
@@ -364,13 +367,13 @@ def test_link_failures_send_requests_back() -> None:
     assert simulation.record.interruption[0] == 2.0
     assert simulation.record.origin[4] == 0
     assert simulation.record.decided[4] == 2.0
-    assert 0 not in ledger._wires(ledger._held[4])[0]
+    assert 0 not in ledger.held[4].wired[0].wires[0]
     ledger.check()
 
 
 def test_requests_that_just_fit_the_room_have_no_reason() -> None:
     ledger = ledger_of("fabric")
-    cpu, mem = (amount // QUANTUM for amount in ledger.room)
+    cpu, mem = (amount // QUANTUM for amount in ledger.network.room)
     for more, reason in (((0, 0), "agent declined"), ((1, 0), "not enough cpu"), ((0, 1), "not enough mem")):
         asked = request(0, cpu + more[0], mem + more[1], 0.1)
         assert ledger.reasons[ledger.why_not(asked)].startswith(reason)
@@ -483,12 +486,12 @@ def test_a_failed_link_carries_nothing_not_even_a_request_without_bandwidth() ->
             ledger = ledger_of("fabric", weighted=weighted)
             agent = AGENTS.load(name)()
             agent.start(ledger.view, stream(0, "agent"))
-            for server in range(ledger.topology.servers):
+            for server in range(ledger.network.topology.servers):
                 ledger.fail(server, "link")
             assert agent.decide(ledger.view, request(0, 6, 4, 0.0)) == Refusal("no path: server-rack")
             with pytest.raises(InfeasiblePlacement, match="link 0 has failed"):
                 ledger.apply(request(0, 6, 4, 0.0), Placement(*two_servers(ledger)))
-            for server in range(ledger.topology.servers):
+            for server in range(ledger.network.topology.servers):
                 ledger.repair(server, "link")
             assert isinstance(agent.decide(ledger.view, request(0, 6, 4, 0.0)), Placement)
             full = Placement(*two_servers(ledger))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -64,7 +63,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
 
 def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.DataObject) -> None:
     """Draw events, and hold the ledger to the slow rules after each."""
-    ledger = ConstrainedLedger(cluster_of(labels.servers), labels, written)
+    ledger = Ledger(cluster_of(labels.servers), labels, written)
     ledger.roles_of(asking(ROLES, []))
     held: dict[int, Lies] = {}
     down: set[int] = set()
@@ -82,7 +81,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
             ledger.grow(1 + server % 2)
             labels = labels.grown(1 + server % 2)
         elif what == "drain":
-            for since, call, number in ledger.planned:
+            for since, call, number in ledger.rules.planned:
                 if now < since <= now + 5.0:
                     call(number)
             now += 5.0
@@ -90,7 +89,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
         said = [
             refused_by(labels, written, list(held.values()), ROLES[role], one, now) for one in range(labels.servers)
         ]
-        ledger.offer(asked)
+        ledger.rules.offer(asked)
         free = ledger.view.everything_free
         shown = np.where((np.array(said) < 0)[:, None, None], free, 0)
         assert ledger.view.free.tolist() == shown.tolist()
@@ -118,7 +117,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
 def played(written: list[Rule], roles: tuple[Role, ...], of: list[int], agent: Agent, **more: Any) -> Simulation:
     """Play requests of a core each on six servers in three zones of two."""
     labels = ServerLabels(6, {"zone": np.array(list("aabbcc"))}, {"spot": np.arange(6) == 0})
-    ledger = ConstrainedLedger(cluster_of(6), labels, written)
+    ledger = Ledger(cluster_of(6), labels, written)
     simulation = Simulation(asking(roles, of, more.pop("lifetime", 1e9)), ledger, **more)
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -157,7 +156,7 @@ def test_each_rule_on_a_few_servers(
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
     many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
-    ledger = ConstrainedLedger(cluster_of(many), ServerLabels(many), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(cluster_of(many), ServerLabels(many), [AtMost(at_most=1, of="web", per="server")])
     simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -192,7 +191,7 @@ def test_where_no_server_is_a_request_is_impossible() -> None:
 
 def test_requeued_requests_keep_their_role() -> None:
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = ConstrainedLedger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
+    ledger = Ledger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
     simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
     agent = FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
@@ -209,7 +208,7 @@ def test_requeued_requests_keep_their_role() -> None:
 def test_devices_and_rules_hold_together() -> None:
     plain = ledger_of([2, 2, 1], [0, 1, 0])
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = RuledDevices(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
+    ledger = Ledger(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
     ledger.roles_of(asking((WEB,), []))
     ask = Ask(QUANTUM, QUANTUM, 500_000)
     from binwright.fabric.devices import on_devices
@@ -231,14 +230,14 @@ def test_devices_and_rules_hold_together() -> None:
 
 
 def test_miscounting_is_found_and_so_is_who_writes() -> None:
-    ledger = ConstrainedLedger(cluster_of(2), ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(cluster_of(2), ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
     ledger.roles_of(asking((WEB,), []))
     ledger.apply(request(0, 0), request(0, 0).on(0, 0))
     ledger.check()
-    ledger._mask.counts[0] += 1
+    ledger.rules.mask.counts[0] += 1
     with pytest.raises(LedgerError, match="count"):
         ledger.check()
-    ledger._mask.counts[0] -= 1
+    ledger.rules.mask.counts[0] -= 1
     ledger.check()
     ledger._shown[1] = 0
     with pytest.raises(AgentError):
@@ -257,7 +256,7 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
 def test_rules_about_what_is_not_there(rule: Rule, said: str) -> None:
     labels = ServerLabels(2, {"zone": np.array(["a", "b"]), "rack": np.array(["1", ""])})
     with pytest.raises(UserError, match=said):
-        ConstrainedLedger(cluster_of(2), labels, [rule])
+        Ledger(cluster_of(2), labels, [rule])
 
 
 def test_without_labels_nobody_may_ask_for_them() -> None:

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
 from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
-from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.overcommit import Predict, predictor_of
 from binwright.scenarios.features.preemption import Preempt
@@ -44,8 +44,8 @@ class Slow:
         self.run, self.predictor, self.done = simulation, predictor, 0
         self.tasks: dict[tuple[int, int], Task] = {}
         ledger: Any = simulation.ledger
-        self._tick, ledger._tick = ledger._tick, self.tick
-        ledger.watch(simulation)
+        self._tick, ledger.peaks._tick = ledger.peaks._tick, self.tick
+        ledger.peaks.watch(simulation)
 
     def tick(self, step: int) -> Any:
         """Look on just before the ledger does."""
@@ -71,8 +71,8 @@ class Slow:
 
     def look(self) -> None:
         """Drop the tasks of those that run no more, and see those that are new."""
-        nodes, held = self.run.view.free.shape[1], self.run.ledger._held  # type: ignore[attr-defined]
-        there = {(row, s * nodes + n): amounts[0] for row, shares in held.items() for s, n, amounts in shares}
+        nodes, held = self.run.view.free.shape[1], self.run.ledger.held
+        there = {(row, s * nodes + n): amounts[0] for row, each in held.items() for s, n, amounts in each.shares}
         self.tasks = {key: self.tasks.get(key) or Task(asked, asked) for key, asked in there.items()}
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ class Slow:
             free[place] -= task.reserved
             asked[place] += task.asked
         left = self.run.view.free[:, :, 0].reshape(-1)
-        down = self.run.ledger._down  # type: ignore[attr-defined]
+        down = self.run.ledger.down
         up = np.repeat([server not in down for server in range(len(self.run.view.free))], nodes)
         assert (np.abs(free - left)[up] <= 2 * len(self.tasks)).all(), (free, left)
         assert self.run.view.asked is not None
@@ -101,13 +101,13 @@ def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
     workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use)
     capacity = np.tile(np.array([4, 9]) * QUANTUM, (servers, nodes, 1))
     cluster = Cluster(("cpu", "mem"), capacity, (2 * QUANTUM, 10**18), capacity[0])
-    return Simulation(workload, PredictingLedger(cluster, {0: predictor}), **more)
+    return Simulation(workload, Ledger(cluster, predictors={0: predictor}), **more)
 
 
 def play(run: Simulation, slow: Slow) -> None:
     while (request := run.advance()) is not None:
         slow.check()
-        assert isinstance(run.ledger, PredictingLedger)
+        assert run.ledger.peaks
         run.ledger.check()
         for server in range(len(run.view.free)):
             nodes = [0] if request.spread else range(run.view.free.shape[1])
@@ -124,7 +124,7 @@ def play(run: Simulation, slow: Slow) -> None:
             if found:
                 break
         run.answer(found)
-    run.ledger.check()  # type: ignore[attr-defined]
+    run.ledger.check()
 
 
 @pytest.mark.parametrize("spec", PREDICTORS, ids=str)
@@ -153,14 +153,14 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
     def beside(request: Request, where: Any, victims: Any) -> list[int]:
         found = give_way(request, where, victims)
         free = run.view.free[where].copy()
-        held = [[(row, at) for row in rows for at in ledger._parts[row]] for rows in victims]  # type: ignore[attr-defined]
+        held = [[(row, at) for row in rows for at in ledger.peaks._parts[row]] for rows in victims]
 
         def fits(gone: list[int]) -> bool:
             left = free.copy()
             for place in gone:
                 for row, at in held[place]:
-                    node = [share[1] for share in ledger._held[row]][ledger._parts[row].index(at)]  # type: ignore[attr-defined]
-                    left[node] += ledger._reserved[at]  # type: ignore[attr-defined]
+                    node = [share[1] for share in ledger.held[row].shares][ledger.peaks._parts[row].index(at)]
+                    left[node] += ledger.peaks._reserved[at]
             need = [part(request.demand, n, len(left)) if request.spread else request.demand for n in range(len(left))]
             enough = [bool((left[n] >= need[n]).all()) for n in range(len(left))]
             return all(enough) if request.spread else any(enough)
@@ -170,7 +170,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
             rest = [one for one in gone if one != place]
             gone = rest if fits(rest) else gone
         assert found == (gone if fits(gone) else [])
-        ledger.check()  # type: ignore[attr-defined]
+        ledger.check()
         return found
 
     ledger.give_way = beside  # type: ignore[method-assign]
@@ -182,9 +182,9 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
 def test_an_agent_breaks_neither_book() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4 * QUANTUM), (10**18,), np.full((1, 1), 4 * QUANTUM))
     for name in ("free", "asked"):
-        ledger = PredictingLedger(cluster, {0: LimitPeak(limit=0.5)})
+        ledger = Ledger(cluster, predictors={0: LimitPeak(limit=0.5)})
         run = Simulation(Workload.of_units([0.0], 50.0, {"cpu": 3}), ledger)
-        ledger.watch(run)
+        ledger.peaks.watch(run)
         request = run.advance()
         assert request
         shown = getattr(run.view, name)
@@ -198,9 +198,9 @@ def test_an_agent_breaks_neither_book() -> None:
 
 def test_those_who_wait_are_tried_again_when_the_prediction_falls() -> None:
     capacity = np.full((1, 1, 1), 4 * QUANTUM)
-    ledger = PredictingLedger(Cluster(("cpu",), capacity, (10**18,), capacity[0]), {0: LimitPeak(limit=0.5)})
+    ledger = Ledger(Cluster(("cpu",), capacity, (10**18,), capacity[0]), predictors={0: LimitPeak(limit=0.5)})
     run = Simulation(Workload.of_units([0.0, 1.0, 2.0], [1e4, 1e4, 1e4], {"cpu": 3}), ledger, Overflow("wait"))
-    ledger.watch(run)
+    ledger.peaks.watch(run)
     begun = []
     while (request := run.advance()) is not None:
         fits = run.view.free[0, 0, 0] >= request.demand[0]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.network import NetworkLedger, Provisioned
-from binwright.fabric.placement.ruled_network import RuledNetwork
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import Provisioned
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
@@ -37,11 +37,11 @@ UNITS = 3
 WEB, DB = Role("web"), Role("db")
 
 
-def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule], remembers: bool = False) -> RuledNetwork:
+def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule], remembers: bool = False) -> Ledger:
     """A ledger of a network whose servers have 3 cpu and 3 mem each."""
     capacity = np.full((network.servers, 1, 2), UNITS * QUANTUM)
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return RuledNetwork(cluster, labels, written, Routing(network), remembers=remembers)
+    return Ledger(cluster, labels, written, routing=Routing(network), remembers=remembers)
 
 
 def asking(roles: tuple[Role, ...], of: list[int]) -> Workload:
@@ -107,21 +107,21 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
                 assert hit == sorted(one for one, lies in held.items() if part in lies.servers)
             held = {one: lies for one, lies in held.items() if one not in hit}
         elif what == "drain":
-            for since, call, number in ledger.planned:
+            for since, call, number in ledger.rules.planned:
                 if now < since <= now + 5.0:
                     call(number)
             now += 5.0
         asked, lie = request(row, role, len(servers)), list(held.values())
         said = [refused_by(labels, written, lie, ROLES[role], one, now) for one in range(labels.servers)]
-        ledger.offer(asked)
+        ledger.rules.offer(asked)
         free = ledger.view.everything_free
         assert ledger.view.free.tolist() == np.where((np.array(said) < 0)[:, None, None], free, 0).tolist()
         assert ledger.reasons[ledger.why_not(asked)] == reason(free[:, 0, 0].tolist(), said, written, asked.demand[0])
-        assert ledger.kept_out(asked).keys() == ledger._down | {one for one, by in enumerate(said) if by >= 0}
+        assert ledger.kept_out(asked).keys() == ledger.down | {one for one, by in enumerate(said) if by >= 0}
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
-            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.notes)
+            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.notes)
             if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
                 assert ledger.apply(asked, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])
@@ -129,7 +129,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
             else:
                 with pytest.raises(InfeasiblePlacement):
                     ledger.apply(asked, answer)
-                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.notes
+                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.notes
                 assert after == before
         ledger.check()
 
@@ -179,12 +179,12 @@ def test_each_rule_on_a_few_servers(
     asked = request(9, 0, len(new))
     if refused is None:
         ledger.apply(asked, on(FABRIC, new))
-        assert ledger.places(np.array([9]))[1].tolist() == new
+        assert ledger.network.places(np.array([9]))[1].tolist() == new
     else:
         with pytest.raises(InfeasiblePlacement, match=f"not on server {refused}: rule: {rule}"):
             ledger.apply(asked, on(FABRIC, new))
         ledger.apply(request(9, 1, 1), on(FABRIC, [7]))  # it left nothing behind
-        assert ledger.places(np.array([9]))[1].tolist() == [7]
+        assert ledger.network.places(np.array([9]))[1].tolist() == [7]
     ledger.check()
     for row in sorted(ledger.running):
         ledger.release(row)
@@ -198,7 +198,7 @@ def test_a_server_that_gives_only_its_link_counts() -> None:
     ledger.apply(request(0, 0, 1), on(FABRIC, [0], (1,)))
     with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per server"):
         ledger.apply(request(1, 0, 1), on(FABRIC, [1]))
-    ledger._across[0] = np.array([1]), 0
+    ledger.rules.mask.counts[1] += 1
     with pytest.raises(LedgerError, match="count"):
         ledger.check()
 
@@ -219,25 +219,25 @@ def test_requests_too_large_for_all_allowed_servers_are_impossible() -> None:
     assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [False, True, False]
 
 
-class Watched(RuledNetwork):
+class Watched(Ledger):
     """Holds every placement that is accepted to what the rules mean, as said slowly."""
 
-    held: dict[int, Lies]
+    lies: dict[int, Lies]
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says, and judge it."""
         found = super().apply(request, placement)
         servers = {share[0] for share in placement.shares} | {*getattr(placement, "chosen", ())}
-        new = Lies(tuple(sorted(servers)), self._roles[request.role])
-        now = 1e9 if self._draining else 0.0
-        assert broken_by(self.server_labels, self.rules, list(self.held.values()), new, now) == []
-        self.held[request.index] = new
+        new = Lies(tuple(sorted(servers)), self.rules._roles[request.role])
+        now = 1e9 if self.rules._draining else 0.0
+        assert broken_by(self.rules.labels, self.rules.written, list(self.lies.values()), new, now) == []
+        self.lies[request.index] = new
         return found
 
     def release(self, row: int) -> None:
         """Give back what the request holds."""
         super().release(row)
-        self.held.pop(row, None)
+        self.lies.pop(row, None)
 
 
 WRITTEN: list[Rule] = [
@@ -257,8 +257,8 @@ def watched(network: Topology, servers: int, resources: tuple[str, ...], each: i
     labels = replace(labels_of(network), taints={"spot": np.arange(servers) % 5 == 0})
     capacity = np.full((servers, 1, len(resources)), each * QUANTUM)
     cluster = Cluster(resources, capacity, (NEVER,) * len(resources), capacity[0])
-    ledger = Watched(cluster, labels, WRITTEN, Routing(network))
-    ledger.held = {}
+    ledger = Watched(cluster, labels, WRITTEN, routing=Routing(network))
+    ledger.lies = {}
     return ledger
 
 
@@ -308,13 +308,15 @@ def test_without_rules_a_ledger_that_keeps_them_plays_the_same() -> None:
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
     found = []
     for ledger in (
-        NetworkLedger(cluster, Routing(network)),
-        RuledNetwork(cluster, labels_of(network), [], Routing(network)),
+        Ledger(cluster, routing=Routing(network)),
+        Ledger(cluster, labels_of(network), [], routing=Routing(network)),
     ):
         simulation = Simulation(asked, ledger)
         agent = AGENTS.load("tetris")()
         agent.start(simulation.view, np.random.default_rng(0))
         play(simulation, agent)
         record = simulation.record
-        found.append((record.server.tolist(), [record.reasons[k] for k in record.reason.tolist()], ledger.notes))
+        found.append(
+            (record.server.tolist(), [record.reasons[k] for k in record.reason.tolist()], ledger.network.notes)
+        )
     assert found[0] == found[1]

@@ -14,7 +14,7 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.virtual import Matching, matched
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import FAILED, NetworkLedger
+from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import TopologyError, topology
@@ -37,22 +37,22 @@ ONE_SLOT = np.array([1, 0])
 TREES: dict[str, list[int]] = {"flat": [3], "two": [2, 3], "three": [2, 2, 2], "odd": [3, 1, 2]}
 
 
-def ledger_of(name: str, nodes: int = 1, slots: int = 3, wide: float = 1.0) -> NetworkLedger:
+def ledger_of(name: str, nodes: int = 1, slots: int = 3, wide: float = 1.0) -> Ledger:
     if name in TREES:
         network = topology("tree", fanouts=TREES[name], capacities=[wide] * len(TREES[name]))
     else:
         network = topology("fat-tree", k=4, capacities=[wide] * 3) if name == "fat-tree" else topology(name)
     capacity = np.full((network.servers, nodes, 2), (slots, 8), np.int64)
-    return NetworkLedger(Cluster(("slots", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network))
+    return Ledger(Cluster(("slots", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=Routing(network))
 
 
 def asked(row: int, network: VirtualNetwork) -> Request:
     return Request(row, 0.0, 1.0, tuple(network.machines.sum(axis=0).tolist()), False, 0, network)
 
 
-def started(name: str, ledger: NetworkLedger, form: str) -> Agent:
+def started(name: str, ledger: Ledger, form: str) -> Agent:
     agent: Agent = AGENTS.load(name)()
-    ledger.view.virtual = form  # type: ignore[assignment]
+    ledger.view.virtual = form
     agent.start(ledger.view, stream(0, "agent"))
     return agent
 
@@ -124,7 +124,7 @@ def test_with_one_group_that_is_the_published_rule(n: int, data: st.DataObject, 
 
 @given(st.sampled_from(sorted(TREES)), hoses(), st.data())
 def test_reservations_agree_with_cutting_every_link(name: str, network: VirtualNetwork, data: st.DataObject) -> None:
-    net = ledger_of(name).topology
+    net = ledger_of(name).network.topology
     servers = data.draw(st.lists(st.integers(0, net.servers - 1), min_size=len(network), max_size=len(network)))
     links, amounts = reserve(tree(net), network, np.array(servers))
     assert dict(zip(links, amounts, strict=True)) == reservation(net, network, servers)
@@ -133,7 +133,7 @@ def test_reservations_agree_with_cutting_every_link(name: str, network: VirtualN
 def test_a_network_that_is_no_tree_is_refused() -> None:
     for name in ("fat-tree", "alpha"):
         with pytest.raises(TopologyError, match="need a tree"):
-            tree(ledger_of(name).topology)
+            tree(ledger_of(name).network.topology)
 
 
 # -- paths ---------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_a_network_that_is_no_tree_is_refused() -> None:
 @scaled(0.6)
 def test_paths_are_the_widest_of_the_shortest(name: str, seed: int, rate: int) -> None:
     ledger = ledger_of(name)
-    net, rng = ledger.topology, np.random.default_rng(seed)
+    net, rng = ledger.network.topology, np.random.default_rng(seed)
     free = rng.integers(-1, 5, net.links)
     one, other = rng.integers(0, net.servers, 2)
     pairs, order = np.array([[0, 1]]), np.array([0])
@@ -164,7 +164,7 @@ def test_paths_are_the_widest_of_the_shortest(name: str, seed: int, rate: int) -
 # -- the ledger ----------------------------------------------------------------------------------------------------
 
 
-def pairs_embedding(ledger: NetworkLedger) -> tuple[Request, Embedding]:
+def pairs_embedding(ledger: Ledger) -> tuple[Request, Embedding]:
     """Three machines on servers 0, 0 and 4 of a fat-tree."""
     network = VirtualNetwork(np.ones((3, 2), np.int64), np.array([[0, 1], [0, 2], [1, 2]]), np.array([5, 7, 9]))
     hosts = np.array([0, 0, 4])
@@ -210,7 +210,7 @@ def test_embeddings_that_do_not_carry_the_matrix_are_refused_without_change(prob
     assert (ledger.view.free == ledger.view.capacity).all()
     ledger.apply(request, answer)
     ledger.check()
-    assert ledger.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
+    assert ledger.network.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
 
 
 def test_a_network_that_is_asked_for_cannot_be_changed() -> None:
@@ -227,7 +227,7 @@ def test_a_network_that_is_asked_for_cannot_be_changed() -> None:
 def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     ledger = ledger_of("two")
     network = VirtualNetwork(np.ones((3, 2), np.int64), hose=10)
-    answer = hosed(ledger.topology, network, np.array([0, 0, 3]), 1)
+    answer = hosed(ledger.network.topology, network, np.array([0, 0, 3]), 1)
     request = asked(0, network)
     for place in range(len(answer.links)):
         less = [amount - (number == place) for number, amount in enumerate(answer.amounts)]
@@ -249,7 +249,7 @@ def test_embeddings_beyond_free_slots_or_links_are_refused() -> None:
         (1, [0, 1], ""),
         (2, [1, 2], "link 1 has 0.4 Gbps bandwidth free"),
     ):
-        answer = hosed(ledger.topology, network, np.array(hosts), 1)
+        answer = hosed(ledger.network.topology, network, np.array(hosts), 1)
         if problem:
             with pytest.raises(InfeasiblePlacement, match=problem):
                 ledger.apply(asked(row, network), answer)
@@ -272,7 +272,7 @@ CASES = [
 def test_free_slots_and_links_return_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
     """Random sequences of place, release, fail and repair, against sums kept by hand."""
     ledger = ledger_of(where, nodes=data.draw(st.integers(1, 2)), wide=1.5)
-    agent, view, net = started(name, ledger, form), ledger.view, ledger.topology
+    agent, view, net = started(name, ledger, form), ledger.view, ledger.network.topology
     held: dict[int, tuple[VirtualNetwork, Embedding]] = {}
     down: list[tuple[Any, int]] = []
     for row in range(data.draw(st.integers(1, 8))):
@@ -326,11 +326,13 @@ def test_free_slots_and_links_return_exactly(name: str, form: str, where: str, d
 def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, nodes: int, seed: int) -> None:
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     ledger._free[:, :, 0] = rng.integers(0, 4, ledger._free.shape[:2])
-    ledger._link_free[:] = rng.choice([FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger._link_free))
+    ledger.network._link_free[:] = rng.choice(
+        [FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger.network._link_free)
+    )
     show(ledger)
     agent = started("oktopus", ledger, "hose")
     answer = agent.decide(ledger.view, asked(0, network))
-    expected = Oktopus(ledger.topology, ledger.view.free, ledger.view.link_free, network).decide()
+    expected = Oktopus(ledger.network.topology, ledger.view.free, ledger.view.link_free, network).decide()
     assert isinstance(answer, Embedding) == (expected is not None)
     if isinstance(answer, Embedding) and expected is not None:
         groups = grouped(network)[0].tolist()
@@ -343,8 +345,8 @@ def test_oktopus_minds_the_holes() -> None:
     """Ten machines; a link with 300 lets 3 through, or 7, but not 5: rack 0 has room for 5, and takes 3."""
     ledger = ledger_of("two", slots=10)
     ledger._free[:, 0, 0] = [3, 2, 3, 2, 2, 2]
-    ledger._link_free[:] = 1_000_000
-    ledger._link_free[6:] = 300_000, 300_000, 400_000
+    ledger.network._link_free[:] = 1_000_000
+    ledger.network._link_free[6:] = 300_000, 300_000, 400_000
     show(ledger)
     agent = started("oktopus", ledger, "hose")
     network = VirtualNetwork(np.tile(ONE_SLOT, (10, 1)), hose=100_000)
@@ -369,9 +371,9 @@ def test_a_matching_has_the_most_rows_at_the_least_cost(rows: int, columns: int,
 @given(matrices(), st.integers(0, 2**32))
 def test_a_round_needs_only_the_servers_with_the_least_used_links(network: VirtualNetwork, seed: int) -> None:
     ledger, rng = ledger_of("three"), np.random.default_rng(seed)
-    view, net = ledger.view, ledger.topology
+    view, net = ledger.view, ledger.network.topology
     ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
-    ledger._link_free[:] = rng.integers(0, 10**6, net.links)
+    ledger.network._link_free[:] = rng.integers(0, 10**6, net.links)
     show(ledger)
     matching = Matching(network, view.free, net.server_link, view.link_capacity, view.link_free)
     every = np.arange(net.servers)
@@ -395,11 +397,11 @@ def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> Non
         answer = agent.decide(ledger.view, asked(row, network))
         assert isinstance(answer, Embedding)
         ledger.apply(asked(row, network), answer)
-        spread.append(int(ledger.spans(np.array([row]))[0, 1]))
+        spread.append(int(ledger.network.spans(np.array([row]))[0, 1]))
     assert spread == [1, 2, 3]
     # A rack has the slots for these two, and one of its servers' links does not: they go on to the next.
     ledger = ledger_of("fat-tree", slots=1)
-    ledger._link_free[0] = 0
+    ledger.network._link_free[0] = 0
     show(ledger)
     agent = started("secondnet", ledger, "pairs")
     network = VirtualNetwork(np.tile(ONE_SLOT, (2, 1)), np.array([[0, 1]]), np.array([1000]))

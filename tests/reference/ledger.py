@@ -8,7 +8,7 @@ from typing import Any
 import networkx
 import numpy as np
 
-from binwright.fabric.network import NetworkLedger
+from binwright.fabric.ledger import Ledger
 from binwright.fabric.topology import Topology
 from binwright.simcore.types import Request
 
@@ -35,9 +35,9 @@ def span(found: Topology, servers: Sequence[int]) -> int:
     return 1 if len(racks) == 1 else 2 if len(pods) == 1 and pods != {-1} else 3
 
 
-def accepts(ledger: NetworkLedger, request: Request, shares: Any, links: Any, chosen: Any = ()) -> bool:
+def accepts(ledger: Ledger, request: Request, shares: Any, links: Any, chosen: Any = ()) -> bool:
     """May the request have these shares and links, as the view shows what is free?"""
-    free, link_free, found = ledger.view.free.tolist(), ledger.view.link_free.tolist(), ledger.topology
+    free, link_free, found = ledger.view.free.tolist(), ledger.view.link_free.tolist(), ledger.network.topology
     servers, nodes, resources = ledger.view.free.shape
     try:
         taken = [(index(server), index(node), [index(amount) for amount in part]) for server, node, part in shares]

@@ -9,7 +9,7 @@ from binwright.simcore.types import Ints
 def looked(ledger: Ledger, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
     """Count the servers that hold something, and what is free, used and stranded, int64 [resources]."""
     free, capacity = ledger.view.everything_free, ledger.view.capacity
-    in_use = int((free != capacity).any(axis=(1, 2)).sum()) - ledger.down
+    in_use = int((free != capacity).any(axis=(1, 2)).sum()) - len(ledger.down)
     return in_use, free.sum(axis=(0, 1)), ledger.used(), stranded(free, flavours, ledger.spreads(flavours).tolist())
 
 

@@ -201,7 +201,7 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]
             if type(given[1]) is Ledger:  # a run writes to the arrays of a plain ledger, and does not ask it
                 given[1].__class__ = type("Asked", (Ledger,), {})
             super().__init__(*given, **named)
-            books.append(Books(self.ledger, lambda: self.now))  # type: ignore[arg-type]
+            books.append(Books(self.ledger, lambda: self.now))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("binwright.agents.world.Simulation", Watched)

@@ -166,7 +166,7 @@ def test_those_leave_whom_the_reference_names(seed: int, spread: bool, downtime:
     while (request := run.advance()) is not None:
         found = first_fit(run.view.free.tolist(), request.index, request.demand, request.spread)
         run.answer(found and (request.across(found[0], nodes) if request.spread else request.on(*found)))
-        run.ledger.check()  # type: ignore[attr-defined]
+        run.ledger.check()
     assert {moved.why for moved in moving.log} <= {"load"}
 
 

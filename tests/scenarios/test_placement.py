@@ -10,7 +10,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
@@ -58,8 +57,8 @@ ZONES: dict[str, Any] = {
 def test_rules_and_labels_of_a_scenario_reach_the_ledger() -> None:
     scenario = scenario_from(ZONES)
     ledger = build_ledger(scenario)
-    assert isinstance(ledger, ConstrainedLedger)
-    assert [str(rule) for rule in ledger.rules] == [
+    assert ledger.rules
+    assert [str(rule) for rule in ledger.rules.written] == [
         "at most 2 of web per zone",
         "* is spread over rack, skew 2",
         "db, web apart per server",
@@ -68,8 +67,8 @@ def test_rules_and_labels_of_a_scenario_reach_the_ledger() -> None:
         "drain 2, 1",
         "drain kind=small",
     ]
-    assert [at for at, *_ in ledger.planned] == [30.0, 60.0]
-    labels = ledger.server_labels
+    assert [at for at, *_ in ledger.rules.planned] == [30.0, 60.0]
+    labels = ledger.rules.labels
     assert labels.labels["zone"].tolist() == list("aaabbb")
     assert labels.labels["kind"].tolist() == ["small"] * 3 + [""] * 3
     assert labels.labels["rack"].tolist() == list("001122")
@@ -197,9 +196,9 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
     csv = {"path": path, "columns": {"cpu": "cores"}, "labels": {"zone": "az"}, "taints": "marks"}
     data = changed(ZONES, "cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
     ledger = build_ledger(scenario_from(data))
-    assert isinstance(ledger, ConstrainedLedger)
-    assert ledger.server_labels.labels["zone"].tolist() == ["a", "b", "b"]
-    assert {name: there.tolist() for name, there in ledger.server_labels.taints.items()} == {
+    assert ledger.rules
+    assert ledger.rules.labels.labels["zone"].tolist() == ["a", "b", "b"]
+    assert {name: there.tolist() for name, there in ledger.rules.labels.taints.items()} == {
         "old": [False, True, True],
         "spot": [False, True, False],
     }

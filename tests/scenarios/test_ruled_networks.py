@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.fabric.network import NetworkLedger
-from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
@@ -47,9 +45,10 @@ RACKS: dict[str, Any] = {
 def test_rules_and_labels_of_a_network_reach_the_ledger() -> None:
     scenario = scenario_from(RACKS)
     ledger = build_ledger(scenario)
-    assert isinstance(ledger, RuledNetwork)
-    assert [str(rule) for rule in ledger.rules] == ["at most 1 of web per rack", "* is spread over pod, skew 2"]
-    labels = ledger.server_labels
+    assert ledger.network
+    assert ledger.rules
+    assert [str(rule) for rule in ledger.rules.written] == ["at most 1 of web per rack", "* is spread over pod, skew 2"]
+    labels = ledger.rules.labels
     assert labels.labels["feed"].tolist() == list("aaaabbbb")
     assert labels.labels["kind"].tolist() == ["old", "", "", "old"] + ["new"] * 4
     assert labels.labels["rack"].tolist()[::2] == ["rack-0", "rack-1", "rack-2", "rack-3"]
@@ -77,9 +76,10 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
     plain = changed(RACKS, "cluster", "network", to={"topology": "alpha"}) | {"placement": []}
     plain["workload"]["roles"] = [{"group": "web"}]
     ledger = build_ledger(scenario_from(plain))
-    assert type(ledger) is NetworkLedger
+    assert ledger.network
+    assert ledger.rules is None
     plain["workload"]["roles"] = [{"where": {"pod": "pod-1"}}]
-    assert isinstance(build_ledger(scenario_from(plain)), RuledNetwork)
+    assert build_ledger(scenario_from(plain)).rules
 
 
 @pytest.mark.parametrize(

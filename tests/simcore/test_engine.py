@@ -547,7 +547,7 @@ def test_servers_added_between_an_answer_and_the_next_request_are_there() -> Non
     request = offered(simulation)
     assert simulation.view.free.ravel().tolist() == [1, 1]
     simulation.answer(request.on(1, 0))
-    simulation.ledger.check()  # type: ignore[attr-defined]
+    simulation.ledger.check()
 
 
 def test_the_line_is_a_sequence() -> None:

@@ -24,7 +24,7 @@ from binwright.simcore.types import Agent, Placement, Request, View, Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
 from tests.support.properties import scaled
-from tests.support.simulations import VICTIMS, WatchedLedger, WatchedRules, place, preempt_of
+from tests.support.simulations import VICTIMS, WatchedLedger, place, preempt_of
 
 RULES = (
     ("", ()),
@@ -110,7 +110,7 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
     ledger = WatchedLedger(cluster)
     if workload.gangs.ruled:
         servers = len(capacity)
-        ledger = WatchedRules(
+        ledger = WatchedLedger(
             cluster, ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)}), ()
         )
     faults, told = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt

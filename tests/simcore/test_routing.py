@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -41,7 +41,7 @@ def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
     count, n, of = max(case["site"]) + 1, len(case["arrival"]), np.array(case["site"])
     capacity = np.array(case["capacity"], np.int64)[:, None, :]
     labels = ServerLabels(len(of), {"site": of.astype(np.str_)}, {}, {}, 0)
-    ledger = ConstrainedLedger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), labels, [])
+    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), labels, [])
     times = np.array(case["arrival"]), np.array(case["duration"])
     workload = Workload(("cpu", "mem"), *times, np.array(case["demand"], np.int64).reshape(n, 2), np.arange(n))
     simulation = Simulation(workload, ledger, Overflow("wait" if case["wait"] else "drop"))

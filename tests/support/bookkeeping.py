@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import NetworkLedger
 from binwright.simcore.faults import Kind
 from binwright.simcore.types import QUANTUM, Embedding, Placement, Request
 
@@ -150,8 +148,8 @@ class Books:
     def _links(self, part: int, kind: Kind) -> set[int]:
         if kind == "server":
             return set()
-        assert isinstance(self.ledger, NetworkLedger)
-        ends = self.ledger.topology.link_ends.tolist()
+        assert self.ledger.network
+        ends = self.ledger.network.topology.link_ends.tolist()
         return {part} if kind == "link" else {link for link, pair in enumerate(ends) if part in pair}
 
     def _compare(self) -> None:
@@ -167,14 +165,14 @@ class Books:
         ]
         assert view.everything_free.tolist() == free
         assert min(min(map(min, server)) for server in free) >= 0
-        if isinstance(self.ledger, DeviceLedger):
+        if self.ledger.devices:
             self.ledger.check()
         totals = np.zeros(len(view.resources), np.int64)
         for (_, _, r), amount in self.used.items():
             totals[r] += amount
         carried: dict[str, int] = {}
-        if isinstance(self.ledger, NetworkLedger):
-            topology, shown = self.ledger.topology, self.ledger.view.link_free.tolist()
+        if self.ledger.network:
+            topology, shown = self.ledger.network.topology, self.ledger.view.link_free.tolist()
             carried = dict.fromkeys(self.ledger.tiers, 0)
             for link, (most, left) in enumerate(zip(topology.link_capacity.tolist(), shown, strict=True)):
                 if link in self.cut:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
-from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.ledger import Ledger
 from binwright.simcore.moves import Running
 from binwright.simcore.types import OnDevices, Request
 from tests.reference.devices import UNIT, Ask, Held, Server, after, before, choices
@@ -13,13 +13,13 @@ MODELS = ("A", "B")
 CPU, MEM = 16_000_000, 64_000_000
 
 
-def ledger_of(counts: list[int], models: list[int], cpu: int = CPU) -> DeviceLedger:
+def ledger_of(counts: list[int], models: list[int], cpu: int = CPU) -> Ledger:
     """An empty cluster with so many devices on each server."""
     count = np.array(counts, np.int64)
     capacity = np.column_stack([np.full(len(counts), cpu), np.full(len(counts), MEM), count * UNIT])[:, None, :]
     model = np.where(count > 0, models, -1).astype(np.int64)
     devices = DevicesOf(2, count, model, MODELS, (int(count[-1]), int(model[-1])))
-    return DeviceLedger(Cluster(("cpu", "mem", "gpu"), capacity, (NEVER,) * 3, capacity[-1], devices))
+    return Ledger(Cluster(("cpu", "mem", "gpu"), capacity, (NEVER,) * 3, capacity[-1], devices))
 
 
 def request_of(ask: Ask, row: int = 0) -> Request:
@@ -42,7 +42,7 @@ def ask_of(cpu: int, mem: int, gpu: int, models: frozenset[int]) -> Ask:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[DeviceLedger, list[Server]]:
+def clusters(draw: st.DrawFn) -> tuple[Ledger, list[Server]]:
     """A cluster with some requests on it, twice: rows from 1000 on hold what is there."""
     counts = draw(st.lists(st.sampled_from([0, 1, 2, 4]), min_size=1, max_size=5))
     models = [draw(st.integers(0, 1)) for _ in counts]
@@ -60,7 +60,7 @@ def clusters(draw: st.DrawFn) -> tuple[DeviceLedger, list[Server]]:
     return ledger, servers
 
 
-def filled(seed: int, requests: int = 40) -> tuple[DeviceLedger, list[Server], list[Held]]:
+def filled(seed: int, requests: int = 40) -> tuple[Ledger, list[Server], list[Held]]:
     """Fill a small cluster at random, twice, and list what is there."""
     rng = np.random.default_rng(seed)
     counts = rng.choice([0, 2, 4, 4], int(rng.integers(2, 6))).tolist()

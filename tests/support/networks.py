@@ -7,7 +7,7 @@ import numpy as np
 
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graph import Graph, build
-from binwright.fabric.network import NetworkLedger
+from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.topology import Topology, topology
@@ -30,19 +30,19 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 def ledger_of(
     name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False, remembers: bool = False
-) -> NetworkLedger:
+) -> Ledger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
     made = {"lone": lone, "homes": homes}.get(name)
     network = made() if made else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return NetworkLedger(cluster, Routing(network), weighted, remembers=remembers)
+    return Ledger(cluster, routing=Routing(network), weighted=weighted, remembers=remembers)
 
 
-def show(ledger: NetworkLedger) -> None:
+def show(ledger: Ledger) -> None:
     """Let agents see what a test has written to the ledger's own arrays."""
-    ledger._shown[:], ledger._links_shown[:] = ledger._free, ledger._link_free
+    ledger._shown[:], ledger.network._links_shown[:] = ledger._free, ledger.network._link_free
 
 
 def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -94,10 +93,6 @@ class WatchedLedger(Ledger):
     def grow(self, by: int) -> None:
         super().grow(by)
         self._observe()
-
-
-class WatchedRules(WatchedLedger, ConstrainedLedger):
-    """Checks so what is counted for rules of placement, too."""
 
 
 def first_fit(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
@@ -189,7 +184,7 @@ def simulate(
     if case.placement:
         servers = len(case.capacity)
         labels = ServerLabels(servers, {"zone": numbered(servers, 2)}, blocks={"zone": 2})
-        ledger = WatchedRules(cluster, labels, case.placement)
+        ledger = WatchedLedger(cluster, labels, case.placement)
     if case.groups:
         workload = replace(workload, roles=Roles.of_texts(len(workload), list(case.groups)))
     if case.priorities:

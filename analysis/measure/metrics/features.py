@@ -12,7 +12,6 @@ from binwright.analysis.measure.costs.bill import Bill
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import HOUR, FinishedRun, Rows, ratio
 from binwright.analysis.measure.metric import MONEY
-from binwright.fabric.ledger import Ledger
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.rules import Eviction
@@ -328,7 +327,7 @@ def _emptied(run: FinishedRun) -> Emptied | None:
     still holds something when its drain ends was not emptied.
     """
     ledger = run.simulation.ledger
-    drains = ledger.drains if isinstance(ledger, Ledger) else []
+    drains = ledger.rules.drains if ledger.rules else []
     since, until = np.full((2, len(run.capacity)), np.inf)
     for begins, ends, servers in drains:
         first = servers & (begins < since)
@@ -355,7 +354,7 @@ DRAINS = table((
 
 
 def _spans(run: FinishedRun) -> Ints | None:
-    """Need a network: what `NetworkLedger.spans` has of each answered request with a place, int64 [n, 3]."""
+    """Need a network: servers, span and links of each answered request with a place, int64 [n, 3]."""
     return run.spans
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, nan
@@ -89,7 +89,7 @@ class Moving:
             self._every = when.every or inf
             self._await_tick(int(self._clock.now // self._every) + 1 if self._every < inf else 0)
             if when.on_drain:
-                for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
+                for time in sorted({since for since, _, _ in self._ledger.rules.drains if since > 0}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
             if when.on_load is not None:
                 self.relief = Relief(simulation, when.on_load)
@@ -230,7 +230,7 @@ class Moving:
             may = partial(self._may_relieve, self.relief, ruled)
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[self._sources(rows)]
-        taken: Mapping[int, int] | None = getattr(self._ledger, "taken", None)
+        taken = self._ledger.devices and self._ledger.devices.taken
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
         return Running(rows, server, node, demand, self._left(rows), self.request, may, bits)
 
@@ -246,8 +246,7 @@ class Moving:
         return {moved.row for moved, _ in self._flying.values()}
 
     def _may(self, row: int) -> npt.NDArray[np.bool_]:
-        may = self._ledger.may_lie(self.request(row))
-        assert may is not None
+        may: npt.NDArray[np.bool_] = self._ledger.may_lie(self.request(row))
         return may
 
     def _may_relieve(self, relief: Relief, ruled: bool, row: int) -> npt.NDArray[np.bool_]:
@@ -312,7 +311,7 @@ class Moving:
         decisions = len(record.sequence)
         source = int(record.server[row]), int(record.node[row])
         bits = sum(1 << device for device in getattr(placement, "devices", ()))
-        left = getattr(self._ledger, "taken", {}).get(row, 0)
+        left = self._ledger.devices.taken.get(row, 0) if self._ledger.devices else 0
         moved = Moved(row, plan.why, source, (server, SPREAD if request.spread else node), now)
         moved.decisions, moved.devices = (decisions, -1), (left, bits)
         number = len(self.log)

@@ -16,7 +16,6 @@ from binwright.fabric.peak_predictors import (
     Seen,
     SigmaPeak,
 )
-from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.errors import suggest
@@ -160,9 +159,7 @@ class _Feature(Feature):
                 raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
 
     def attach(self, point: Point, simulation: Simulation) -> None:
-        ledger = simulation.ledger
-        assert isinstance(ledger, PredictingLedger)
-        ledger.watch(simulation)
+        simulation.ledger.peaks.watch(simulation)
 
 
 FEATURE = _Feature()

@@ -47,7 +47,7 @@ class Routing:
         """Of every row that other sites refused, how many did so."""
         self._members = [np.flatnonzero(sites.of == site) for site in range(self.count)]
         self._row, self._order, self._place = -1, [0], 0
-        simulation.routing = simulation.ledger.routing = self
+        simulation.routing = simulation.ledger.rules.routing = self
 
     # -- what routers ask --------------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.devices import FGD
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.rules.on_devices import WithDevices
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.devices import Usual
 from binwright.fabric.fragmentation import CAUSES, fragments, stranded, typical
+from binwright.fabric.ledger import Ledger
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, OnDevices, Placement
@@ -26,12 +26,12 @@ from tests.support.views import view_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
-Case = tuple[DeviceLedger, list[Server]]
+Case = tuple[Ledger, list[Server]]
 FEW = ("first-fit", "internal")
 OTHERS = ("best-fit", "worst-fit", "balance-fit", "dot-product", "random", "random-top")
 
 
-def answer(agent: Agent, ledger: DeviceLedger, ask: Ask) -> tuple[int, tuple[int, ...]] | None:
+def answer(agent: Agent, ledger: Ledger, ask: Ask) -> tuple[int, tuple[int, ...]] | None:
     """Return the server and the devices that an agent chooses, after the ledger has taken them."""
     agent.start(ledger.view, stream(0, "agent"))
     request = request_of(ask, 1)
@@ -65,7 +65,7 @@ def usual_of(kinds: list[tuple[Ask, int]]) -> Usual:
 usual_kinds = st.lists(st.tuples(asks(), st.integers(1, 8)), min_size=1, max_size=5, unique_by=lambda one: one[0])
 
 
-def shares_of(ledger: DeviceLedger, kinds: list[tuple[Ask, int]], top: float = 1.0) -> reference.Typical:
+def shares_of(ledger: Ledger, kinds: list[tuple[Ask, int]], top: float = 1.0) -> reference.Typical:
     """The most usual kinds for the slow rules, once the ledger was told of them."""
     ledger.view.usual = usual_of(kinds)
     found = typical(ledger.view, top)

@@ -104,7 +104,7 @@ class Looking(FirstFit):
         """All that runs is seen, and nothing else."""
         seen = Counter(self.running.look(view))
         soon = nextafter(view.now, inf)
-        held = [self.jobs[row] for row in self.ledger._held]
+        held = [self.jobs[row] for row in self.ledger.running]
         there = Counter(job._replace(end=max(job.end, soon)) for job in held)
         assert seen == there
         placement = super().decide(view, request)

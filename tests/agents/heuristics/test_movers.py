@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.movers import ByAgent, Empty, MakeRoom
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
 from binwright.simcore import rng
 from binwright.simcore.moves import Mover, Running
@@ -166,7 +165,7 @@ def test_nothing_moves_where_nothing_runs() -> None:
     assert not Empty().plan(view, running, 5)
 
 
-Case = tuple[DeviceLedger, list[Server], list[Held]]
+Case = tuple[Ledger, list[Server], list[Held]]
 
 
 def moves_made(
@@ -198,5 +197,5 @@ def test_an_agents_moves_make_room_for_a_request_with_devices(agent: str, seed: 
     case = filled(seed)
     ledger = case[0]
     wanted = request_of(ask_of(4, 16, gpu, frozenset()), 99)
-    if not ledger.fitting(wanted).any() and moves_made(ByAgent(agent), case, moves, wanted):
-        assert ledger.fitting(wanted).any()
+    if not ledger.devices.fitting(wanted).any() and moves_made(ByAgent(agent), case, moves, wanted):
+        assert ledger.devices.fitting(wanted).any()

@@ -18,7 +18,8 @@ from binwright.agents.heuristics.networks.scored import EXACT, scales
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graph import Graph, build
-from binwright.fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.shapes import fabric as pods
@@ -346,10 +347,10 @@ def test_scores_are_whole_numbers_where_they_can_be(most: list[int], expected: l
 # -- through the ledger ------------------------------------------------------------------------------------------------
 
 
-def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> NetworkLedger:
+def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> Ledger:
     """Servers of 10 and 10, split over the nodes."""
     capacity = np.full((routing.topology.servers, nodes, 2), 10 * UNIT // nodes)
-    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing, weighted)
+    return Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing, weighted=weighted)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -374,7 +375,7 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
             assert joined(found, placement.chosen, placement.links)
             assert placement.links or len(placement.chosen) == 1
             ledger.apply(request, placement)
-            assert [*ledger.notes.values()][-1][:2] == (len(placement.chosen), span(found, placement.chosen))
+            assert [*ledger.network.notes.values()][-1][:2] == (len(placement.chosen), span(found, placement.chosen))
             held.append(index)
         assert isinstance(placement, Provisioned) or (
             np.array_equal(view.free, before[0]) and np.array_equal(view.link_free, before[1])
@@ -457,7 +458,7 @@ def test_huge_requests_are_placed_whatever_the_weights(cut_off: float) -> None:
     """What they cost is beyond what floats hold exactly."""
     network = pods(4, 650, 2, 1, 1, (1, 650, 1300))
     size = np.full((network.servers, 1, 2), 10 * QUANTUM)
-    view = NetworkLedger(Cluster(("cpu", "mem"), size, (NEVER, NEVER), size[0]), Routing(network, 1)).view
+    view = Ledger(Cluster(("cpu", "mem"), size, (NEVER, NEVER), size[0]), routing=Routing(network, 1)).view
     agent = BestHome(stranded=1000.0, cut_off=cut_off)
     agent.start(view, stream(0, "agent"))
     answer = agent.decide(view, Request(0, 0.0, 1.0, (23_000 * QUANTUM, 23_000 * QUANTUM), False, QUANTUM // 2))

@@ -14,7 +14,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles, where_of
@@ -136,7 +136,7 @@ def accepted(
     capacity = np.full((labels.servers, 1, 1), CORES * QUANTUM)
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     asked = Workload.of_units([0.0], 1.0, {"cpu": 1})
-    ledger = ConstrainedLedger(cluster, labels, written)
+    ledger = Ledger(cluster, labels, written)
     ledger.roles_of(replace(asked, roles=Roles(KINDS, np.zeros(1, np.int64))))
     for order in permutations(range(len(kinds))):
         placed = []

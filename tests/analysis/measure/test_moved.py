@@ -43,7 +43,7 @@ class History:
 
         def observe() -> None:
             held = (ledger.view.capacity - ledger.view.free).sum(axis=1)
-            held[list(ledger._down)] = 0
+            held[list(ledger.down)] = 0
             self.steps.append((simulation.now, held))
 
         monkeypatch.setattr(ledger, "_observe", observe)

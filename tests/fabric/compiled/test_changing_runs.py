@@ -41,7 +41,7 @@ def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, s
             each.overflow = overflow
         if moves:
             move_in(each, moves, Told(shuffler(salt)))
-        sampler = Sampler(each, each.ledger)  # type: ignore[arg-type]
+        sampler = Sampler(each, each.ledger)
         way(each, agent_of(scan), sampler)
         samples.append(sampler.columns())
     assert_same(compiled, engine)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.compiled.numa_loop import NOW
-from binwright.fabric.network import NetworkLedger, NetworkView
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkView
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -39,10 +40,10 @@ class Case:
     workloads: list[Workload]
     seed: int
 
-    def ledger(self) -> NetworkLedger:
+    def ledger(self) -> Ledger:
         resources = tuple("abc"[: self.capacity.shape[2]])
         cluster = Cluster(resources, self.capacity, (NEVER,) * len(resources), self.capacity[0])
-        return NetworkLedger(cluster, self.routing, self.weighted)
+        return Ledger(cluster, routing=self.routing, weighted=self.weighted)
 
 
 @st.composite
@@ -142,12 +143,12 @@ def test_long_episodes_on_alpha_are_the_same() -> None:
     case = Case(SHAPES[0], np.zeros((1, 1, 1), np.int64), False, build_world(scenario).pacing, False, [], 0)
     workload = build_world(scenario).draw(5)
     ledger = build_world(scenario).ledger(0)
-    assert isinstance(ledger, NetworkLedger)
+    assert ledger.network
     simulation = Simulation(workload, ledger, pacing=case.pacing)
     recorder = Recorder(np.random.default_rng(3), False)
     play(simulation, recorder)
     fresh = build_world(scenario).ledger(0)
-    assert isinstance(fresh, NetworkLedger)
+    assert fresh.network
     episodes = NetworkEpisodes(fresh.view, case.pacing)
     episodes.reset(0, workload)
     for expected in recorder.choices:
@@ -162,7 +163,7 @@ def small(count: int = 1, **options: Any) -> NetworkEpisodes:
     """Two racks of two servers with three of one thing each."""
     capacity = np.full((4, 1, 1), 3)
     cluster = Cluster(("a",), capacity, (NEVER,), capacity[0])
-    view = NetworkLedger(cluster, Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
+    view = Ledger(cluster, routing=Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
     return NetworkEpisodes(view, Pacing(step=1.0, await_room=True), count, **options)
 
 

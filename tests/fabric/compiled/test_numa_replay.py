@@ -14,7 +14,6 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import AtMost, Drain, ServerLabels
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.servers import fits_node, fits_spread
@@ -108,7 +107,7 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
     case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
-    check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
+    check(case, lambda: Ledger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 
 @pytest.mark.long
@@ -118,9 +117,7 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
     written = [Drain(drain=(0,), at=1.0), Drain(drain=(1,), at=4.5)]
-    simulation = Simulation(
-        workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"), compiled=True
-    )
+    simulation = Simulation(workload, Ledger(cluster, ServerLabels(2), written), Overflow("drop"), compiled=True)
     simulation.loop.go(Compiled(best_fit), 2)
     replay = Replay(simulation)
     for _ in range(2):
@@ -137,7 +134,7 @@ def test_requests_placed_before_a_replay_count_for_its_rules() -> None:
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     workload = Workload(cluster.resources, np.arange(3.0), np.full(3, 9.0), np.ones((3, 1), np.int64), np.arange(3))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
-    ledger = ConstrainedLedger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
     simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
     simulation.loop.go(Compiled(best_fit), 1)
     replay = Replay(simulation)

@@ -15,7 +15,6 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled import numa_loop
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run import compiled_loop as running
 from binwright.fabric.run import play as playing
@@ -70,11 +69,11 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
-    ledger = ConstrainedLedger(case.cluster, labels, written)
+    ledger = Ledger(case.cluster, labels, written)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     ledger.check()
-    other = ConstrainedLedger(case.cluster, labels, written)
+    other = Ledger(case.cluster, labels, written)
     compiled = Simulation(case.workload, other, case.overflow, expansion=case.expansion, compiled=True)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -85,10 +84,10 @@ def test_a_place_that_a_rule_forbids_is_refused_in_the_engines_words() -> None:
     workload, cluster = busy(50)
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(50, np.int64)))
     labels = ServerLabels(10, {}, {"spot": np.arange(10) == 0})
-    engine = Simulation(workload, ConstrainedLedger(cluster, labels, []))
+    engine = Simulation(workload, Ledger(cluster, labels, []))
     with pytest.raises(InfeasiblePlacement, match="a taint that it does not tolerate") as expected:
         play(engine, agent_of(wrong))
-    compiled = Simulation(workload, ConstrainedLedger(cluster, labels, []), compiled=True)
+    compiled = Simulation(workload, Ledger(cluster, labels, []), compiled=True)
     with pytest.raises(InfeasiblePlacement) as found:
         compiled.loop.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)
@@ -226,4 +225,4 @@ def test_a_wrong_place_for_a_part_of_a_gang_leaves_nothing_held() -> None:
         with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
             simulation.loop.go(Compiled(numa_loop.given, (np.zeros(1),)))
         assert simulation.view.free.ravel().tolist() == [4, 4]
-        simulation.ledger.check()  # type: ignore[attr-defined]
+        simulation.ledger.check()

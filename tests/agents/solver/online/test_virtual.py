@@ -21,7 +21,8 @@ from binwright.agents.solver.online.nearby import Nearby
 from binwright.agents.solver.online.virtual import parts_of
 from binwright.agents.solver.specification.load import load_problem, specification
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.network import FAILED, NetworkLedger
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import topology
 from binwright.fabric.virtual_paths import widest_shortest
@@ -54,14 +55,14 @@ def _small() -> Iterator[None]:
         yield
 
 
-def ledger_of(shape: str, nodes: int = 1, slots: int = 2) -> NetworkLedger:
+def ledger_of(shape: str, nodes: int = 1, slots: int = 2) -> Ledger:
     network = topology("fabric" if shape == "fabric" else "tree", **SHAPES[shape])
     capacity = np.full((network.servers, nodes, 2), slots * QUANTUM)
     capacity[:, :, 1] *= 2
-    return NetworkLedger(Cluster(("slots", "mem"), capacity, (2**62,) * 2, capacity[0]), Routing(network))
+    return Ledger(Cluster(("slots", "mem"), capacity, (2**62,) * 2, capacity[0]), routing=Routing(network))
 
 
-def started(ledger: NetworkLedger, form: Form, seed: int = 0, **options: Any) -> Agent:
+def started(ledger: Ledger, form: Form, seed: int = 0, **options: Any) -> Agent:
     agent: Agent = AGENTS.load("solver")(**options)
     ledger.view.virtual = form
     agent.start(ledger.view, rng.stream(seed, "agent"))
@@ -300,7 +301,7 @@ def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_parts_are_what_hangs_together(shape: str) -> None:
-    network = ledger_of(shape).topology
+    network = ledger_of(shape).network.topology
     parts = parts_of(network)
     home = network.switches + np.arange(network.servers)
     for level, of in enumerate(parts.of):

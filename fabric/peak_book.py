@@ -1,48 +1,51 @@
-"""Keeps two books of servers: what requests ask for, and the predicted peak of what they use, which admits others."""
+"""Counts what requests ask for beside the predicted peak of what they use, which admits others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.cluster import Cluster
-from binwright.fabric.ledger import WRITTEN, Ledger, read_only
 from binwright.fabric.peak_predictors import PeakPredictor, Seen
-from binwright.simcore.errors import AgentError, LedgerError
-from binwright.simcore.types import Floats, Ints, Placement, Request, Share
+from binwright.simcore.errors import LedgerError
+from binwright.simcore.types import Floats, Ints, Share, read_only
 from binwright.simcore.use import Use
 
 if TYPE_CHECKING:
+    from binwright.fabric.ledger import Ledger
     from binwright.fabric.run.simulation import Simulation
 
 STEP = 300.0
 """Seconds of a step where nobody says what requests use."""
 
 
-class PredictingLedger(Ledger):
-    """Admits a request where the predicted peak of those that run, and what it asks for, fit together.
+class PeakBook:
+    """Has a request admitted where the predicted peak of those that run, and what it asks for, fit together.
 
     `predictors` are those of each resource, by its place. A request reserves all that it asks for until the next step,
-    and from then on its part of the server's peak, in proportion to what it asks for, rounded down. So both books are
-    sums over the requests that run. The predicted book is never above what may be placed.
+    and from then on its part of the server's peak, in proportion to what it asks for, rounded down. So what is asked
+    for and what is free are sums over the requests that run. The peak is never above what may be placed.
     """
 
-    def __init__(self, cluster: Cluster, predictors: Mapping[int, PeakPredictor]) -> None:
-        self.predictors = dict(predictors)
-        self._asked = np.zeros(cluster.capacity.shape, np.int64)
-        self._asked_shown = self._asked.copy()
+    def __init__(self, ledger: Ledger, predictors: Mapping[int, PeakPredictor]) -> None:
+        self.predictors, self._ledger, self._view = dict(predictors), ledger, ledger.view
+        self.asked = np.zeros_like(ledger.cluster.capacity)
+        """What those that run ask for, int64 [servers, nodes, resources]."""
         self._parts: dict[int, list[int]] = {}
         """Of every request that runs, the places of its shares in the arrays that follow."""
         self._vacant: list[int] = []
         self._row, self._place, self._steps, self._end = np.zeros((4, 0), np.int64)
-        self._wanted, self._reserved = np.zeros((2, 0, len(cluster.resources)), np.int64)
+        self._wanted, self._reserved = np.zeros((2, 0, self.asked.shape[2]), np.int64)
         self._past: dict[int, Ints] = {}
         self._future: dict[int, Ints] = {}
-        super().__init__(cluster)
-        self.view.asked = read_only(self._asked_shown)
+        self._show()
+
+    def _show(self) -> None:
+        """Give the view a new copy of what is asked for."""
+        self._asked_shown = self.asked.copy()
+        self._view.asked = read_only(self._asked_shown)
 
     def watch(self, simulation: Simulation) -> None:
         """Predict anew at every step of what the requests of a simulation use."""
@@ -53,50 +56,37 @@ class PredictingLedger(Ledger):
         simulation.recurring += 1
         simulation.clock.at(self.step, self._tick, 0)
 
-    def grow(self, by: int) -> None:
-        super().grow(by)
-        self._asked = np.concatenate([self._asked, np.zeros((by, *self._asked.shape[1:]), np.int64)])
-        self._asked_shown = self._asked.copy()
-        self.view.asked = read_only(self._asked_shown)
-
     # -- who is there --------------------------------------------------------------------------------------------------
 
-    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
-        found = super().apply(request, placement)
-        row = request.index
+    def enter(self, row: int, shares: tuple[Share, ...]) -> None:
+        """Note that a request has taken what it asks for."""
         self._parts[row] = parts = []
-        for server, node, amounts in self._held[row]:
+        for server, node, amounts in shares:
             if not self._vacant:
                 self._grow_rows(max(64, len(self._row)))
             at = self._vacant.pop()
             parts.append(at)
-            self._row[at], self._place[at], self._steps[at] = row, server * self._nodes + node, 0
+            self._row[at], self._place[at], self._steps[at] = row, server * self.asked.shape[1] + node, 0
             self._wanted[at] = self._reserved[at] = amounts
-            self._ask(server, node, amounts)
-        return found
+            self._ask(at, 1)
 
-    def release(self, row: int) -> None:
-        if row in self._held:
-            shares, self._held[row] = self._held[row], self._reserved_of(row)
-            at = self._parts.pop(row)
-            for server, node, amounts in shares:
-                self._ask(server, node, tuple(-amount for amount in amounts))
-            self._row[at] = -1
-            self._vacant += at
-        super().release(row)
+    def leave(self, row: int) -> None:
+        """Forget a request."""
+        at = self._parts.pop(row)
+        for each in at:
+            self._ask(each, -1)
+        self._row[at] = -1
+        self._vacant += at
 
-    def _reserved_of(self, row: int) -> tuple[Share, ...]:
-        """Return what a request reserves of the predicted peaks, and what is free when it goes."""
+    def reserved(self, row: int, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+        """Return what a request takes of the predicted peaks, and what is free when it goes, of what it asked for."""
         reserved = map(tuple, self._reserved[self._parts[row]].tolist())
-        return tuple((server, node, own) for (server, node, _), own in zip(self._held[row], reserved, strict=True))
+        return tuple((server, node, own) for (server, node, _), own in zip(shares, reserved, strict=True))
 
-    def _lend(self, rows: Sequence[int], sign: int) -> None:
-        for row in rows:
-            (self._take if sign > 0 else self._give_back)(self._reserved_of(row))
-
-    def _ask(self, server: int, node: int, amounts: tuple[int, ...]) -> None:
-        self._asked[server, node] += amounts
-        self._asked_shown[server, node] = self._asked[server, node]
+    def _ask(self, at: int, sign: int) -> None:
+        place = divmod(int(self._place[at]), self.asked.shape[1])
+        self.asked[place] += sign * self._wanted[at]
+        self._asked_shown[place] = self.asked[place]
 
     def _grow_rows(self, by: int) -> None:
         """Make room for more shares."""
@@ -128,9 +118,10 @@ class PredictingLedger(Ledger):
             return False
         self._see(step, who)
         place = self._place[who[first]]
-        free, shown = (array.reshape(-1, self._resources) for array in (self._free, self._shown))
-        before, most = free[place], self._capacity.reshape(-1, self._resources)[place]
-        most[np.isin(place // self._nodes, list(self._down))] = 0  # on them are requests for nothing only
+        ledger, (_, nodes, resources) = self._ledger, self.asked.shape
+        most, shown, free = (array.reshape(-1, resources) for array in ledger.arrays)
+        before, most = free[place], most[place]
+        most[np.isin(place // nodes, list(ledger.down))] = 0  # on them are requests for nothing only
         for resource, predictor in self.predictors.items():
             seen = self._sight(resource, step, who, first)
             total = seen.total(seen.asked)
@@ -139,8 +130,9 @@ class PredictingLedger(Ledger):
             reserved = np.minimum(np.floor(seen.asked * part).astype(np.int64), seen.asked)
             self._reserved[who, resource] = reserved
             free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
-        if self._log is not None:
-            self._note([(server,) for server in np.unique(place // self._nodes).tolist()])
+        ledger.note([(server,) for server in np.unique(place // nodes).tolist()])
+        if ledger.rules is not None:
+            ledger.rules.changed()
         return bool((free[place] > before).any())
 
     def _in_order(self) -> tuple[Ints, Ints]:
@@ -198,35 +190,31 @@ class PredictingLedger(Ledger):
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
-    def used(self) -> Ints:
-        """Add up the quanta asked for of each resource, int64 [resources]."""
-        total: Ints = self._asked.sum(axis=(0, 1))
-        return total
+    def changed(self, server: int) -> None:
+        """Do nothing where a server has failed or is back: nobody holds anything there."""
 
-    def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
-        _, free, _, stranded = super().look(flavours)
-        return int(self._asked.any(axis=(1, 2)).sum()), free, self.used(), stranded
+    def grow(self, by: int) -> None:
+        """Count for so many more servers."""
+        self.asked = np.concatenate([self.asked, np.zeros((by, *self.asked.shape[1:]), np.int64)])
+        self._show()
 
-    def confirm(self) -> None:
-        super().confirm()
-        if self.view.asked is None or not np.array_equal(self.view.asked, self._asked):
-            raise AgentError(WRITTEN)
+    def in_use(self) -> int:
+        """Count the servers of which anything is asked for."""
+        return int(self.asked.any(axis=(1, 2)).sum())
 
-    def check(self) -> None:
-        """Count both books again from every placement held; raises `LedgerError` when a quantum is missing."""
-        asked, reserved = np.zeros((2, *self._capacity.shape), np.int64)
-        for row, shares in self._held.items():
-            for at, (server, node, amounts) in zip(self._parts[row], shares, strict=True):
+    def is_intact(self) -> bool:
+        """Tell whether nobody has written to what the view shows."""
+        return self._view.asked is not None and np.array_equal(self._view.asked, self.asked)
+
+    def check(self, held: Mapping[int, Any]) -> None:
+        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
+        asked = np.zeros_like(self.asked)
+        for row, holding in held.items():
+            for at, (server, node, amounts) in zip(self._parts[row], holding.shares, strict=True):
                 asked[server, node] += amounts
-                reserved[server, node] += self._reserved[at]
                 if not (self._reserved[at] >= 0).all() or (self._reserved[at] > amounts).any():
                     raise LedgerError(f"request {row} reserves more than it asks for")
-        free = self._capacity - reserved
-        free[list(self._down)] = 0
-        self.confirm()
-        if not np.array_equal(free, self._free) or free.min(initial=0) < 0:
-            raise LedgerError("what is free is not what was there less the predicted peaks")
-        if not np.array_equal(asked, self._asked):
+        if not np.array_equal(asked, self.asked):
             raise LedgerError("what is asked for is not the sum over the requests")
 
 

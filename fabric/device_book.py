@@ -1,0 +1,264 @@
+"""Counts what devices have free, and who has them. Together they have free what their server has of their resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
+from binwright.fabric.devices import Devices, DeviceView, Usual, empty_devices, in_python
+from binwright.fabric.fragmentation import stranded
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError, UserError
+from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload, read_only
+from binwright.simcore.units import say
+
+if TYPE_CHECKING:
+    from binwright.fabric.ledger import Ledger
+
+UNKNOWN = 1 << 62
+"""The bit of models that no server has."""
+
+
+class HeldDevices(NamedTuple):
+    """Says which devices of a server a request has, and how many quanta of each."""
+
+    server: int
+    devices: tuple[int, ...]
+    each: int
+
+    @property
+    def bits(self) -> int:
+        """The devices as the bits of a number."""
+        return sum(1 << device for device in self.devices)
+
+
+class DeviceBook:
+    """Takes devices for requests. The view's devices are copies, as all that it shows."""
+
+    reasons = ("no devices have enough free", "no server with these models has enough")
+    """What the numbers of `why_not` mean."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        cluster = ledger.cluster
+        if cluster.devices is None or cluster.capacity.shape[1] != 1:
+            raise UserError("servers with devices have one node", key="cluster.nodes", remedy="Write `nodes: 1`.")
+        spec: DevicesOf = cluster.devices
+        if spec.count.max(initial=0) > MOST_DEVICES:
+            remedy = f"Give {MOST_DEVICES} at most."
+            raise UserError("too many devices on a server", value=int(spec.count.max()), remedy=remedy)
+        self._ledger, self._spec, self._own = ledger, spec, empty_devices(cluster)
+        self.taken: dict[int, int] = {}
+        """Of every request that ever had devices, the bits of the numbers that it had last."""
+        self.missing: list[str] = []
+        """Models of devices that no server has, and without which requests are impossible."""
+        nothing = np.zeros((0, len(cluster.resources)), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._view = ledger.view = DeviceView(
+            cluster.resources,
+            ledger.view.capacity,
+            ledger.view.free,
+            changed=ledger.view.changed,
+            devices=self._own,
+            resource=spec.resource,
+            models=spec.models,
+            usual=Usual(*nothing),
+            taken=self.taken,
+        )
+        self._show()
+
+    def _show(self) -> None:
+        """Give the view new copies of the devices."""
+        self._shown = Devices(*(array.copy() for array in self._own))
+        self._view.devices = Devices(*map(read_only, self._shown))
+
+    # -- taking, and giving back ---------------------------------------------------------------------------------------
+
+    def checked(self, request: Request, placement: Placement, server: int) -> tuple[HeldDevices, ...]:
+        """Return the devices that a placement on a server names, if they keep the rules and are free; none for none."""
+        count, each = in_python(request.demand[self._spec.resource])
+        named = placement.devices if isinstance(placement, OnDevices) else ()
+        try:
+            devices = tuple(map(index, named))
+        except TypeError:
+            raise InfeasiblePlacement(f"its devices are not whole numbers: {named!r:.200}") from None
+        if len(devices) != count or len(set(devices)) < count:
+            kind = "no device" if count == 0 else f"{count} device{'s' * (count > 1)}"
+            raise InfeasiblePlacement(f"this request takes {kind}: answer OnDevices with as many, not {devices}")
+        if not devices:
+            return ()
+        own, there = self._own, int(self._own.there[server])
+        for device in devices:
+            if not 0 <= device < there:
+                raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {there}")
+        if request.models and not request.models >> int(own.model[server]) & 1:
+            asked = ", ".join(name for bit, name in enumerate(self._spec.models) if request.models >> bit & 1)
+            model = self._spec.models[own.model[server]]
+            raise InfeasiblePlacement(f"server {server} has devices of model {model}, and it takes {asked or 'others'}")
+        for device in devices:
+            if own.free[server, device] < each:
+                if server in self._ledger.down:
+                    raise InfeasiblePlacement(f"server {server} has failed")
+                free = say([int(own.free[server, device])], (self._view.resources[self._spec.resource],))
+                raise InfeasiblePlacement(
+                    f"it does not fit on device {device} of server {server}, which has {free} free"
+                )
+        return (HeldDevices(server, devices, each),)
+
+    def take(self, devices: Iterable[HeldDevices]) -> None:
+        """Take devices that are free."""
+        self._move(devices, 1)
+
+    def give(self, devices: Iterable[HeldDevices]) -> None:
+        """Give devices back."""
+        self._move(devices, -1)
+
+    def _move(self, held: Iterable[HeldDevices], sign: int) -> None:
+        own, shown = self._own, self._shown
+        for server, devices, each in held:
+            for device in devices:
+                own.free[server, device] -= sign * each
+                shown.free[server, device] = own.free[server, device]
+            kind = len(devices) if each == QUANTUM else 0
+            own.held[server, kind] += sign
+            shown.held[server, kind] = own.held[server, kind]
+
+    def settle(self, row: int, devices: Iterable[HeldDevices]) -> None:
+        """Note which devices a request has from now on."""
+        for held in devices:
+            self.taken[row] = held.bits
+
+    def changed(self, server: int) -> None:
+        """Set what the devices of an empty server have free, which fails or is back."""
+        there = np.arange(self._own.free.shape[1]) < self._own.there[server]
+        self._own.free[server] = np.where(there & (server not in self._ledger.down), QUANTUM, 0)
+        self._shown.free[server] = self._own.free[server]
+
+    def grow(self, by: int) -> None:
+        """Add devices like the last server's to so many more. The view's arrays are new ones afterwards."""
+        own, (count, model) = self._own, self._spec.added
+        there = np.where(np.arange(own.free.shape[1]) < count, QUANTUM, 0)
+        self._own = Devices(
+            np.concatenate([own.free, np.tile(there, (by, 1))]),
+            np.concatenate([own.there, np.full(by, count)]),
+            np.concatenate([own.model, np.full(by, model)]),
+            np.concatenate([own.held, np.zeros((by, own.held.shape[1]), np.int64)]),
+        )
+        self._show()
+
+    # -- what fits -----------------------------------------------------------------------------------------------------
+
+    def expect(self, workload: Workload) -> Ints:
+        """Get ready for a workload; returns which models each request may take, as bits int64 [n]."""
+        bits = np.zeros(len(workload), np.int64)
+        if workload.models is not None:
+            for text in np.unique(workload.models).tolist():
+                bits[workload.models == text] = self._bits(text)
+            nowhere = (bits == UNKNOWN) & (workload.demand[:, self._spec.resource] > 0)
+            self.missing = sorted({name for text in workload.models[nowhere].tolist() for name in text.split("|")})
+        usual = slice(None, workload.usual)
+        kinds = np.column_stack([workload.demand[usual], bits[usual]])
+        found, count = np.unique(kinds, axis=0, return_counts=True)
+        order = np.argsort(-count, kind="stable")
+        self._view.usual = Usual(found[order, :-1].copy(), found[order, -1].copy(), count[order].astype(np.int64))
+        return bits
+
+    def _bits(self, text: str) -> int:
+        """Turn names of models, as in `A100|V100`, into bits; those that no server has are one more bit."""
+        known = self._spec.models
+        bits = 0
+        for name in text.split("|"):
+            if name:
+                bits |= 1 << known.index(name) if name in known else UNKNOWN
+        return bits
+
+    def possible(
+        self, demand: Ints, models: Ints | None, capacity: Ints, servers: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], of `models` [n], these servers could hold when empty, bool [n]."""
+        amount = demand[:, self._spec.resource]
+        count = -(-amount // QUANTUM)
+        whole = (amount <= QUANTUM) | (amount % QUANTUM == 0)
+        own = [array if servers is None else array[servers] for array in (self._own.there, self._own.model)]
+        fits = np.zeros(len(demand), np.bool_)
+        for kind in np.unique(np.column_stack([capacity[:, 0], *own]), axis=0):
+            here = (kind[:-2] >= demand).all(axis=1) & (kind[-2] >= count)
+            if models is not None:
+                here &= (models == 0) | (count == 0) | ((models >> max(int(kind[-1]), 0) & 1 == 1) & (kind[-1] >= 0))
+            fits |= here
+        found: npt.NDArray[np.bool_] = fits & whole
+        return found
+
+    def rooms(self, request: Request, rooms: Ints, empty: bool) -> Ints:
+        """Bound `rooms` int64 [servers], how many requests like this one fit, by devices, all or those free now."""
+        count, each = in_python(request.demand[self._spec.resource])
+        if not count:
+            return rooms
+        own = self._own
+        there = np.arange(own.free.shape[1]) < own.there[:, None]
+        devices = np.where(there, QUANTUM if empty else own.free, 0) // each
+        right = (own.model >= 0) & ((request.models == 0) | self._of_models(request))
+        return np.where(right, np.minimum(rooms, devices.sum(axis=1) // count), 0)
+
+    def _of_models(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have devices of a model that the request names, bool [servers]."""
+        model = self._own.model
+        found: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
+        return found
+
+    def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell on which servers a request fits, with its devices, bool [servers]."""
+        count, each = in_python(request.demand[self._spec.resource])
+        there = np.arange(self._own.free.shape[1]) < self._own.there[:, None]
+        enough: npt.NDArray[np.bool_] = ((self._own.free >= each) & there).sum(axis=1) >= count
+        return self._right(request) & enough
+
+    def _right(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have the amounts, and devices of a model that the request takes, bool [servers]."""
+        if request.models and request.demand[self._spec.resource]:
+            return self._amounts(request) & self._of_models(request)
+        return self._amounts(request)
+
+    def _amounts(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have the amounts free, bool [servers]."""
+        found: npt.NDArray[np.bool_] = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
+        return found
+
+    def why_not(self, request: Request) -> int:
+        """Return the place in `reasons` of what keeps a request out now that has the amounts; -1 for nothing."""
+        if self.fitting(request).any():
+            return -1
+        return 0 if self._right(request).any() else 1
+
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server whose devices keep a request out."""
+        right = self._right(request)
+        model = dict.fromkeys(np.flatnonzero(self._amounts(request) & ~right).tolist(), "has devices of other models")
+        devices = dict.fromkeys(np.flatnonzero(right & ~self.fitting(request)).tolist(), "no devices with enough free")
+        return model | devices
+
+    def stranded(self, flavours: Ints) -> Ints:
+        """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""
+        return stranded(self._ledger.arrays[2], self._own, flavours, self._spec.resource)
+
+    # -- nothing is lost -----------------------------------------------------------------------------------------------
+
+    def is_intact(self) -> bool:
+        """Tell whether nobody has written to what the view shows."""
+        return all(map(np.array_equal, self._view.devices, self._own))
+
+    def check(self, held: Mapping[int, Any]) -> None:
+        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
+        ledger, empty = self._ledger, empty_devices(self._ledger.cluster)
+        free, count = np.zeros_like(self._own.free), np.zeros_like(self._own.held)
+        free[np.arange(free.shape[1]) < self._own.there[:, None]] = QUANTUM
+        for server, devices, each in (one for holding in held.values() for one in holding.devices):
+            free[server, list(devices)] -= each
+            count[server, len(devices) if each == QUANTUM else 0] += 1
+        free[list(ledger.down)] = 0
+        whole = np.array_equal(free.sum(axis=1), ledger.arrays[2][:, 0, self._spec.resource])
+        start = np.array_equal(self._own.there[: len(empty.there)], empty.there)
+        if not (whole and start and np.array_equal(free, self._own.free) and np.array_equal(count, self._own.held)):
+            raise LedgerError("what devices have free is not what was there less what is held")

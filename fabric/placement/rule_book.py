@@ -1,0 +1,367 @@
+"""Keeps rules of placement: what breaks one is refused, and the view shows no room where one forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
+from binwright.fabric.placement.parts import most_parts, open_to
+from binwright.fabric.placement.role_views import Ruling, Stage, count, last_refusing, show, view_for
+from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
+from binwright.fabric.servers import with_room
+from binwright.simcore.errors import LedgerError, UserError, suggest
+from binwright.simcore.gangs import NO_RULES, Gangs
+from binwright.simcore.jit import prepared
+from binwright.simcore.model import Routes
+from binwright.simcore.roles import NO_ROLE, Role
+from binwright.simcore.types import Ints, Request, Workload, read_only
+
+if TYPE_CHECKING:
+    from binwright.fabric.ledger import Ledger
+
+CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
+"""What refuses before any of the rules does."""
+NO_ROOM_AT_SITE = "no room at its site"
+AMONG_PARTS = "rule: among the parts of a gang (together, at_most)"
+
+
+class RuleBook:
+    """Keeps rules of placement on the servers of a ledger, and counts for them who is in which domain.
+
+    Before `roles_of` is told of a workload, all requests have the role of one that says nothing. In a network a request
+    takes only servers of which it might take each one alone, also those that give nothing but their links, and counts
+    once in each domain of these. So whichever of the servers that it is shown an agent takes, no rule is broken.
+    """
+
+    def __init__(self, ledger: Ledger, labels: ServerLabels, rules: Sequence[Rule]) -> None:
+        self._ledger, self._view = ledger, ledger.view
+        self.labels, self.written = labels, tuple(rules)
+        self.routing: Routes | None = None
+        """What sends requests to sites, of which the view then shows one."""
+        self.unasked: dict[str, str] = {}
+        """Groups that rules of placement name and no request has, with what may have been meant."""
+        self._draining: set[int] = set()
+        """The rules that keep requests off servers now, of those that empty some."""
+        self.drained: set[int] = set()
+        """The servers that take no more requests, by no rule of these but by `drain`."""
+        self._roles: tuple[Role, ...] = (NO_ROLE,)
+        self._known: dict[str, Ints] = {}
+        """Of labels that rules among parts go by, the domain of every server."""
+        ledger.view.rules = self
+        if len(set(map(str, self.written))) < len(self.written):
+            raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
+        drains = [(number, rule) for number, rule in enumerate(self.written) if isinstance(rule, Drain)]
+        for _, rule in drains:
+            rule.of(labels)  # which refuses servers that there are not, also where they are emptied later
+        self._draining |= {number for number, rule in drains if rule.at <= 0}
+        self.planned = [(rule.at, self._drain, number) for number, rule in drains if rule.at > 0]
+        """What changes at a time: the time, what is to be called then, and with which number."""
+        self.planned += [(rule.until, self._reopen, number) for number, rule in drains if rule.until is not None]
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile the rules for the servers and roles there are, and count again who is where."""
+        _, shown, self._free = self._ledger.arrays
+        self.mask = self._compiled(self._draining)
+        self._open = open_roles(self.mask)
+        self._count_all(self.mask, self._ledger.held)
+        self._role_view, self._aside = (view_for(self._free) for _ in range(2))
+        self._fresh = -1  # the role whose view is up to date, as nothing has happened since
+        self._all, self._some = read_only(shown), read_only(self._role_view.free)
+        self._view.free = self._view.free_of_rules = self._all
+        self._view.changed = None  # as what is shown depends on who asks
+        self._count_one = prepared(count, self.mask, 0, 0, 0)
+        self._last_refusing = prepared(last_refusing, self._role_view, np.zeros(0, np.bool_))
+        self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
+
+    def _compiled(self, draining: Iterable[int]) -> Mask:
+        """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
+        rules = self.written
+        drained = {n: rule.of(self.labels) for n in draining if isinstance(rule := rules[n], Drain)}
+        if self.drained:
+            drained[len(rules)] = np.isin(np.arange(len(self._free)), [*self.drained])
+        return compiled(self.labels, rules, self._roles, drained, self._ledger.network is not None)
+
+    @staticmethod
+    def _count_all(mask: Mask, held: Mapping[int, Any]) -> None:
+        """Count who lies where in a mask that has counted nobody."""
+        for holding in held.values():
+            add(mask, np.array(holding.servers, np.int64), holding.role, 1)
+
+    # -- what changes --------------------------------------------------------------------------------------------------
+
+    def _drain(self, number: int) -> None:
+        """Let the servers of a rule take no more requests."""
+        self._draining.add(number)
+        self._compile()
+
+    def _reopen(self, number: int) -> None:
+        """Let the servers of a rule take requests again."""
+        self._draining.discard(number)
+        self._compile()
+
+    def drain(self, servers: Iterable[int]) -> None:
+        """Let these servers take no more requests; what is there stays until its end."""
+        self.drained |= {*servers}
+        self._compile()
+
+    def reopen(self, servers: Iterable[int]) -> None:
+        """Let these servers take requests again, unless a rule keeps these off."""
+        self.drained -= {*servers}
+        self._compile()
+
+    def roles_of(self, workload: Workload) -> Ints:
+        """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
+        roles = workload.roles
+        self._roles = (NO_ROLE,) if roles is None else roles.all
+        there = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
+        named = {group for rule in self.written for group in groups_of(rule)}
+        self.unasked = {group: suggest(group, there - {""}) for group in sorted(named - there)}
+        self._compile()
+        return np.zeros(len(workload), np.int64) if roles is None else roles.of
+
+    def grow(self, by: int) -> None:
+        """Keep the rules on so many more servers, labelled as the scenario says."""
+        self.labels = self.labels.grown(by)
+        self._compile()
+
+    def changed(self, server: int = -1) -> None:
+        """Note that what is free has changed."""
+        self._fresh = -1
+
+    def count(self, servers: Sequence[int], role: int, sign: int) -> None:
+        """Count a role's request that came to servers, sign 1, or left them, -1: once in each domain."""
+        if len(servers) == 1:
+            self._count_one(self.mask, servers[0], role, sign)
+        else:
+            add(self.mask, np.array(servers, np.int64), role, sign)
+        self._fresh = -1
+
+    # -- gangs ---------------------------------------------------------------------------------------------------------
+
+    def rule_parts(self, gangs: Gangs) -> None:
+        """Get ready for gangs, whose parts keep rules."""
+        for rules in gangs.rules:
+            for label in (*filter(None, [rules.together]), *(label for label, _ in rules.at_most)):
+                self._domains(label)  # refuses one that some servers lack
+
+    def domains(self, label: str) -> Ints | None:
+        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
+        known = self.labels.labels.get(label)
+        return self._domains(label) if label == SERVER or (known is not None and (known != "").all()) else None
+
+    def _domains(self, label: str) -> Ints:
+        """Return the domain of every server by a label, int64 [servers]."""
+        if len(self._known.get(label, ())) != len(self._free):
+            self._known[label] = self.labels.domains(label)[0]
+        return self._known[label]
+
+    def _taken(self, request: Request) -> list[int]:
+        """Return on which servers the earlier parts of a gang lie."""
+        assert request.gang
+        rows = range(request.gang.first, request.index) if request.gang.rules.restricts else ()
+        return [self._ledger.held[row].servers[0] for row in rows]
+
+    def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie, bool [servers], where the earlier ones have `taken` servers.
+
+        The first one may where there is room for all, `rooms` int64 [servers] parts on each server.
+        """
+        assert request.gang
+        gang = request.gang
+        found = open_to(gang.rules, self._domains, taken, len(self._free))
+        if gang.rules.together and not taken:
+            found &= most_parts(gang.rules, self._domains, rooms) >= gang.least
+        return found
+
+    def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie now, bool [servers, 1, 1]."""
+        rooms = self._ledger.rooms(request, free)
+        return self.open_to_part(request, self._taken(request), rooms)[:, None, None]
+
+    def most_parts(self, request: Request, rooms: Ints) -> int:
+        """Count the parts that there is room for as far as rules among them say; `rooms` int64 [servers] on each."""
+        return int(most_parts(request.gang.rules if request.gang else NO_RULES, self._domains, rooms).max(initial=0))
+
+    # -- where requests may lie ----------------------------------------------------------------------------------------
+
+    def offer(self, request: Request) -> None:
+        """Have the view show room only where this request may lie."""
+        role, view = request.role, self._view
+        if self._open[role]:
+            view.free = self._all
+        else:
+            self._refusing(role)
+            view.free = self._some
+        if request.gang and request.gang.rules.restricts:
+            view.free = read_only(np.where(self._open_to_part(request, view.free), view.free, 0))
+        if self.routing:
+            there = self.routing.is_open(request)[:, None, None]
+            view.free = read_only(np.where(there, view.free, 0))
+
+    def problem(self, request: Request, servers: Sequence[int]) -> str:
+        """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
+        role, gang, server = request.role, request.gang, servers[0]
+        if not self._open[role]:
+            refusing = self._refusing(role)
+            for one in servers:
+                if refusing[one] >= 0:
+                    self._fresh = -1  # as what it has taken is given back
+                    return f"not on server {one}: {self._rule(int(refusing[one]))}"
+        if gang and not open_to(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
+            return f"not on server {server}: rule: parts {gang.rules}"
+        if self.routing and not self.routing.is_open(request)[server]:
+            return f"server {server} is not at the site that the request was sent to"
+        return ""
+
+    def _refusing(self, role: int) -> Ints:
+        """Return what keeps a role from every server, int64 [servers], -1 for nothing; its view is up to date then."""
+        if self._fresh != role:
+            self._show_role(self.mask, self._role_view, role, self._free)
+            self._fresh = role
+        return self._role_view.refusing
+
+    def open_to(self, request: Request, gone: Iterable[int], come: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules let a request lie, bool [servers], without the rows that are `gone` by then.
+
+        `come` lists the server and the role of requests that lie somewhere by then.
+        """
+        role, held = request.role, self._ledger.held
+        if self._open[role]:
+            return np.ones(len(self._free), np.bool_)
+        changes = [(held[row].servers, held[row].role, -1) for row in gone if row in held]
+        changes += [((server,), own, 1) for server, own in come]
+        fresh = self._fresh
+        for servers, own, sign in changes:
+            self.count(servers, own, sign)
+        self._show_role(self.mask, self._aside, role, self._free)
+        for servers, own, sign in changes:
+            self.count(servers, own, -sign)
+        self._fresh = fresh
+        may: npt.NDArray[np.bool_] = self._aside.refusing < 0
+        return may
+
+    def _closed(self, door: int) -> npt.NDArray[np.bool_]:
+        """Tell which servers labels or taints keep the roles of a door from, bool [servers]."""
+        return np.isin(self.mask.closed[door], (WHERE, TAINT))
+
+    def never_closed(self, role: int) -> npt.NDArray[np.bool_]:
+        """Tell which servers neither labels nor taints keep a role from, bool [servers]."""
+        return ~self._closed(self.mask.roles[role, 0])
+
+    def never_closed_to(self, roles: Ints) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]:
+        """Yield which of these roles [n] labels and taints keep from the same servers, and which are left to them."""
+        doors = self.mask.roles[roles, 0]
+        for door in np.unique(doors).tolist():
+            if (closed := self._closed(door)).any():
+                yield doors == door, ~closed
+
+    # -- compiled runs -------------------------------------------------------------------------------------------------
+
+    def ruling(self, roles: Ints) -> Ruling:
+        """Return the rules for a compiled run, which calls `changed`; its requests have these roles, int64 [n]."""
+        return Ruling(roles, np.array(self._open), self.mask, self._role_view)
+
+    @property
+    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+        """From when until when servers take no requests, and which, bool [servers]."""
+        rules = [rule for rule in self.written if isinstance(rule, Drain)]
+        return [(rule.at, inf if rule.until is None else rule.until, rule.of(self.labels)) for rule in rules]
+
+    def stages(self) -> list[Stage]:
+        """Return the rules for a compiled run as they are now, and then after each begin and end of a drain."""
+        found, draining = [Stage(-inf, np.array(self._open), self.mask)], set(self._draining)
+        for since, change, number in sorted(self.planned, key=lambda one: one[0]):
+            before = len(draining)
+            (draining.add if change == self._drain else draining.discard)(number)
+            if len(draining) != before:
+                mask = self._compiled(draining)._replace(counts=self.mask.counts, totals=self.mask.totals)
+                found.append(Stage(since, np.array(open_roles(mask)), mask))
+        return found
+
+    # -- why not -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, request: Request) -> int:
+        """Return the place in `reasons` of what keeps a request out now that has room; -1 for nothing.
+
+        It is the rule that takes the last server with room, as they are looked at in order.
+        """
+        is_open = self._open[request.role]
+        if self.routing and not (reach := self.routing.reach).all():
+            may = is_open or self._refusing(request.role) < 0
+            if not (self._with_room(request) & reach & may).any():
+                return len(self.reasons) - 2
+        decisive = -1 if is_open else self._decisive(request)
+        if decisive < 0 and request.gang and request.gang.rules.restricts:
+            self.offer(request)
+            shown, self._view.free = self._view.free, self._all
+            if not with_room(shown, request.demand, request.spread).any():
+                return len(self.reasons) - 1
+        return decisive
+
+    def _decisive(self, request: Request) -> int:
+        """Return which rule takes the last server with room, in a network enough of all; -1 where none does."""
+        refusing = self._refusing(request.role)
+        if self._ledger.network is None:
+            return int(self._last_refusing(self._role_view, self._with_room(request)))
+        free = self._free.sum(axis=1)
+        left = free.sum(axis=0)
+        for number in np.unique(refusing[refusing >= 0]).tolist():
+            left = left - free[refusing == number].sum(axis=0)
+            if (left < request.demand).any():
+                return int(number)
+        return -1
+
+    def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have room for a request, whatever the rules say, bool [servers]."""
+        devices = self._ledger.devices
+        found: npt.NDArray[np.bool_] = (
+            with_room(self._free, request.demand, request.spread) if devices is None else devices.fitting(request)
+        )
+        return found
+
+    def kept_out(self, request: Request, others: Mapping[int, str]) -> dict[int, str]:
+        """Say why of every server that a request is kept from by something else than the amounts that are free.
+
+        `others` says so of servers that other books keep it from.
+        """
+        found = dict.fromkeys(
+            np.flatnonzero(~self.routing.reach).tolist() if self.routing else (), "is at another site"
+        )
+        if request.gang and request.gang.rules.restricts:
+            found |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
+        found |= others
+        if not self._open[request.role]:
+            refusing = self._refusing(request.role).tolist()
+            found |= {server: self._rule(number) for server, number in enumerate(refusing) if number >= 0}
+        return found
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What the numbers of `why_not` mean."""
+        return (*map(self._rule, range(RULES + len(self.written) + 1)), NO_ROOM_AT_SITE, AMONG_PARTS)
+
+    def _rule(self, number: int) -> str:
+        """Put what refuses in words."""
+        return f"rule: {(*CLOSED, *self.written, 'the server is drained')[number]}"
+
+    # -- nothing is lost -----------------------------------------------------------------------------------------------
+
+    def is_intact(self) -> bool:
+        """Tell whether nobody has written to what the view shows."""
+        if self._fresh < 0:
+            return True
+        may = self._role_view.refusing < 0
+        return np.array_equal(self._role_view.free, np.where(may[:, None, None], self._free, 0))
+
+    def check(self, held: Mapping[int, Any]) -> None:
+        """Count again from all that is held; raises `LedgerError` when the counts differ."""
+        fresh = self._compiled(self._draining)
+        self._count_all(fresh, held)
+        if not (np.array_equal(fresh.counts, self.mask.counts) and np.array_equal(fresh.totals, self.mask.totals)):
+            raise LedgerError("what rules of placement count is not who is there")
