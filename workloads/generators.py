@@ -20,7 +20,7 @@ from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.workloads.arrivals import Arrivals
 from binwright.workloads.demands import Demands
 from binwright.workloads.lifetimes import Lifetimes, pick
-from binwright.workloads.parts import WHOLE, Parts, gangs_of
+from binwright.workloads.parts import Parts, gangs_of
 from binwright.workloads.virtual import DrawnNetworks, Networks
 
 
@@ -61,7 +61,7 @@ class Flavour:
     weight: float = 1.0
     lifetimes: Lifetimes | None = None
     role: Role = NO_ROLE
-    parts: Parts = WHOLE
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Synthetic:
             if len(roles) > 1:
                 role[rows] = role_of[drawn]
         parts = tuple(kind.parts for kind in self.flavours)
-        gangs = None if all(kind == WHOLE for kind in parts) else gangs_of(parts, of, columns.uniform("parts"))
+        gangs = gangs_of(parts, of, columns.uniform("parts")) if any(parts) else None
         said = None if roles == (NO_ROLE,) else Roles(roles, role if len(roles) > 1 else zeros(n, np.int64))
         return Workload(resources, arrival, duration, demand, ids, roles=said, gangs=gangs)
 

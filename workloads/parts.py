@@ -1,53 +1,101 @@
-"""Makes gangs of requests: says how many parts each has, and divides what it asks for."""
+"""The `parts:` of requests: gangs, which are placed on several servers at once or not at all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Count, Keys, Model, Text, wrong
 from binwright.simcore.gangs import NO_RULES, Gangs, PartRules
+from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.workloads.virtual import Machines
+from binwright.workloads.virtual import MOST, Machines
 
 PROCESSORS = "processors"
 """Another name of `cpu`, for who thinks of jobs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Says how many parts requests have: a `number`, fixed or drawn, or what they ask for `by` a resource or a label.
+class Parts(Model):
+    """A gang: a request of several equal parts, which get their places at once or not at all. `parts: 16` is short."""
 
-    By a resource there is a part for every unit of it, and each takes an even share of the demand; by a label, the
-    label says the number. `least` are enough, if given.
-    """
+    number: Machines | None = Field(
+        default=None, description="How many parts: a number or a distribution.", examples=[16, "{uniform: [8, 64]}"]
+    )
+    by: Text | None = Field(
+        default=None,
+        description="In a trace: a part for every unit of this resource (`processors` is cpu), or as many as a label"
+        " says.",
+        examples=["processors"],
+    )
+    least: Count | None = Field(
+        default=None, description="So many are enough; the gang takes all that find a place.", examples=[4]
+    )
+    work: Literal["stays", "fixed"] = Field(
+        default="stays", description="With fewer parts a gang stays as long, or (`fixed`) longer in proportion."
+    )
+    together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
+    at_most: dict[str, Count] = Field(
+        default_factory=dict,
+        description="At most so many parts in each domain of a label, or on each `server`.",
+        examples=["{server: 8}"],
+    )
 
-    number: Machines | None = None
-    by: str = ""
-    least: int | None = None
-    rules: PartRules = NO_RULES
+    forms: ClassVar[Sequence[Schema]] = (given("number", without=["by"]), given("by", without=["number"]))
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"by": data}
+        return {"number": Machines.model_validate(data)} if isinstance(data, int | float) else data
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, super().outline(own)]}
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if (self.number is None) == (self.by is None):
+            raise wrong(
+                "needs either number or by", "Write `parts: 16`, or in a trace `parts: processors`.", ("number",)
+            )
+        if self.number and self.least and self.least > self.number.least:
+            raise wrong("is above the number of parts", f"Give {self.number.least} or less.", ("least",), self.least)
+        if self.work == "fixed" and self.least is None:
+            raise wrong("needs `least`", "Say how many parts are enough, as least: 4.", ("work",))
+        return self
+
+    @property
+    def rules(self) -> PartRules:
+        """Where parts may lie, and how long a gang with fewer of them stays."""
+        return PartRules(self.together or "", tuple(sorted(self.at_most.items())), self.work == "fixed")
+
+    @property
+    def labels(self) -> dict[str, Keys]:
+        """The labels that servers must have, with the keys that name them."""
+        found: dict[str, Keys] = {label: ("at_most", label) for label in self.at_most}
+        return found | ({self.together: ("together",)} if self.together else {})
 
 
-WHOLE = Parts()
-"""Of requests of one part."""
-
-
-def gangs_of(kinds: tuple[Parts, ...], of: Ints, uniform: Floats) -> Gangs:
-    """Draw the gangs of requests, each of one of these kinds, int64 [n]."""
+def gangs_of(kinds: tuple[Parts | None, ...], of: Ints, uniform: Floats) -> Gangs:
+    """Draw the gangs of requests, each of one of these kinds, int64 [n]; None has one part."""
     parts, least = np.ones((2, len(of)), np.int64)
     for number, kind in enumerate(kinds):
         here = of == number
-        if kind.number:
+        if kind and kind.number:
             parts[here] = kind.number.at(uniform[here])
-        least[here] = np.minimum(parts[here], kind.least or parts[here])
-    return Gangs(parts, least, of, tuple(kind.rules for kind in kinds))
+            least[here] = np.minimum(parts[here], kind.least or parts[here])
+    return Gangs(parts, least, of, tuple(kind.rules if kind else NO_RULES for kind in kinds))
 
 
 def in_gangs(base: Workload, kind: Parts, seed: int) -> Workload:
     """Make gangs of all requests of a trace; draws from a stream of its own, if it draws at all."""
-    name, of = "cpu" if kind.by == PROCESSORS else kind.by, np.zeros(len(base), np.int64)
+    name, of = "cpu" if kind.by == PROCESSORS else kind.by or "", np.zeros(len(base), np.int64)
     if not name:
         return replace(base, gangs=gangs_of((kind,), of, stream(seed, "workload", "parts").random(len(base))))
     if name in base.resources:

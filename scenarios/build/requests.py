@@ -25,7 +25,7 @@ from binwright.workloads.changes import changed
 from binwright.workloads.demands import find_holding
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
-from binwright.workloads.parts import WHOLE, in_gangs
+from binwright.workloads.parts import in_gangs
 
 Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""
@@ -94,7 +94,7 @@ def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, floa
     match spec:
         case Modelled():
             jobs = spec.lublin.draw(spec.requests, resources, dict(total), seed)
-            return in_gangs(jobs, spec.parts.build(), seed) if spec.parts else jobs
+            return in_gangs(jobs, spec.parts, seed) if spec.parts else jobs
         case MultiServer():
             demand = spec.demand.build()
             holding = spec.holding or find_holding(demand, dict(total), spec.load or 0.0)
@@ -122,7 +122,7 @@ def synthetic(spec: Generated) -> Synthetic:
             kind.weight,
             kind.lifetimes.build() if kind.lifetimes else None,
             kind.role,
-            kind.parts.build() if kind.parts else WHOLE,
+            kind.parts,
         )
         for kind in spec.flavours
     )

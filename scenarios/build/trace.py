@@ -64,7 +64,7 @@ class TraceRequests:
         window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
         found = _select(self._source, window, tuple(units.items()), seed, watched)
         if spec.parts:
-            found = in_gangs(found, spec.parts.build(), seed)
+            found = in_gangs(found, spec.parts, seed)
         if spec.role == NO_ROLE:
             return found
         roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))

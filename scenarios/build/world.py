@@ -152,7 +152,7 @@ def _warm_start(spec: WarmStartSpec) -> WarmStart:
 def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
     """Say whether requests have several parts, and whether these keep rules or are not all needed."""
     parts = [parts for _, parts in scenario.workload.gangs]
-    if any(each.restricts or each.least for each in parts):
+    if any(each.labels or each.least for each in parts):
         return "ruled"
     return "plain" if parts else ""
 

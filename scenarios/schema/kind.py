@@ -9,7 +9,6 @@ from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.placement import Placed, WeightedRole
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.parts import Parts
 from binwright.simcore.fields import Keys, Lifespan, Model, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
@@ -18,6 +17,7 @@ from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.changes import Change
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
+from binwright.workloads.parts import Parts
 
 
 class Arrivals(Registered):

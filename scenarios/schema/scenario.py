@@ -163,7 +163,7 @@ class Scenario(WithFeatures):
 
     def _check_gangs(self) -> None:
         for at, parts in self.workload.gangs if self.cluster.network else ():
-            if parts.restricts:
+            if parts.labels:
                 remedy = "Take `together` and `at_most` out, or ask for virtual clusters: `workload: {networks: ...}`."
                 raise wrong("a part may lie on several servers of a network", remedy, ("workload", *at))
 
@@ -200,7 +200,7 @@ class Scenario(WithFeatures):
         """Name what says where requests may lie, empty if nothing does."""
         for name, there in (
             ("rules of placement", self.placement),
-            ("rules for parts of requests", any(parts.restricts for _, parts in self.workload.gangs)),
+            ("rules for parts of requests", any(parts.labels for _, parts in self.workload.gangs)),
             ("cluster.domains", self.cluster.domains),
             ("labels or taints of servers", self.cluster.is_labelled),
             ("labels in `where`", self.cluster.network and any(placed.where for _, placed in self.workload.placed)),

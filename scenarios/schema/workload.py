@@ -22,7 +22,6 @@ from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.column_mapping import Mapped
 from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, WorkloadKind
 from binwright.scenarios.schema.multiserver import MultiServer, Offline
-from binwright.scenarios.schema.parts import Parts
 from binwright.scenarios.schema.server_files import DEVICE
 from binwright.scenarios.schema.tenants import Tenants
 from binwright.simcore.errors import UserError, suggest
@@ -50,6 +49,7 @@ from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import COUNT, DATA, measure_of, quanta
 from binwright.workloads import TRACES, WORKLOADS
 from binwright.workloads.lublin import Lublin
+from binwright.workloads.parts import Parts
 from binwright.workloads.windows import ApartStart, Window
 
 

@@ -241,7 +241,11 @@ def check_placed(
             for number, rule in enumerate(rules)
         ),
         *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in workload.placed),
-        *(partial(parts.check_labels, values, everywhere, ("workload", *at)) for at, parts in workload.gangs),
+        *(
+            partial(known_label, label, values, everywhere, ("workload", *at, *keys))
+            for at, parts in workload.gangs
+            for label, keys in parts.labels.items()
+        ),
         partial(check_rules, rules, values, everywhere, size),
     )
 
