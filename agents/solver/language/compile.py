@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -18,8 +18,9 @@ import numpy as np
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.declared import MOVES
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.limits import DATA_LIMIT, LARGEST, LOOP_LIMIT, STEP_LIMIT
 from binwright.agents.solver.language.named import Named
-from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.program import (
     BALL,
@@ -48,12 +49,6 @@ from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 
 INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
-STEP_LIMIT = 1_000_000
-"""Nodes that one call of UTILFN may evaluate."""
-DATA_LIMIT = 50_000_000
-"""Entries of all tables that a program reads."""
-LOOP_LIMIT = 6
-"""Loops and sums in one another."""
 OPERATORS = {
     "<": "lt", ">": "lt", "<=": "le", ">=": "le",
     "+": "add", "-": "sub", "*": "mul", "/": "qdiv", "//": "div", "%": "mod",
@@ -79,19 +74,15 @@ class Typed(NamedTuple):
 
     def micro(self) -> Typed:
         """Convert a number to a quantity."""
-        if self.kind == QUANTITY:
-            return self
-        return Typed(QUANTITY, self.low * MICRO, self.high * MICRO, op("mul", self.code, Const(MICRO)))
+        return self if self.kind == QUANTITY else computed("mul", self, Typed.of(INT, MICRO), QUANTITY)
 
     def negated(self) -> Typed:
         """Return the number with the other sign."""
-        return Typed(self.kind, -self.high, -self.low, op("sub", Const(0), self.code))
+        return computed("sub", Typed.of(self.kind, 0), self, self.kind)
 
     def floored(self) -> Typed:
         """Return the whole number that is not above it."""
-        if self.kind != QUANTITY:
-            return self
-        return Typed(INT, self.low // MICRO, self.high // MICRO, op("div", self.code, Const(MICRO)))
+        return computed("div", self, Typed.of(INT, MICRO), INT) if self.kind == QUANTITY else self
 
 
 def op(kind: str, left: Expr, right: Expr) -> Expr:
@@ -117,18 +108,18 @@ def alike(*values: Typed) -> tuple[str, list[Typed]]:
 def extreme(choice: str, values: Sequence[Typed]) -> Typed:
     """Return the smallest ("min") or the largest ("max") of some numbers."""
     kind, values = alike(*values)
-    result = values[0]
-    for value in values[1:]:
-        result = Typed(kind, *bounds_of(choice, result, value), op(choice, result.code, value.code))
-    return result
+    return reduce(lambda one, other: computed(choice, one, other, kind), values)
 
 
-def bounds_of(operation: str, left: Typed, right: Typed) -> tuple[int, int]:
-    """Return the least and the largest that an operation may come to: at the ends of what its operands may be."""
+def computed(operation: str, left: Typed, right: Typed, kind: str) -> Typed:
+    """Write an operation, which comes to the least and the most at ends of what its operands may be."""
+    code = op(operation, left.code, right.code)
+    if isinstance(code, Const):
+        return Typed.of(kind, code.value)
     if operation in ("lt", "le"):
-        return 0, 1
+        return Typed(kind, 0, 1, code)
     if operation == "mod":
-        return min(0, right.low + 1), max(0, right.high - 1)
+        return Typed(kind, min(0, right.low + 1), max(0, right.high - 1), code)
     divides = operation in ("div", "qdiv")
     ends = [
         OPERATIONS[operation](end, other)
@@ -136,7 +127,7 @@ def bounds_of(operation: str, left: Typed, right: Typed) -> tuple[int, int]:
         for other in ({right.low, right.high, -1, 1} if divides else {right.low, right.high})
         if right.low <= other <= right.high and (other or not divides)
     ]
-    return min(ends), max(ends)
+    return Typed(kind, min(ends), max(ends), code)
 
 
 class Over(NamedTuple):
@@ -545,14 +536,13 @@ class Compiler:
         if operation in ("lt", "le"):
             kind = BOOL
             left, right = (right, left) if operator in (">", ">=") else (left, right)
-        if isinstance(left.code, Const) and isinstance(right.code, Const):
-            return Typed.of(kind, OPERATIONS[operation](left.low, right.low))
-        if operator == "/" and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
+        constant = isinstance(left.code, Const) and isinstance(right.code, Const)
+        if operator == "/" and not constant and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
             raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", at)
         if divides and right.low <= 0 <= right.high:
             right = right._replace(code=self.stored(right.code))
             self.guard(Op("eq", right.code, Const(0)), "a divisor", at)
-        return Typed(kind, *bounds_of(operation, left, right), op(operation, left.code, right.code))
+        return computed(operation, left, right, kind)
 
     def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
         """Write and, or: the other one is evaluated only if the first does not decide."""

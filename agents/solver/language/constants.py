@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import BOOL, INT, Compiler, Typed, alike, extreme
 from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.limits import STEP_LIMIT
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model.program import Const, Expr
-
-STEP_LIMIT = 1_000_000
-"""Nodes evaluated for the constants of one specification."""
 
 
 def total(values: Sequence[Typed]) -> Typed:
@@ -23,7 +21,8 @@ def total(values: Sequence[Typed]) -> Typed:
 class Constants(Compiler):
     """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
 
-    limit = STEP_LIMIT
+    limit: float = STEP_LIMIT
+    """Nodes that may be evaluated."""
 
     def step(self, at: At) -> None:
         """Count one node more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import INT, QUANTITY, Compiler, Scope, Typed
@@ -52,7 +53,7 @@ def _steady(node: s.Node) -> bool:
 class Terms(Constants):
     """Finds what the terms of reductions read."""
 
-    limit = 10**9
+    limit = inf  # the compiler has limited it
 
     def read_by(self, node: s.Node, number: int) -> set[tuple[int, int]]:
         """Return what term `number` reads: dimensions and balls."""

@@ -14,14 +14,9 @@ from lark.tree import Meta
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.hints import for_letter, for_word
+from binwright.agents.solver.language.limits import DEPTH_LIMIT, LARGEST, TEXT_LIMIT
 from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.errors import suggest
-
-TEXT_LIMIT = 100_000
-"""Letters of a specification; larger tables belong into a file."""
-DEPTH_LIMIT = 80
-"""How deep expressions and blocks may nest, a chain of operators counting as nested."""
-LARGEST = 10**9
 
 
 @lru_cache(maxsize=8)  # the runs of a batch state the same templates, each for several sizes

@@ -5,24 +5,22 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.limits import ENTRY_LIMIT, LARGEST
 from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.errors import short, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Ints
 
-ENTRY_LIMIT = 20_000_000
-"""Entries of one table."""
-LARGEST = 10**9
 Entry = tuple[int, bool]
 """A number: (raw, whole)."""
 
@@ -81,53 +79,56 @@ def from_rows(name: str, rows: list[Any], at: At | None) -> Table:
     while any(isinstance(entry, list) for entry in level):
         if not all(isinstance(entry, list) for entry in level):
             raise SpecError(f"{name} mixes numbers and rows", "Write every row in brackets.", at)
-        lengths = [len(entry) for entry in level]
+        if starts is not None:
+            raise _uneven(name, at)
+        lengths = {len(entry) for entry in level}
+        starts = _starts(level) if len(lengths) > 1 else None
+        sizes += lengths if starts is None else ()
         level = [entry for row in level for entry in row]
-        if len(set(lengths)) > 1:
-            if any(isinstance(entry, list) for entry in level):
-                remedy = "Only the innermost rows may differ in length."
-                raise SpecError(f"{name} has rows of rows that differ in length", remedy, at)
-            starts = np.cumsum([0, *lengths], dtype=np.int64)
-        else:
-            sizes.append(lengths[0])
-    whole = all(entry[1] for entry in level)
+    whole = all(is_whole for _, is_whole in level)
     values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in level]
     return Table(name, whole, tuple(sizes), np.array(values, np.int64), starts)
 
 
+def _starts(rows: Sequence[Any]) -> Ints:
+    return np.cumsum([0, *map(len, rows)], dtype=np.int64)
+
+
+def _uneven(name: str, at: At | None) -> SpecError:
+    remedy = "Give rows of numbers: only the innermost ones may differ in length."
+    return SpecError(f"{name} has rows of rows that differ in length", remedy, at)
+
+
 def from_array(name: str, data: Any, at: At | None) -> Table:
-    """Make a table from a numpy array, or from a sequence of sequences of unequal length.
+    """Make a table from a numpy array, or from a sequence of sequences, of which the innermost may differ in length.
 
     Floats are rounded to millionths, half to even.
     """
-    if isinstance(data, np.ndarray) and data.dtype != object:
-        arrays, sizes, starts = [data], data.shape, None
-    else:
-        rows = list(data)
+    starts, flat = None, data
+    if not isinstance(data, np.ndarray) or data.dtype == object:
         try:
-            arrays = [np.asarray(row) for row in rows]
+            rows = [np.asarray(row) for row in data]
         except ValueError:
-            remedy = "Give rows of numbers."
-            raise SpecError(f"{name} has rows of rows that differ in length", remedy, at) from None
-        if any(array.dtype == object for array in arrays):
-            raise SpecError(f"{name} is not numeric", "Give integers or floats.", at)
-        if all(array.ndim == 0 for array in arrays) or len({array.shape for array in arrays}) == 1:
-            return from_array(name, np.array(rows), at) if rows else Table(name, True, (0,), np.zeros(0, np.int64))
-        if any(array.ndim != 1 for array in arrays):
-            raise SpecError(f"{name} has rows of rows that differ in length", "Give rows of numbers.", at)
-        sizes, starts = (len(rows),), np.cumsum([0, *map(len, rows)], dtype=np.int64)
+            raise _uneven(name, at) from None
+        if any(row.dtype == object for row in rows):
+            flat = np.empty(0, object)
+        elif len({row.shape for row in rows}) <= 1:
+            flat = np.array(rows) if rows else np.zeros(0, np.int64)
+        elif all(row.ndim == 1 for row in rows):
+            starts, flat = _starts(rows), np.concatenate([row for row in rows if row.size])
+        else:
+            raise _uneven(name, at)
+    sizes = flat.shape if starts is None else (len(starts) - 1,)
     if not sizes:
         raise SpecError(f"{name} is a single number", "Make it a parameter.", at)
-    if sum(array.size for array in arrays) > ENTRY_LIMIT:
+    if flat.size > ENTRY_LIMIT:
         raise SpecError(f"{name} has more than {ENTRY_LIMIT:,} entries", "Aggregate it first.", at)
-    arrays = [array for array in arrays if array.size] or [np.zeros(0, np.int64)]
-    flat = np.concatenate([array.ravel() for array in arrays])
     if flat.dtype.kind not in "iufb":
         raise SpecError(f"{name} is not numeric", "Give integers or floats.", at)
     if flat.size and not (np.isfinite(flat).all() and flat.min() >= -LARGEST and flat.max() <= LARGEST):
         remedy = "Entries are finite and at most 1e9: choose a larger unit."
         raise SpecError(f"{name} has entries out of range", remedy, at)
-    whole = flat.dtype.kind != "f"
+    whole, flat = flat.dtype.kind != "f", flat.ravel()
     values = flat.astype(np.int64) if whole else np.rint(flat.astype(np.float64) * MICRO).astype(np.int64)
     return Table(name, whole, tuple(map(int, sizes)), values, starts)
 
@@ -163,6 +164,11 @@ def from_file(
     if not path.is_relative_to(folder.resolve()):
         raise SpecError(f"{file} is outside the specification's folder", "Put the file beside the specification.", at)
     csv = path.suffix.lower() == ".csv"
+
+    def line(row: int) -> str:
+        """Say where a row stands; the header of a CSV file is line 1."""
+        return f"in line {row + 2} of {file}" if csv else f"in row {row} of {file}"
+
     if not csv and path.suffix.lower() != ".parquet":
         raise SpecError(f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
     try:
@@ -185,7 +191,7 @@ def from_file(
             raise SpecError(f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
         return from_names(name, frame.to_series().cast(pl.String).to_list(), names)
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
-        return _rows(name, frame.to_series(), _Place(file, csv), at)
+        return _rows(name, frame.to_series(), line, at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):
         if not (kind.is_integer() or kind.is_float()):
             whole = [f'"{each.name}"' for each in there if each.dtype.is_integer() or each.dtype.is_float()]
@@ -195,21 +201,10 @@ def from_file(
             remedy = "Entries are at most 1e9: choose a larger unit."
             raise SpecError(f"column {column!r} of {file} is out of range", remedy, at)
         if frame[column].null_count():
-            empty = _Place(file, csv).of(int(frame[column].is_null().arg_max() or 0))
+            empty = line(int(frame[column].is_null().arg_max() or 0))
             raise SpecError(f"column {column!r} has empty cells, the first {empty}", "Fill them in.", at)
     array = frame.to_numpy() if frame.width > 1 else frame.to_series().to_numpy()
     return from_array(name, array, at)
-
-
-class _Place(NamedTuple):
-    """A file, whose rows have numbers or stand in lines."""
-
-    file: str
-    lines: bool
-
-    def of(self, row: int) -> str:
-        """Say where a row stands; the header is line 1."""
-        return f"in line {row + 2} of {self.file}" if self.lines else f"in row {row} of {self.file}"
 
 
 def _check_columns(columns: Sequence[str], there: Sequence[str], file: str, at: At) -> None:
@@ -225,7 +220,7 @@ def _check_columns(columns: Sequence[str], there: Sequence[str], file: str, at: 
             raise SpecError(f"{file} has column {column!r} twice", "Give every column a name of its own.", at)
 
 
-def _rows(name: str, series: Any, place: _Place, at: At) -> Table:
+def _rows(name: str, series: Any, line: Callable[[int], str], at: At) -> Table:
     """Make a table from a column of lists, or of texts with numbers."""
     cells = []
     for row, cell in enumerate(series.to_list()):
@@ -235,13 +230,10 @@ def _rows(name: str, series: Any, place: _Place, at: At) -> Table:
                 raise ValueError
         except (ValueError, TypeError):
             remedy = "Write numbers without units, with a point; a row of them as a list, or as a text like 3 5 8."
-            what = f"{short(repr(cell), 40)} {place.of(row)}, column {series.name!r}, is not a row of numbers"
+            what = f"{short(repr(cell), 40)} {line(row)}, column {series.name!r}, is not a row of numbers"
             raise SpecError(what, remedy, at) from None
-    whole = all(cell.dtype.kind in "iub" for cell in cells if cell.size)
-    rows = [cell.astype(np.int64 if whole else np.float64) for cell in cells]
-    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    flat = np.concatenate(rows) if rows else np.zeros(0, np.int64)
-    return Table(name, whole, (len(rows),), from_array(name, flat, at).values, starts)
+    full = [cell for cell in cells if cell.size] or [np.zeros(0, np.int64)]
+    return replace(from_array(name, np.concatenate(full), at), sizes=(len(cells),), starts=_starts(cells))
 
 
 def _numbers(cell: Any) -> list[Any]:

@@ -33,8 +33,7 @@ from binwright.agents.solver.model.program import (
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""
 _SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
-_CALLS = "qmul", "qdiv", "min", "max"
-_PRODUCTS = {"mul": "*", "div": "//", "mod": "%"}
+_BINARY = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("//", PRODUCT), "mod": ("%", PRODUCT)}
 ARRAYS = "alloc", "data", "numbers", "used", "ceiling", "dims", "amounts"
 """The arrays that UTILFN takes."""
 
@@ -136,17 +135,13 @@ class _Lines:
             return f"placed(alloc, {self.value(node.ball)}, v{BALL})"
         if isinstance(node, Used):
             return f"used[{self.value(node.dim)}]"
-        if node.kind in _CALLS:
+        if node.kind in ("and", "or", *_SYMBOLS):
+            return f"(1 if {self.truth(node)} else 0)"
+        if node.kind not in _BINARY:
             return f"{node.kind}({self.value(node.left)}, {self.value(node.right)})"
         # The right operand is parenthesised if it binds as tightly, so that nothing is regrouped.
-        if node.kind in ("add", "sub"):
-            symbol = "+" if node.kind == "add" else "-"
-            text, tight = f"{self.value(node.left, SUM)} {symbol} {self.value(node.right, PRODUCT)}", SUM
-        elif node.kind in _PRODUCTS:
-            symbol = _PRODUCTS[node.kind]
-            text, tight = f"{self.value(node.left, PRODUCT)} {symbol} {self.value(node.right, TIGHT)}", PRODUCT
-        else:
-            return f"(1 if {self.truth(node)} else 0)"
+        symbol, tight = _BINARY[node.kind]
+        text = f"{self.value(node.left, tight)} {symbol} {self.value(node.right, tight + 1)}"
         return f"({text})" if tight < least else text
 
     def truth(self, node: Expr) -> str:

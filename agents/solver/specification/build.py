@@ -20,8 +20,9 @@ from binwright.agents.solver.language.compile import INT, PLACE, Scope, Typed, c
 from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import At, SpecError, indices_beside
 from binwright.agents.solver.language.goals import compile_goals
+from binwright.agents.solver.language.limits import COUNT_LIMIT, DIM_LIMIT, ENTRY_LIMIT, INDEX_LIMIT, LARGEST
 from binwright.agents.solver.language.named import Named
-from binwright.agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Entry, Table, from_file, from_names, from_rows
+from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.errors import suggest
@@ -29,12 +30,6 @@ from binwright.simcore.types import Ints
 
 if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
-COUNT_LIMIT = 1_000_000
-"""Balls, bins, members of sets."""
-INDEX_LIMIT = 8
-"""Indices of a table or a resource."""
-DIM_LIMIT = 5_000_000
-"""Dimensions."""
 PAIRED = 50
 """Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
 SETS = ("friends", "foes", "different", "groups", "drain")

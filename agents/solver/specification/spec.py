@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from heapq import nlargest
 from itertools import islice
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -16,8 +17,9 @@ from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import INT, PLACE, QUANTITY, Typed
 from binwright.agents.solver.language.constants import Constants, total
 from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.limits import LARGEST
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import LARGEST, are_names, from_array
+from binwright.agents.solver.language.tables import are_names, from_array
 from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
 from binwright.agents.solver.model.program import MICRO, Const, Program
 from binwright.agents.solver.model.verify import utilisation
@@ -281,8 +283,6 @@ def _accepting(body: s.Block) -> s.Block:
     return accepting
 
 
-STEPS = 100_000_000
-"""Nodes evaluated for all goals: the checker allows a million for each evaluation of them."""
 ENTRIES = 5
 """Entries of a sum that are told."""
 
@@ -290,7 +290,7 @@ ENTRIES = 5
 class Whole(Constants):
     """Evaluates expressions that see the bin of every ball, and what is used of every dimension."""
 
-    limit = STEPS
+    limit = inf  # the compiler has limited it
 
     def __init__(self, build: Build, alloc: Sequence[int], used: Sequence[int]) -> None:
         super().__init__(build.scope)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver import examples, load_problem, problem
-from binwright.agents.solver.language.constants import STEP_LIMIT
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.language.parse import TEXT_LIMIT
+from binwright.agents.solver.language.limits import STEP_LIMIT, TEXT_LIMIT
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.cli import main
