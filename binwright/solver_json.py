@@ -35,11 +35,10 @@ CALLS = 20_000
 
 def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     """Say for the first balls that are left out how many bins each rule keeps them out of."""
-    from binwright.agents.solver.solving.explain import Explained
+    from binwright.agents.solver.solving.explain import summary
 
-    explained = Explained(problem, alloc)
     some = [ball for ball, place in enumerate(alloc) if place < 0][: min(LEFT, CALLS // problem.bins)]
-    return [{"ball": ball, "in_the_way": explained.summary(ball)} for ball in some]
+    return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]
 
 
 def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:

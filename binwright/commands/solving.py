@@ -95,7 +95,7 @@ def _explain(args: Namespace) -> int:
     """Say what an answer uses, and what stands in the way of a ball."""
     from binwright.agents.solver.model.verify import faults
     from binwright.agents.solver.solving.answer import reached
-    from binwright.agents.solver.solving.explain import Explained
+    from binwright.agents.solver.solving.explain import obstacles
 
     file, problem = Path(args.explain), problem_of(args)
     alloc = bins_of(file, problem.ball_names, problem.bin_names)
@@ -104,10 +104,10 @@ def _explain(args: Namespace) -> int:
     if wrong := faults(problem, alloc):
         remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
         raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
-    explained, balls = Explained(problem, alloc), []
+    balls = []
     for ball in (_ball(one, problem.ball_names) for one in args.balls):
-        obstacles = explained.obstacles(ball)
-        bins = [{"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in obstacles]
+        every = enumerate(obstacles(problem, alloc, ball))
+        bins = [{"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in every]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
     goals = []
     if min(alloc) >= 0:

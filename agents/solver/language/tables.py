@@ -111,9 +111,9 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
         except ValueError:
             raise _uneven(name, at) from None
         if any(row.dtype == object for row in rows):
-            flat = np.empty(0, object)
+            flat = np.array([None])
         elif len({row.shape for row in rows}) <= 1:
-            flat = np.array(rows) if rows else np.zeros(0, np.int64)
+            flat = np.array(rows)
         elif all(row.ndim == 1 for row in rows):
             starts, flat = _starts(rows), np.concatenate([row for row in rows if row.size])
         else:
@@ -128,7 +128,7 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
     if flat.size and not (np.isfinite(flat).all() and flat.min() >= -LARGEST and flat.max() <= LARGEST):
         remedy = "Entries are finite and at most 1e9: choose a larger unit."
         raise SpecError(f"{name} has entries out of range", remedy, at)
-    whole, flat = flat.dtype.kind != "f", flat.ravel()
+    whole, flat = flat.dtype.kind != "f" or not flat.size, flat.ravel()
     values = flat.astype(np.int64) if whole else np.rint(flat.astype(np.float64) * MICRO).astype(np.int64)
     return Table(name, whole, tuple(map(int, sizes)), values, starts)
 

@@ -13,7 +13,7 @@ from binwright.agents.solver import changed, problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving.explain import Explained, uses
+from binwright.agents.solver.solving.explain import obstacles, summary, uses
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.forms import forms
@@ -28,7 +28,7 @@ def test_a_ball_fits_where_nothing_is_in_its_way(given: Problem, seed: int, drai
     answer = bw.solve(given, search="published", seed=seed, attempts=1)
     for ball in range(given.balls):
         members = np.flatnonzero(given.unit_of == given.unit_of[ball]).tolist()
-        for place, them in Explained(given, answer.alloc).obstacles(ball):
+        for place, them in enumerate(obstacles(given, answer.alloc, ball)):
             alloc = answer.alloc.copy()
             for one in members:
                 alloc[one] = place
@@ -63,25 +63,23 @@ end
 
 def test_every_rule_has_its_name() -> None:
     given = problem(TEXT)
-    explained = Explained(given, [0, 1, NULL, NULL])
-    found = {place: [one.rule for one in them] for place, them in explained.obstacles(2)}
-    assert found == {0: ["FOES", "C"], 1: ["C"], 2: ["UTILFN"], 3: ["DRAIN"]}
-    assert explained.summary(3) == {"C": 4, "DRAIN": 1}
-    assert [one.text for _, them in explained.obstacles(1, [0]) for one in them] == [
-        "it is pinned to 1",
-        "C[0] would be used 16 of 10",
-    ]
+    alloc = [0, 1, NULL, NULL]
+    found = [[one.rule for one in them] for them in obstacles(given, alloc, 2)]
+    assert found == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
+    assert summary(given, alloc, 3) == {"C": 4, "DRAIN": 1}
+    in_bin_0 = next(obstacles(given, alloc, 1))
+    assert [one.text for one in in_bin_0] == ["it is pinned to 1", "C[0] would be used 16 of 10"]
     with pytest.raises(UserError, match="there is no such ball"):
-        list(explained.obstacles(4))
+        list(obstacles(given, alloc, 4))
     apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
-    assert "DIFFERENT" in Explained(apart, [0, 1, NULL, NULL]).summary(2)
+    assert "DIFFERENT" in summary(apart, alloc, 2)
 
 
 def test_rules_that_are_equally_frequent_come_in_the_order_of_utilfn() -> None:
     body = " ".join(f"UTIL.{name}[BIN] += 2" for name in "DECAB")
     resources = {f"{name}[b in BINS]": 1 for name in "DECAB"}
     given = problem(f"procedure UTILFN(BALL, BIN, ALLOC) {body} end", balls=1, bins=2, resources=resources)
-    assert list(Explained(given, [NULL]).summary(0)) == list("DECAB")
+    assert list(summary(given, [NULL], 0)) == list("DECAB")
 
 
 def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
@@ -95,8 +93,7 @@ def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
         if BALL == 2 and BIN == 0 UTIL.Y[0] -= 1 end
     end
     """)
-    explained = Explained(given, [0, 0, 0])
-    found = {ball: dict(explained.obstacles(ball)) for ball in (1, 2)}
+    found = {ball: list(obstacles(given, [0, 0, 0], ball)) for ball in (1, 2)}
     assert [[one.text for one in found[1][place]] for place in (0, 1)] == [[], ["Z[0] would be used 2 of 1"]]
     assert [[one.rule for one in found[2][place]] for place in (0, 1)] == [[], ["SOFT"]]
 
