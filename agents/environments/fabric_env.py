@@ -71,7 +71,6 @@ class FabricBatch(EpisodeBatch):
         """Begin an episode, and show its first request."""
         self.episodes.reset(simulation, self.world.draw(seed))
         self._observer.bind()
-        self._observer.shown.row[simulation] = -1
         self._observer.show(simulation, simulation + 1, False)
 
 

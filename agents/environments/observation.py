@@ -17,8 +17,6 @@ from binwright.simcore.types import Floats, Ints
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
-ALIKE = 64
-"""Different amounts whose features are remembered."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -79,10 +77,8 @@ class Watched(NamedTuple):
 class Shown(NamedTuple):
     """Holds what is shown: `nodes`, `edges` and `cluster` are an `Observation`.
 
-    The first axis of all but `amounts` and `values` is the simulation. `chosen` int8 [s, servers] are the servers
-    chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the last step. `row` int64 [s] is the request
-    that is shown, -1 for none, and `needed` int64 [s, resources] what it was shown to need. `amounts` int64 and
-    `values` float64 [`ALIKE`] are scratch.
+    The first axis is the simulation. `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and
+    `ended` bool [s] say what came of the last step.
     """
 
     nodes: Reals
@@ -91,10 +87,6 @@ class Shown(NamedTuple):
     chosen: npt.NDArray[np.int8]
     rewards: Floats
     ended: npt.NDArray[np.bool_]
-    row: Ints
-    needed: Ints
-    amounts: Ints
-    values: Floats
 
     @property
     def seen(self) -> Observation:
@@ -111,10 +103,6 @@ def shown(topology: Topology, resources: int, count: int, features: Features, **
         "chosen": np.zeros((count, topology.servers), np.int8),
         "rewards": np.zeros(count),
         "ended": np.zeros(count, np.bool_),
-        "row": np.full(count, -1),
-        "needed": np.zeros((count, resources), np.int64),
-        "amounts": np.zeros(ALIKE, np.int64),
-        "values": np.zeros(ALIKE),
     }
     found = Shown(**(made | arrays))
     found.nodes[:], found.edges[:] = 0.0, 1.0
@@ -158,7 +146,6 @@ class Observer:
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         self.bind()
-        self.shown.row[:] = -1
         self.show(0, self.episodes.count, False)
         if self._left:
             self._deduct(watched(self.episodes), *self._fixed, self.episodes.filling, self.shown)
@@ -176,33 +163,33 @@ def watched(episodes: NetworkEpisodes) -> Watched:
 def show(
     watched: Watched, plain: bool, switches: int, worth: Floats, shown: Shown, first: int, end: int, stepped: bool
 ) -> None:
-    """Write all that is `shown` of simulations `first` to `end` - 1: only what changed since the last time."""
+    """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
         at, last = watched.at[i, 0], watched.at[i, 1] - 1
         if stepped:
             shown.rewards[i] = watched.result[i, 0] * worth[0] + watched.result[i, 1] * worth[1] + worth[2]
             shown.ended[i] = at > last
-        if last >= 0 and not (at > last and shown.row[i] == at):  # there is something to show, and it is not over
+        if last >= 0:
             _show(watched, plain, shown.nodes[i, switches:], shown, i, min(at, last))
-            shown.row[i] = at
 
 
 @lean
 def _show(watched: Watched, plain: bool, nodes: Reals, shown: Shown, i: int, row: int) -> None:
-    """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
+    """Show one simulation."""
     free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
-    anew, resources, cluster = shown.row[i] != watched.at[i, 0], watched.need.shape[1], shown.cluster[i]
+    resources, cluster = watched.need.shape[1], shown.cluster[i]
     for r in range(resources):
-        need, total = watched.need[i, r], watched.total[r]
-        if anew or shown.needed[i, r] != need:
-            shown.needed[i, r] = need
-            left = _show_resource(plain, free, need, r, nodes, shown)
-            cluster[r] = 1.0 - left / total if total > 0 else 0.0
-    if not anew:
-        if watched.counts[i, 0] > 0:
-            server = watched.servers[i, watched.counts[i, 0] - 1]
-            shown.chosen[i, server], nodes[server, resources] = 1, 1.0
-        return
+        need, total, left = watched.need[i, r], watched.total[r], 0
+        before, same = 0, _enough(plain, 0, need)
+        for server in range(len(free)):
+            amount = 0
+            for node in range(free.shape[1]):
+                amount += free[server, node, r]
+            if amount != before:  # many are alike
+                before, same = amount, _enough(plain, amount, need)
+            nodes[server, r] = same
+            left += amount
+        cluster[r] = 1.0 - left / total if total > 0 else 0.0
     for server in range(len(free)):
         is_chosen = watched.chosen[i, server] == watched.counts[i, 3]
         shown.chosen[i, server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
@@ -214,25 +201,6 @@ def _show(watched: Watched, plain: bool, nodes: Reals, shown: Shown, i: int, row
         shown.edges[i, link] = same
     duration = watched.expected[i, row]
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
-
-
-@lean
-def _show_resource(plain: bool, free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
-    """Write what servers have of a resource; returns the sum. What many servers have is computed once."""
-    amounts, values = shown.amounts, shown.values
-    for place in range(ALIKE):
-        amounts[place] = -1
-    total = 0
-    for server in range(len(free)):
-        amount = 0
-        for node in range(free.shape[1]):
-            amount += free[server, node, r]
-        place = (amount >> 6) % ALIKE  # quanta of whole units lie apart
-        if amounts[place] != amount:
-            amounts[place], values[place] = amount, _enough(plain, amount, need)
-        nodes[server, r] = values[place]
-        total += amount
-    return total
 
 
 @lean

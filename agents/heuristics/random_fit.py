@@ -6,88 +6,74 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, may_be_chosen, one_by_one, reaches
 from binwright.fabric.compiled.numa_loop import placement_of
-from binwright.fabric.multi_server import has_any
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.routing import find_route
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.fabric.topology import Indices
 from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""
-USED, COUNT, CHOSEN, PASSED = range(4)
 
 
 class Drawing(NamedTuple):
-    """Holds `draws` float64 [any] in [0, 1) and `candidates` int32 [servers].
+    """Holds `draws` float64 [any] in [0, 1), and how many of them are used up, int64 [1].
 
-    `progress` int64 [4] says how many draws are used up, how many candidates are left, which of them was chosen last,
-    and the last server passed over; -1 is none.
+    `masked` says that only servers with a working route to those chosen before are drawn.
     """
 
     network: Network
     draws: Floats
-    candidates: Indices
-    progress: Ints
+    used: Ints
+    masked: bool
 
 
 @lean
-def list_candidates(drawing: Drawing, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Write the servers that have something free."""
-    progress = drawing.progress
-    progress[COUNT], progress[CHOSEN], progress[PASSED] = 0, -1, -1
+def random_server(of: Drawing, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+    """Take any server that has something free and isn't chosen, all equally likely; where none is reached the last."""
+    count, last = 0, -1
     for server in range(len(free)):
-        if has_any(free, server):
-            drawing.candidates[progress[COUNT]] = server
-            progress[COUNT] += 1
+        if _allowed(of.network, free, link_free, server, bandwidth, weighted, masked):
+            count, last = count + 1, server
+    if count == 0 or (of.masked and not masked):
+        return last
+    place = int(of.draws[of.used[0]] * count)
+    of.used[0] += 1
+    for server in range(len(free)):
+        if _allowed(of.network, free, link_free, server, bandwidth, weighted, masked):
+            if place == 0:
+                return server
+            place -= 1
+    return last
 
 
 @lean
-def random_server(drawing: Drawing, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
-    """Take any server that has something free and isn't chosen, all equally likely, again and again."""
-    progress, candidates, routes = drawing.progress, drawing.candidates, drawing.network.routes
-    last, before = progress[CHOSEN], progress[COUNT]
-    if last >= 0:
-        chosen, progress[CHOSEN], progress[COUNT] = candidates[last], -1, 0
-        for place in range(before):
-            server = candidates[place]
-            if place == last:
-                continue
-            if masked and find_route(routes, link_free, chosen, server, bandwidth, weighted) < 0:
-                progress[PASSED] = max(progress[PASSED], server)
-                continue
-            candidates[progress[COUNT]] = server
-            progress[COUNT] += 1
-    if progress[COUNT] > 0:
-        progress[CHOSEN] = int(drawing.draws[progress[USED]] * progress[COUNT])
-        progress[USED] += 1
-        return int(candidates[progress[CHOSEN]])
-    if masked:
-        return -1
-    passed, progress[PASSED] = progress[PASSED], -1
-    return int(passed)
+def _allowed(
+    network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool, masked: bool
+) -> bool:
+    if not may_be_chosen(network, free, server):
+        return False
+    return not masked or reaches(network, link_free, server, bandwidth, weighted)
 
 
 class RandomServers(NetworkAgent):
     """Any servers of a network that have anything free, all equally likely."""
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
-    rule = staticmethod(one_by_one(list_candidates, random_server))
+    rule = staticmethod(one_by_one(random_server))
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Drawing:
         """Draw numbers from the run's random stream."""
-        self._rng, servers = rng, len(view.free)
-        return Drawing(network, rng.random(DRAWS + servers), np.zeros(servers, np.int32), np.zeros(4, np.int64))
+        self._rng = rng
+        return Drawing(network, rng.random(DRAWS + len(view.free)), np.zeros(1, np.int64), self.masked)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        draws, progress = self._scratch.draws, self._scratch.progress
-        if progress[USED] > DRAWS:
-            self._rng.random(out=draws)
-            progress[USED] = 0
+        drawing: Drawing = self._scratch
+        if drawing.used[0] > DRAWS:
+            self._rng.random(out=drawing.draws)
+            drawing.used[0] = 0
         return super().decide(view, request)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,17 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.heuristics.servers.candidates import Filter, candidates, counts
-from binwright.agents.learned.dqn import DQN
-from binwright.agents.learned.dqn_update import Reals, Shape
+from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.loop import Count
-from binwright.agents.learned.mlp import dense, depth_and_width, size_of, untrained
-from binwright.agents.learned.numa import check_servers, check_size
-from binwright.agents.learned.replay import NONE, Decisions, exploring, write
-from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
-from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.learned.mlp import depth_and_width, forward
+from binwright.agents.learned.numa import check_servers
+from binwright.agents.learned.replay import Decisions, exploring, write
+from binwright.agents.learned.weights import find
 from binwright.simcore.jit import kernel
-from binwright.simcore.rng import stream
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Amounts, Floats, Ints, View
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
@@ -121,33 +119,22 @@ def action_features(
 
 
 @kernel
-def network_value(count: int, weights: Floats, how: Floats, room: Floats) -> float:
-    """Return what the network says of room[0, :count]; changes `room` float64 [2, inputs or units, the larger]."""
-    x, y, at, width = room[0], room[1], 0, int(how[BREADTH])
-    for _ in range(int(how[DEPTH]) - 1):
-        at = dense(x, count, weights, at, y, width, True)
-        x, y, count = y, x, width
-    dense(x, count, weights, at, y, 1, False)
-    value: float = y[0]
-    return value
-
-
-@kernel
 def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
     """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster."""
     ahead, whole, units = how[LOOKAHEAD] > 0, how[DECOMPOSITION] == 0, how[UNITS:]
     seen = inputs(ahead, len(units) > 0) * (len(capacity) if whole else 1)
-    room = np.empty((2, max(int(how[BREADTH]), seen)))
+    layers, width = int(how[DEPTH]), int(how[BREADTH])
+    room = np.empty((2, max(width, seen)))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
         server = codes[i] // NODES
         if not whole and server != last:
             count = server_features(free, capacity, server, -1, demand, spread, ahead, units, room[0], 0)
-            last, before = server, network_value(count, weights, how, room)
+            last, before = server, forward(count, weights, layers, width, 1, room)[0]
         count = action_features(free, capacity, codes[i], demand, spread, ahead, units, whole, room[0])
-        gain = network_value(count, weights, how, room) - before
+        gain = forward(count, weights, layers, width, 1, room)[0] - before
         if gain > best_gain:
             best, best_gain = int(codes[i]), gain
     return best
@@ -169,7 +156,26 @@ def cvd_rl(
     return code
 
 
-class CvdRL(Learned, ScanAgent):
+def q_network(
+    view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, layers: int, width: int, units: Floats
+) -> QNetwork:
+    """Describe a network for these candidates and operators, which sees absolute sizes in `units`, if there are any."""
+    servers = None if decomposition else len(view.capacity)
+    shape = sizes(lookahead, servers, width, layers, len(units) > 0)
+    how = np.array([*counts, lookahead, decomposition, layers, width, *units], np.float64)
+    notes = {
+        "agent": "cvd-rl",
+        "resources": list(view.resources),
+        "lookahead": lookahead,
+        "decomposition": decomposition,
+        "layers": list(shape),
+        **({} if decomposition else {"servers": servers}),
+        **({"units": [int(unit) for unit in units]} if len(units) else {}),
+    }
+    return QNetwork(shape, how, notes)
+
+
+class CvdRL(DQNAgent):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
@@ -179,6 +185,7 @@ class CvdRL(Learned, ScanAgent):
     number of the training.
     """
 
+    name = "cvd-rl"
     reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
     scan = staticmethod(cvd_rl)
 
@@ -193,67 +200,21 @@ class CvdRL(Learned, ScanAgent):
         decomposition: bool = True,
     ) -> None:
         known = weights == "untrained" and path is None
-        self._file = None if known else find("cvd-rl", weights, path, ["untrained"])
-        self._seed, self._lookahead, self._decomposition = seed, lookahead, decomposition
-        self.any_size = decomposition
-        how = np.array([*counts(filter, k), lookahead, decomposition, LAYERS, WIDTH], np.float64)
-        self.numbers = np.zeros(0), how, NONE
+        self._file, self._seed = None if known else find("cvd-rl", weights, path, ["untrained"]), seed
+        self._candidates, self._operators, self.any_size = counts(filter, k), (lookahead, decomposition), decomposition
 
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, and compile the kernel or load it."""
+    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
+        """Describe the network that the agent takes of weights with these notes."""
         check_servers(view, "cvd-rl")
-        how = self.numbers[1]
-        self._trained = None if self._decomposition else len(view.capacity)
-        if self._file is None:
-            layers = sizes(self._lookahead, self._trained)
-            weights = untrained(layers, stream(self._seed, "train", "weights"))
-        else:
-            notes = read(self._file)[1]
-            if self._trained and notes.get("agent") == "cvd-rl" and not notes.get("decomposition"):
-                check_size("cvd-rl", notes.get("servers"), self._trained, self._file)
-            depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
-            units = units_in(notes)
-            layers = sizes(self._lookahead, self._trained, width, depth, len(units) > 0)
-            wanted = described(view, self._lookahead, self._decomposition, layers, units)
-            weights = fitting(self._file, {"weights": (size_of(layers),)}, wanted)["weights"].astype(np.float64)
-            how = np.concatenate([how[:DEPTH], [depth, width], units])
-            self.regime = regime_from(notes)
-        self.numbers = weights, how, NONE
-        self.get_ready(view)
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request where the kernel says; without decomposition on as many servers as in training."""
-        if self._trained:
-            check_size("cvd-rl", self._trained, len(view.free), self._file)
-        return super().decide(view, request)
-
-    @property
-    def compiled(self) -> Compiled:
-        """The kernel and its numbers."""
-        return Compiled(self.scan, self.numbers)
-
-
-def units_in(notes: dict[str, Any]) -> Floats:
-    """Read in the notes beside weights by which quanta of each resource their network measures, [0] if by none."""
-    said = notes.get("units")
-    if isinstance(said, list) and len(said) == RESOURCES and all(isinstance(one, int) and one > 0 for one in said):
-        return np.array(said, np.float64)
-    return np.zeros(0)
-
-
-def described(
-    view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...], units: Floats
-) -> dict[str, Any]:
-    """Return what the notes beside the weights say they were trained for."""
-    return {
-        "agent": "cvd-rl",
-        "resources": list(view.resources),
-        "lookahead": lookahead,
-        "decomposition": decomposition,
-        "layers": list(layers),
-        **({} if decomposition else {"servers": len(view.capacity)}),
-        **({"units": [int(unit) for unit in units]} if len(units) else {}),
-    }
+        depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
+        units, whole = notes.get("units"), np.zeros(0)
+        if (
+            isinstance(units, list)
+            and len(units) == RESOURCES
+            and all(type(unit) is int and unit > 0 for unit in units)
+        ):
+            whole = np.array(units, np.float64)
+        return q_network(view, self._candidates, *self._operators, depth, width, whole)
 
 
 @dataclass
@@ -266,6 +227,7 @@ class CvdTrainer(DQN):
     """
 
     agent = "cvd-rl"
+    scan = staticmethod(cvd_rl)
     filter: Filter = "both"
     k: Count | None = None
     lookahead: bool = True
@@ -275,41 +237,31 @@ class CvdTrainer(DQN):
     sizes: Literal["relative", "absolute"] = "relative"
 
     def __post_init__(self) -> None:
-        self._counts = counts(self.filter, self.k)
+        self._candidates = counts(self.filter, self.k)
 
-    def make(self, rng: np.random.Generator) -> tuple[Shape, int, Floats]:
-        """Return the network of one server, or without decomposition of the cluster."""
-        capacity, operators = self.view.capacity, (self.lookahead, self.decomposition)
-        servers, absolute = None if self.decomposition else len(capacity), self.sizes == "absolute"
-        self._units: Floats = np.floor(capacity.mean(axis=(0, 1))) if absolute else np.zeros(0)
-        self._how = np.array([*self._counts, *operators, self.layers, self.width, *self._units], np.float64)
-        self._sizes = sizes(self.lookahead, servers, self.width, self.layers, absolute)
-        return Shape(self.layers, self.width, 1, False), self._sizes[0], untrained(self._sizes, rng)
+    @property
+    def slots(self) -> int:
+        """How many candidates the filter lets through, or how many places there are."""
+        return sum(self._candidates) or super().slots
+
+    def network_for(self, view: View) -> QNetwork:
+        """Describe the network of one server, or without decomposition of the cluster."""
+        self._units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
+        operators = self.lookahead, self.decomposition
+        made = q_network(view, self._candidates, *operators, self.layers, self.width, self._units)
+        return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Share all servers as they are, and exchange the chosen one; or else value the cluster after each choice."""
         capacity, candidates = self.view.capacity, np.maximum(decisions.candidates.astype(np.int64), 0)
         servers = len(capacity) if self.decomposition else 0
-        observed = np.empty((len(candidates), servers + self.slots(), self._sizes[0]), np.float32)
+        observed = np.empty((len(candidates), servers + self.slots, self.described.sizes[0]), np.float32)
         of = decisions.free, decisions.demand, decisions.spread, candidates
         observe_all(*of, capacity, self.lookahead, self._units, servers, observed)
         numbers = self.buffer.number(observed)
         shared, after = numbers[:, :servers], numbers[:, servers:]
         before = np.take_along_axis(shared, candidates // NODES, axis=1) if servers else np.zeros_like(after)
         return shared, after, before
-
-    def rule(self, network: Reals, trajectory: Floats) -> Compiled:
-        """Return the agent's kernel with these weights."""
-        return Compiled(cvd_rl, (network.astype(np.float64), self._how, trajectory))
-
-    def slots(self) -> int:
-        """Return how many candidates the filter lets through, or how many places there are."""
-        return sum(self._counts) or self.view.capacity.shape[0] * self.view.capacity.shape[1]
-
-    def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the network's weights, and which candidates they were trained with."""
-        notes = described(self.view, self.lookahead, self.decomposition, self._sizes, self._units)
-        return {"weights": self.averaged_network.copy()}, notes | {"filter": self.filter, "k": self.k}
 
 
 @kernel

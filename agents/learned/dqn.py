@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from binwright.agents.learned.dqn_update import Learning, Reals, Shape, scratch_for, update
 from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
+from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import (
     SIMPLE,
     CompiledAgent,
     NumaTrainer,
-    compiled_agent,
+    check_size,
+    compiled_rule,
     discriminative_episodes,
     replays_of,
     rules_of,
@@ -30,17 +34,70 @@ from binwright.agents.learned.replay import (
     reset,
 )
 from binwright.agents.learned.value import frequent_sizes, known_sizes, remaining
-from binwright.agents.learned.weights import Tensors
+from binwright.agents.learned.weights import Learned, Tensors, fitting, read, regime_from
+from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats, Ints
+from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, View
 
 Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
-SAVED = "network", "target_network", "averaged_network", "moments"
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
+
+
+class QNetwork(NamedTuple):
+    """Describes a network.
+
+    `sizes` are those of its layers, `how` float64 [any] is how the agent's kernel uses it, and `notes` are what the
+    notes beside its weights say they are for.
+    """
+
+    sizes: tuple[int, ...]
+    how: Floats
+    notes: dict[str, Any]
+
+
+class DQNAgent(Learned, ScanAgent):
+    """Decides by a network that a `DQN` trains; one that sees the whole cluster is for as many servers only.
+
+    Its kernel has the numbers weights, `QNetwork.how`, and a trajectory to record to. Without a file the weights are
+    those with which training begins.
+    """
+
+    name: ClassVar[str]
+    numbers = np.zeros(0), np.zeros(0), NONE
+    _file: Path | None
+    _seed = 0
+
+    @abstractmethod
+    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
+        """Describe the network that the agent takes of weights with these notes, or refuse servers."""
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, and compile the kernel or load it."""
+        notes = read(self._file)[1] if self._file else {}
+        network, self._servers = self.network(view, notes), None if self.any_size else len(view.capacity)
+        if self._servers and notes.get("agent") == self.name and not notes.get("decomposition"):
+            check_size(self.name, notes.get("servers"), self._servers, self._file)
+        weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
+        if self._file:
+            weights = fitting(self._file, {"weights": weights.shape}, network.notes)["weights"].astype(np.float64)
+            self.regime = regime_from(notes)
+        self.numbers = weights, network.how, NONE
+        self.get_ready(view)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request where the kernel says; a network of the whole cluster on as many servers as in training."""
+        if self._servers:
+            check_size(self.name, self._servers, len(view.free), self._file)
+        return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The kernel and its numbers."""
+        return Compiled(self.scan, self.numbers)
 
 
 @dataclass
@@ -87,36 +144,41 @@ class DQN(NumaTrainer):
     lessons: CountFromZero = 0
     teacher: CompiledAgent = "internal"
     paired: bool = False
+    state = (
+        *("networks", "moments", "updated", "buffer.outcome", "buffer.rewards", "buffer.baseline", "buffer.records"),
+        *("buffer.observations", "buffer.limit"),
+    )
+
+    scan: ClassVar[Any]
+    """The agent's kernel, a `Scan` whose numbers are as in `DQNAgent`."""
+    dueling: ClassVar[bool] = False
 
     @abstractmethod
-    def make(self, rng: np.random.Generator) -> tuple[Shape, int, Floats]:
-        """Return the network's shape, how many inputs it has, and the weights that it begins with."""
+    def network_for(self, view: View) -> QNetwork:
+        """Describe the network, or refuse servers that the agent is not for."""
 
     @abstractmethod
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Return the shared cells of decisions, and those after and before each slot, for `ReplayBuffer.add`."""
 
-    @abstractmethod
-    def rule(self, network: Reals, trajectory: Floats) -> Compiled:
-        """Return the agent's rule with these weights, which explores and writes to the trajectory unless it is [0]."""
-
-    @abstractmethod
-    def slots(self) -> int:
-        """Return how many candidates there are at most."""
+    def check(self, view: View) -> None:
+        """Refuse servers that the agent is not for."""
+        self.network_for(view)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, and an empty replay buffer."""
         super().begin(training, validation, seed, device)
-        self.shape, inputs, weights = self.make(stream(seed, "train", "weights"))
+        self.described = self.network_for(self.view)
+        layers, rng = self.described.sizes, stream(seed, "train", "weights")
+        self.shape = Shape(len(layers) - 1, layers[1], layers[-1], self.dueling)
+        weights = untrained(layers, rng)
+        if self.dueling:  # the value of the state comes last, and is for learning only
+            weights = np.concatenate([weights, untrained((layers[-2], 1), rng)])
         self.networks = np.tile(weights.astype(np.float32), (3, 1))
-        self.target_network, self.network, self.averaged_network = self.networks
         self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
-        self.buffer = ReplayBuffer(self.memory, inputs, self.shape.outputs, self.slots())
-        self._trajectory = empty_trajectory(ROWS, self.slots(), self.view.capacity)
-        teacher = compiled_agent(self.teacher)
-        teacher.start(self.view, stream(seed, "train", "teacher"))
-        assert teacher.compiled
-        self.teacher_rule = teacher.compiled
+        self.buffer = ReplayBuffer(self.memory, layers[0], self.shape.outputs, self.slots)
+        self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
+        self.teacher_rule = compiled_rule(self.teacher, self.view, stream(seed, "train", "teacher"))
         if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
             remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
             raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
@@ -138,16 +200,16 @@ class DQN(NumaTrainer):
         learned: list[Floats] = []
         for number in range(self.episodes):
             start = perf_counter()
-            reset(self._trajectory, epsilon, self.slots(), stops, int(rng.integers(2**53)))
+            reset(self._trajectory, epsilon, self.slots, stops, int(rng.integers(2**53)))
             replay = self.replays[int(rng.integers(len(self.replays)))]
             placed += replay.placed(self.rule(self.network, self._trajectory), self.rule(self.network, NONE))
             new = decisions_of(self._trajectory, self.view.capacity)
             taught = taught_slots(new, self.view.capacity, self.teacher_rule) if self.lessons else np.array(-1)
-            self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new.code)), taught, self.cells(new))
-            played += len(new.code)
+            self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new)), taught, self.cells(new))
+            played += len(new)
             middle = perf_counter()
             if self.updates == "decision":
-                learned.append(self.learn(rng, len(new.code), iteration <= self.lessons))
+                learned.append(self.learn(rng, len(new), iteration <= self.lessons))
             elif number == self.episodes - 1:
                 learned.append(self.learn(rng, self.updates, iteration <= self.lessons))
             playing, learning = playing + middle - start, learning + perf_counter() - middle
@@ -172,7 +234,7 @@ class DQN(NumaTrainer):
     def rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions, float64 [n], before these count 1 - discount."""
         capacity = self.view.capacity
-        earned = np.ones(len(decisions.code))
+        earned = np.ones(len(decisions))
         if self.reward == "delta":
             earned *= decisions.demand[:, 0] * (len(capacity) / capacity[:, :, 0].sum())
         if self.reward == "residual-capacity":
@@ -190,27 +252,43 @@ class DQN(NumaTrainer):
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
         returns = len(buffer.outcome) if self.returns == "episode" else self.returns
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
+        self.networks, self.moments = self.networks.copy(), self.moments.copy()  # a snapshot may hold the old ones
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
         scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, len(self.network))
-        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots()), imitates, self.updated
+        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), imitates, self.updated
         metrics = np.empty((updates, 2))
         self.updated = update(samples, memory, *state, scratch, metrics)
         return metrics
+
+    @property
+    def slots(self) -> int:
+        """How many candidates there are at most: all places."""
+        return int(self.view.capacity[:, :, 0].size)
+
+    @property
+    def network(self) -> Reals:
+        """The network that learns, float32 [weights]."""
+        network: Reals = self.networks[1]
+        return network
+
+    @property
+    def averaged_network(self) -> Reals:
+        """What is validated and kept, float32 [weights]."""
+        network: Reals = self.networks[2]
+        return network
 
     def used(self) -> Compiled:
         """Return the rule that always takes the best choice."""
         return self.rule(self.averaged_network, NONE)
 
-    def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the networks, Adam's moments, and the replay buffer."""
-        return {**{name: getattr(self, name).copy() for name in SAVED}, **self.buffer.save()}, {"updated": self.updated}
+    def rule(self, network: Reals, trajectory: Floats) -> Compiled:
+        """Return the agent's rule with these weights, which explores and writes to the trajectory unless it is [0]."""
+        weights = network[: size_of(self.described.sizes)].astype(np.float64)
+        return Compiled(self.scan, (weights, self.described.how, trajectory))
 
-    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Put back what `save` returned."""
-        for name in SAVED:
-            getattr(self, name)[:] = tensors[name]
-        self.buffer.load(tensors)
-        self.updated = notes["updated"]
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return the weights that a decision needs, and what they are for."""
+        return {"weights": self.averaged_network[: size_of(self.described.sizes)].copy()}, self.described.notes
 
 
 def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:
@@ -218,7 +296,7 @@ def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Int
 
     It decides as if there were only the servers of the candidates.
     """
-    found = np.full(len(decisions.code), -1)
+    found = np.full(len(decisions), -1)
     for row in range(len(found)):
         demand = tuple(decisions.demand[row].astype(np.int64).tolist())
         codes = decisions.candidates[row].astype(np.int64)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.learned.loop import Count, CountFromZero, Positive, Share
-from binwright.agents.learned.numa import SAMPLED, SIMPLE, NumaTrainer, discriminative_episodes, rules_of
-from binwright.agents.learned.ppo import averages, finite, put_averages
+from binwright.agents.learned.loop import Count, Positive, Share
+from binwright.agents.learned.numa import SIMPLE, discriminative_episodes, rules_of
+from binwright.agents.learned.ppo import descend, finite
 from binwright.agents.learned.value import (
     HIDDEN,
     INPUTS,
@@ -20,13 +20,10 @@ from binwright.agents.learned.value import (
     SIZE,
     SMALL,
     TERMS,
-    described,
-    first_of,
+    ValueTrainer,
     fitting_on,
-    tensors_of,
-    value_of,
 )
-from binwright.agents.learned.weights import Tensors, extra
+from binwright.agents.learned.weights import extra
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Offer, Replay
 from binwright.simcore.rng import stream
@@ -34,7 +31,7 @@ from binwright.simcore.types import Compiled, Floats, Ints
 
 
 @dataclass
-class HindsightTrainer(NumaTrainer):
+class HindsightTrainer(ValueTrainer):
     """Hindsight learning (Sinclair et al. 2023, arXiv:2207.06272), with the best of many rules as its planner.
 
     An episode is the requests of a seed from a share of `warm` on; of the episodes of `pool` seeds
@@ -53,29 +50,23 @@ class HindsightTrainer(NumaTrainer):
     temperature: Positive = 0.3
     rate: Positive = 0.02
     memory: Share = 0.95
-    sizes: CountFromZero = 0
+    state = "learned", "average", "optimiser"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
+        """Make the plans, and find the episodes in which something can be learned."""
         super().begin(training, validation, seed, device)
-        self._torch = torch = extra("torch")
-        some, rng = self._seeds[:SAMPLED].tolist(), stream(seed, "train", "weights")
-        self._known, weights, self._scale = first_of(training, some, self.sizes, rng)
-        self._average = weights.copy()
-        self._weights = torch.nn.Parameter(torch.from_numpy(weights.copy()))
-        self._optimiser = torch.optim.Adam([self._weights], lr=self.rate)
+        torch, weights = extra("torch"), self.average
+        self.learned = {"weights": torch.nn.Parameter(torch.from_numpy(weights.copy()))}
+        self.optimiser = torch.optim.Adam(self.learned.values(), lr=self.rate)
         errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), len(weights)))
-        self._rules = rules_of(SIMPLE[: self.plans]) + [self._rule(weights + error) for error in errors]
+        self._rules = rules_of(SIMPLE[: self.plans]) + [self.rule(weights + error) for error in errors]
         self._replays, placed = discriminative_episodes(training, self._seeds, self.shares, self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
-
-    def _rule(self, weights: Floats) -> Compiled:
-        return value_of(weights * self._scale, self._known)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Look at some decisions in hindsight, and take a step towards the better ones."""
         rng = stream(self._seed, "train", iteration)
-        student = self._rule(self._weights.detach().numpy())
+        student = self.rule(self.learned["weights"].detach().numpy())
         samples, lengths, planned = [], [], []
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             replay = self._replays[number]
@@ -97,18 +88,16 @@ class HindsightTrainer(NumaTrainer):
         }
         if samples:
             loss = self._loss(samples)
-            self._optimiser.zero_grad()
-            loss.backward()
-            self._optimiser.step()
+            descend(self.optimiser, loss)
             metrics["loss"] = float(loss.detach())
-            if not finite([self._weights]):
+            if not finite(self.learned.values()):
                 metrics["loss"] = float("nan")
-        self._average = self.memory * self._average + (1 - self.memory) * self._weights.detach().numpy()
+        self.follow(self.learned["weights"].detach().numpy())
         return metrics
 
     def _loss(self, samples: Sequence[Sample]) -> Any:
         """Return how much less the policy's choices reach, in percent of the best place of each sample."""
-        torch = self._torch
+        torch = extra("torch")
         most = max(len(sample.reached) for sample in samples)
         before, after = np.zeros((2, len(samples), most, INPUTS + len(self._scale) - SIZE))
         short = np.zeros((len(samples), most))
@@ -124,32 +113,12 @@ class HindsightTrainer(NumaTrainer):
 
     def _worth(self, seen: Floats) -> Any:
         """Compute the worth of servers, as `agents.learned.value` does, of what `places_of` sees of them."""
-        torch = self._torch
-        weights = self._weights * torch.from_numpy(self._scale)
+        torch = extra("torch")
+        weights = self.learned["weights"] * torch.from_numpy(self._scale)
         network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
         hidden = torch.relu(torch.from_numpy(np.ascontiguousarray(inputs)) @ network[:INPUTS] + network[INPUTS])
         fits = torch.from_numpy(np.ascontiguousarray(seen[..., INPUTS:])) @ weights[SIZE:]
         return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
-
-    def used(self) -> Compiled:
-        """Return the rule with the mean of the weights over time."""
-        return self._rule(self._average)
-
-    def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights, their mean over time, and Adam's moments."""
-        tensors = {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy()}
-        return tensors | averages(self._optimiser), {}
-
-    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Put back what `save` returned."""
-        with self._torch.no_grad():
-            self._weights[:] = self._torch.from_numpy(tensors["weights"])
-        self._average = tensors["average"]
-        put_averages(self._optimiser, tensors)
-
-    def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights of the terms and the network."""
-        return tensors_of(self._average * self._scale, self._known), described(self.view, self.agent)
 
 
 class Sample(NamedTuple):

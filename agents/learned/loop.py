@@ -12,10 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Annotated, Any, ClassVar, TypeAlias
 
+import numpy as np
 from pydantic import Field
 
 from binwright.agents.learned.weights import Tensors, extra, read, write
@@ -54,6 +56,9 @@ class Trainer(ABC):
     """Whether its episodes begin as the scenario's `warm_start` says; a scenario with one is refused otherwise."""
     uses_gpu: ClassVar[bool] = True
     """Whether it trains on the device that `begin` names; a scenario with `device: cuda` is refused otherwise."""
+    state: ClassVar[tuple[str, ...]] = ()
+    """The attributes, dotted, that training goes on from: numbers, arrays that are replaced and not written to, and
+    modules, optimisers and dictionaries of tensors of torch."""
 
     @abstractmethod
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
@@ -68,20 +73,61 @@ class Trainer(ABC):
         """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
 
     @abstractmethod
-    def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return everything that training goes on from: arrays, and notes that JSON can hold."""
-
-    @abstractmethod
-    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Go on from what `save` returned."""
-
-    @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return what the agent needs in use: arrays, and notes that say what they are for."""
+
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return everything that training goes on from: arrays, and notes that JSON can hold."""
+        values = {name: attrgetter(name)(self) for name in self.state}
+        notes = {name: value for name, value in values.items() if isinstance(value, int | float)}
+        parts = (arrays_of(value, f"{name}.") for name, value in values.items() if name not in notes)
+        return {name: array for part in parts for name, array in part.items()}, notes
+
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """Go on from what `save` returned."""
+        for name in self.state:
+            *owner, attribute = name.split(".")
+            of = attrgetter(owner[0])(self) if owner else self
+            value = getattr(of, attribute)
+            if isinstance(value, int | float):
+                setattr(of, attribute, notes[name])
+            elif isinstance(value, np.ndarray):
+                setattr(of, attribute, tensors[name])
+            else:
+                parts = {key.removeprefix(f"{name}."): tensors[key] for key in tensors if key.startswith(f"{name}.")}
+                put_arrays(value, parts)
 
     def met(self) -> dict[str, Any]:
         """Return notes about what was learned on: servers and requests."""
         return {}
+
+
+def arrays_of(value: Any, prefix: str = "") -> Tensors:
+    """Return an array itself, or copies of the tensors of a module, an optimiser or a dictionary, by their names."""
+    if isinstance(value, np.ndarray):
+        return {prefix.removesuffix("."): value}
+    if hasattr(value, "detach"):
+        return {prefix.removesuffix("."): value.detach().cpu().numpy().copy()}
+    if hasattr(value, "state_dict"):
+        value = value.state_dict()["state"] if hasattr(value, "param_groups") else value.state_dict()
+    parts = (arrays_of(part, f"{prefix}{name}.") for name, part in value.items())
+    return {name: array for part in parts for name, array in part.items()}
+
+
+def put_arrays(value: Any, arrays: Tensors) -> None:
+    """Put what `arrays_of` returned back into a module, an optimiser or a dictionary of tensors, which changes."""
+    torch = extra("torch")
+    if not hasattr(value, "param_groups"):
+        tensors = value.state_dict() if hasattr(value, "state_dict") else value
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.copy_(torch.from_numpy(arrays[name]))
+        return
+    states: dict[int, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        number, name = key.split(".")
+        states.setdefault(int(number), {})[name] = torch.from_numpy(array.copy())
+    value.load_state_dict({**value.state_dict(), "state": states})
 
 
 class ValidatesAnywhere(Trainer):

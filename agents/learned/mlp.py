@@ -59,3 +59,18 @@ def dense(inputs: Floats, count: int, weights: Floats, at: int, outputs: Floats,
         for j in range(width):
             outputs[j] = max(outputs[j], 0.0)
     return bias + width
+
+
+@kernel
+def forward(count: int, weights: Floats, layers: int, width: int, outputs: int, room: Floats) -> Floats:
+    """Return the outputs of a network with `layers` layers of weights, `width` units between them, for room[0, :count].
+
+    They are a part of `room` float64 [2, any], which changes.
+    """
+    x, y, at = room[0], room[1], 0
+    for _ in range(layers - 1):
+        at = dense(x, count, weights, at, y, width, True)
+        x, y, count = y, x, width
+    dense(x, count, weights, at, y, outputs, False)
+    values: Floats = y[:outputs]
+    return values

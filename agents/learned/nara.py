@@ -9,36 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import Field
 
 from binwright.agents.environments.observation import (
     Features,
     Observation,
     Reals,
+    Shown,
     Watched,
     deduct,
     edge_index,
     show,
     shown,
 )
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.learned.weights import find, fitting, read
-from binwright.agents.networked import network_of, provisioned
-from binwright.fabric.multi_server import Filling, begin, choose, filling
+from binwright.fabric.multi_server import Filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.reachable_servers import Flags, allow, homes, narrow
-from binwright.fabric.topology import Topology
+from binwright.fabric.topology import Indices, Topology
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import kernel, prepared
-from binwright.simcore.types import Agent, Ints, Refusal, Request, View
+from binwright.simcore.jit import allocating, kernel, lean
+from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 WIDEST = 1024
 
 
-@dataclass(frozen=True)
+@dataclass
 class Form:
     """Says in which of two ways each part of the network is read, and how wide it is.
 
@@ -57,11 +58,11 @@ class Form:
     features: Literal["marked", "plain"] = "marked"
     free: Literal["before", "left"] = "before"
     value: Literal["servers", "cluster"] = "servers"
-    width: int = WIDTH
+    width: Annotated[int, Field(strict=True, ge=1, le=WIDEST)] = WIDTH
 
     def __post_init__(self) -> None:
         """Refuse what is no way to read a part; the other way would be taken for it."""
-        for name, kind in get_type_hints(type(self)).items():
+        for name, kind in get_type_hints(Form).items():
             value = getattr(self, name)
             ways: Sequence[Any] = get_args(kind) or (False, True)
             choice = f"one of {', '.join(map(str, ways))}"
@@ -211,7 +212,7 @@ def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) 
                 out[n, unit] += state * weight[f, unit]
 
 
-@kernel
+@allocating
 def infer(
     wires: Wiring, weights: Layers, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
 ) -> None:
@@ -323,7 +324,63 @@ FEATURES = ("enough free", "chosen")
 """What the weights are for: see `binwright.agents.environments.observation`."""
 
 
-class Nara(Agent):
+class Scoring(NamedTuple):
+    """Holds what Nara looks at, its network, and scratch.
+
+    `home` is as in `reachable_servers.homes`; `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling`
+    is the network's room as that of the only simulation that is `watched` and `shown`, with the features `plain` and
+    `left`. `feasible` says that only servers with a working route to all chosen are taken.
+    """
+
+    network: Network
+    home: Indices
+    reach: Flags
+    allowed: Flags
+    feasible: bool
+    watched: Watched
+    filling: Filling
+    shown: Shown
+    plain: bool
+    left: bool
+    wires: Wiring
+    weights: Layers
+    scratch: Reals
+    logits: Reals
+
+
+@lean
+def start_nara(of: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Begin with all racks in reach."""
+    of.reach[:] = True
+
+
+@lean
+def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+    """Take the allowed server with the largest logit, the first of equals; -1 for none.
+
+    Where none can be reached it is the first that has anything free, which tells for want of what.
+    """
+    network, room, shown = of.network, of.network.room, of.shown
+    if masked and room.counts[0] > 0:
+        last = room.servers[room.counts[0] - 1]
+        narrow(network.routes, of.home, link_free, room, last, bandwidth, weighted, of.reach)
+    best, highest = -1, np.float32(-np.inf)
+    if not allow(network.routes, free, link_free, room, bandwidth, of.reach, masked, of.allowed):
+        return best
+    if masked or not of.feasible:
+        show(of.watched, of.plain, len(of.wires.share), shown.rewards, shown, 0, 1, False)
+        if of.left:
+            deduct(of.watched, of.plain, len(of.wires.share), of.filling, shown)
+        infer(of.wires, of.weights, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
+    for server in range(len(of.allowed)):
+        if of.allowed[server] and (best < 0 or of.logits[server] > highest):
+            best, highest = server, of.logits[server]
+            if of.feasible and not masked:
+                break
+    return best
+
+
+class Nara(NetworkAgent):
     """A graph neural network over servers, switches and links, trained with PPO.
 
     It takes servers one by one, each time the one with the largest score, and scores again after every choice; equals
@@ -335,94 +392,51 @@ class Nara(Agent):
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
+    rule = staticmethod(one_by_one(nara, start_nara))
     needs_lifetimes = True
 
     def __init__(
         self, weights: str = "alpha-uniform", path: str | None = None, mask: Literal["any", "feasible"] = "any"
     ) -> None:
-        self.feasible = mask == "feasible"
+        self.masked = mask == "feasible"
         self._file = find("nara", weights, path)
 
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Make the arrays to work in, and load the network."""
-        view = network_of(self, view)
-        servers, nodes, resources = view.capacity.shape
-        topology, routes = view.topology, view.routing.routes
-        self.room = room = filling(view.routing, nodes, resources)
-        self.allowed = np.zeros(servers, np.bool_)
-        self._home, self._reach = homes(topology), np.zeros(topology.racks, np.bool_)
-        self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
-        free, wires = view.free, view.link_free
-        self._begin = prepared(begin, room, (1,) * resources)
-        self._allow = prepared(allow, routes, free, wires, room, 1, self._reach, True, self.allowed)
-        self._choose = prepared(choose, routes, wires, topology.link_tier, free, room, 1, 1, True)
-        self._narrow = prepared(narrow, routes, self._home, wires, room, 1, 1, True, self._reach)
-        self._load(view)
-
-    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Take servers until the request is complete, or one has no route."""
-        assert isinstance(view, NetworkView)
-        self._begin(self.room, request.demand)
-        self._reach[:] = True
-        while self._may_choose(view, request, self.feasible):
-            scores = np.where(self.allowed, self._scores(view, request), -np.inf)
-            server = int(scores.argmax())
-            status = self._take(view, request, server)
-            if status:
-                return self._refusals[-1 - status] if status < 0 else provisioned(self.room)
-            if self.feasible:
-                routes, bandwidth = view.routing.routes, request.bandwidth
-                self._narrow(
-                    routes, self._home, view.link_free, self.room, server, bandwidth, view.weighted, self._reach
-                )
-        if self.feasible and self._may_choose(view, request, False):  # tell for want of what
-            return self._refusals[-1 - self._take(view, request, int(self.allowed.argmax()))]
-        return None
-
-    def _may_choose(self, view: NetworkView, request: Request, feasible: bool) -> bool:
-        routes, bandwidth = view.routing.routes, request.bandwidth
-        return self._allow(routes, view.free, view.link_free, self.room, bandwidth, self._reach, feasible, self.allowed)
-
-    def _take(self, view: NetworkView, request: Request, server: int) -> int:
-        routes, tiers = view.routing.routes, view.topology.link_tier
-        return self._choose(
-            routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
-        )
-
-    def _load(self, view: NetworkView) -> None:
-        topology = view.topology
-        resources = len(view.resources)
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scoring:
+        """Load the network, and make the arrays to work in."""
+        topology, resources = view.topology, len(view.resources)
         form = form_from(self._file, read(self._file)[1])
         tensors = fitting(self._file, shapes(resources, form), described(view))
-        self._fixed: Any = form.seen.plain, topology.switches, np.zeros(3)
-        self._shown = shown(topology, resources, 1, form.seen)
-        self._total, room = view.capacity.sum(axis=(0, 1)), cast(Any, self.room)
-        self._filling = Filling(*(array[None] for array in room))
-        watched, self._left = self._watched(view, 1, 1.0), form.seen.left
-        self._observe: Any = prepared(show, watched, *self._fixed, self._shown, 0, 1, False)
-        self._deduct: Any = prepared(deduct, watched, *self._fixed[:2], self._filling, self._shown)
-        scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
-        self._logits = np.zeros(topology.servers, np.float32)
-        observed = (part[0] for part in self._shown.seen)
-        self._inputs = (wiring(topology), layers(tensors, form), *observed, scratch, self._logits)
-        self._infer = prepared(infer, *self._inputs)
+        room: Any = network.room
+        servers, switches = topology.servers, topology.switches
+        alone = Filling(*(array[None] for array in room))
+        self._asked = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
+        watched = Watched(
+            view.capacity.sum(axis=(0, 1)), view.free[None], view.link_free[None], np.array([[0, 1]]), *self._asked,
+            np.zeros((1, 2), np.int64), alone.need, alone.counts, alone.servers, alone.chosen,
+        )  # fmt: skip
+        return Scoring(
+            network=network,
+            home=homes(topology),
+            reach=np.zeros(topology.racks, np.bool_),
+            allowed=np.zeros(servers, np.bool_),
+            feasible=self.masked,
+            watched=watched,
+            filling=alone,
+            shown=shown(topology, resources, 1, form.seen),
+            plain=form.seen.plain,
+            left=form.seen.left,
+            wires=wiring(topology),
+            weights=layers(tensors, form),
+            scratch=np.zeros((2, switches + servers, form.width), np.float32),
+            logits=np.zeros(servers, np.float32),
+        )
 
-    def _watched(self, view: NetworkView, bandwidth: int, duration: float) -> Watched:
-        """Collect what the network is shown of one request."""
-        room, free, link_free = self._filling, view.free[None], view.link_free[None]
-        at, result = np.array([[0, 1]]), np.zeros((1, 2), np.int64)
-        lasts, wide = np.array([[duration]], np.float64), np.array([[bandwidth]], np.int64)
-        need, counts, servers, chosen = room.need, room.counts, room.servers, room.chosen
-        return Watched(self._total, free, link_free, at, lasts, wide, result, need, counts, servers, chosen)
-
-    def _scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """Return the network's logits of all servers, given `self.room`: what is chosen so far and still needed."""
-        watched, self._shown.row[0] = self._watched(view, request.bandwidth, request.duration), -1
-        self._observe(watched, *self._fixed, self._shown, 0, 1, False)
-        if self._left:
-            self._deduct(watched, *self._fixed[:2], self._filling, self._shown)
-        self._infer(*self._inputs)
-        return self._logits
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """Show the request to the rule, and ask it."""
+        expected, bandwidth = self._asked
+        expected[:], bandwidth[:] = request.duration, request.bandwidth
+        self._scratch = self._scratch._replace(watched=self._scratch.watched._replace(free=view.free[None]))
+        return super().decide(view, request)
 
 
 def described(view: View) -> dict[str, Any]:

@@ -63,37 +63,23 @@ def drawn_as_in_keras(policy: Policy) -> None:
     A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010). The linear readout of the
     publication has 24 inputs more than ours, which move all logits alike.
     """
-    for stage in policy.stages:
-        assert isinstance(stage, Stage)
-        _uniform(stage.state, stage.state.in_features + 1)
-        nn.init.uniform_(stage.link, -(most := _most(stage.state, stage.state.in_features + 1)), most)
-    layers = [layer for name in ("cluster", "server", "context") for layer in _linear(getattr(policy, name, None))]
-    for layer in layers:
-        _uniform(layer, layer.in_features)
-    _uniform(policy.logit, policy.logit.in_features + (0 if layers else CLUSTER + policy.form.width))
-    hidden, last = _linear(policy.value)
-    for layer, length in ((hidden, 1.0), (last, 0.01)):
-        nn.init.normal_(layer.weight)
-        with torch.no_grad():
-            layer.weight *= length / layer.weight.norm(dim=1, keepdim=True)
-        nn.init.zeros_(layer.bias)
-
-
-def _linear(part: nn.Module | None) -> list[nn.Linear]:
-    """List the dense layers of a part of a network."""
-    return [] if part is None else [layer for layer in part.modules() if isinstance(layer, nn.Linear)]
-
-
-def _most(layer: nn.Linear, inputs: int) -> float:
-    """Return the largest weight that Glorot's rule draws."""
-    return float((6 / (inputs + layer.out_features)) ** 0.5)
-
-
-def _uniform(layer: nn.Linear, inputs: int) -> None:
-    """Draw a layer's weights by Glorot's rule, as if it had so many inputs."""
-    nn.init.uniform_(layer.weight, -_most(layer, inputs), _most(layer, inputs))
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)
+    for name, layer in policy.named_modules():
+        if not isinstance(layer, nn.Linear):
+            continue
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+        if name.startswith("value"):
+            nn.init.normal_(layer.weight)
+            with torch.no_grad():
+                layer.weight *= (0.01 if layer.out_features == 1 else 1.0) / layer.weight.norm(dim=1, keepdim=True)
+            continue
+        inputs = layer.in_features + name.startswith("stages")  # a message has the link, too
+        if name == "logit" and policy.form.readout == "linear":
+            inputs += CLUSTER + policy.form.width
+        most = float((6 / (inputs + layer.out_features)) ** 0.5)
+        nn.init.uniform_(layer.weight, -most, most)
+        if name.startswith("stages"):
+            nn.init.uniform_(policy.stages[int(name.split(".")[1])].link, -most, most)
 
 
 class Policy(nn.Module):
@@ -120,26 +106,15 @@ class Policy(nn.Module):
 
     def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
-        servers, context = self._embedded(graph, nodes, edges, cluster)
-        seen = cluster if self.form.value == "cluster" else torch.cat([servers.mean(0), context], 1).detach()
-        return self._scored(servers, context), self.value(seen).squeeze(1)
-
-    def _embedded(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the servers [servers, b, width], and what all choices have in common [b, any]."""
-        wires = edges.t().unsqueeze(2)
-        states = nodes.transpose(0, 1)
+        wires, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]
-        chosen = servers[:, :, -1:]
+        chosen, layers = servers[:, :, -1:], self.form.readout == "layers"
         for stage in self.stages:
             servers, switches = stage(graph, servers, switches, wires)
         if self.form.normalise:
             servers = nn.functional.normalize(servers, dim=2)
         taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)
-        state = self.cluster(cluster) if self.form.readout == "layers" else cluster
-        return servers, torch.cat([taken, state], 1)
-
-    def _scored(self, servers: Tensor, context: Tensor) -> Tensor:
-        layers = self.form.readout == "layers"
+        context = torch.cat([taken, self.cluster(cluster) if layers else cluster], 1)  # what all choices have in common
         last = torch.relu(self.server(servers) + self.context(context)) if layers else servers
-        scores: Tensor = self.logit(last).squeeze(2).t()
-        return scores
+        seen = cluster if self.form.value == "cluster" else torch.cat([servers.mean(0), context], 1).detach()
+        return self.logit(last).squeeze(2).t(), self.value(seen).squeeze(1)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from binwright.agents.environments.observation import Observer
-from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
-from binwright.agents.learned.nara import WIDEST, WIDTH, Form, described, infer_all, layers, wiring
-from binwright.agents.learned.ppo import Batch, Proximal, averages, masked, put_averages, returns_of, standardised
+from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere, arrays_of
+from binwright.agents.learned.nara import Form, described, infer_all, layers, wiring
+from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
 from binwright.simcore.rng import stream
 
 
 @dataclass
-class NaraTrainer(Proximal, ValidatesAnywhere):
+class NaraTrainer(Form, Proximal, ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
     one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
-    libraries do. `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
-    `binwright.agents.learned.nara` explains.
+    libraries do. The rest says the form of the network, as `binwright.agents.learned.nara` explains.
     """
 
     episodes: Count = 16
@@ -37,22 +35,12 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
     choice: Finite = 0.0
     initial: Literal["torch", "keras"] = "torch"
     mask: Literal["any", "feasible"] = "any"
-    readout: Literal["layers", "linear"] = "layers"
-    normalise: bool = False
-    features: Literal["marked", "plain"] = "marked"
-    free: Literal["before", "left"] = "before"
-    value: Literal["servers", "cluster"] = "servers"
-    width: Annotated[int, Field(strict=True, ge=1, le=WIDEST)] = WIDTH
-
-    @property
-    def form(self) -> Form:
-        """Tell the form of the network."""
-        return Form(self.readout, self.normalise, self.features, self.free, self.value, self.width)
+    state = "policy", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
-        self.begin_ppo()
-        torch, network = self._torch, extra("binwright.agents.learned.nara_network")
+        torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
+        self.form = Form(**{part.name: getattr(self, part.name) for part in fields(Form)})
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._device = torch.device(device)
         self._training, self._validation = training, validation
@@ -65,8 +53,8 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
             policy = network.Policy(len(view.resources), self.form)
             if self.initial == "keras":
                 network.drawn_as_in_keras(policy)
-            self._policy = policy.to(self._device)
-        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate, fused=True)
+            self.policy = policy.to(self._device)
+        self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes and learn from them."""
@@ -76,13 +64,13 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         observed, batch, metrics = self._play(rng)
 
         def evaluate(rows: Any) -> Any:
-            return self._policy(self._graph, *(part[rows] for part in observed))
+            return self.policy(self._graph, *(part[rows] for part in observed))
 
-        return metrics | self.improve(evaluate, self._optimiser, self._policy.parameters(), batch, rng)
+        return metrics | self.improve(evaluate, self.optimiser, self.policy.parameters(), batch, rng)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """Play; returns what was seen, the batch, and how well it went."""
-        torch, episodes = self._torch, self._playing
+        torch, episodes = extra("torch"), self._playing
         draws = torch.Generator(self._device).manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
         rewards, active = [], []
@@ -91,7 +79,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
             while not episodes.over.all():
                 seen = [torch.from_numpy(part).to(self._device, copy=True) for part in self._look()]
                 mask = torch.from_numpy(episodes.state.mask).to(self._device, copy=True)
-                logits, values = self._policy(self._graph, *seen)
+                logits, values = self.policy(self._graph, *seen)
                 logits = masked(logits, mask)
                 actions = torch.multinomial(torch.softmax(logits, 1), 1, generator=draws).squeeze(1)
                 active.append(~episodes.over)
@@ -142,20 +130,6 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
-    def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights, the optimiser's averages, and the weight of the KL penalty."""
-        tensors = {f"policy.{name}": array for name, array in self.weights()[0].items()}
-        return tensors | averages(self._optimiser), {"kl_weight": self._kl_weight}
-
-    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Put back what `save` returned."""
-        names = self._policy.state_dict()
-        policy = {name: self._torch.from_numpy(tensors[f"policy.{name}"].copy()) for name in names}
-        self._policy.load_state_dict(policy)
-        put_averages(self._optimiser, tensors)
-        self._kl_weight = notes["kl_weight"]
-
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the networks."""
-        tensors = {name: value.detach().cpu().numpy().copy() for name, value in self._policy.state_dict().items()}
-        return tensors, {**described(self._playing.view), "form": asdict(self.form)}
+        return arrays_of(self.policy), {**described(self._playing.view), "form": asdict(self.form)}

@@ -56,6 +56,14 @@ def compiled_agent(spec: str | Mapping[str, Any]) -> Agent:
     return agent
 
 
+def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Generator) -> Compiled:
+    """Start the agent of a name or {name: options}, and return its rule."""
+    agent = compiled_agent(spec)
+    agent.start(view, rng)
+    assert agent.compiled
+    return agent.compiled
+
+
 def _checked_agent(spec: str | dict[str, Any]) -> str | dict[str, Any]:
     compiled_agent(spec)
     return spec
@@ -176,30 +184,6 @@ def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     return placed.reshape(len(replays), len(rules)).T.copy()
 
 
-class HeldOut:
-    """Holds the episodes of validation, and how many requests the agent `against` places in them."""
-
-    def __init__(self, world: World, warm: Sequence[float], against: str | Mapping[str, Any]) -> None:
-        agent = compiled_agent(against)
-        agent.start(world.ledger(0).view, stream(0, "train", "against"))
-        assert agent.compiled
-        self._world, self._warm, self._other = world, warm, agent.compiled
-        self._seeds: list[int] = []
-
-    def gains(self, rule: Compiled, seeds: Sequence[int]) -> dict[str, float]:
-        """Return how much more a rule places in the episodes of these seeds: ratios of means, in all and by share."""
-        if self._seeds != list(seeds):
-            self._seeds, self._replays = list(seeds), replays_of(self._world, seeds, self._warm)
-            self._base = play_all(self._replays, [self._other])[0]
-        placed, base = play_all(self._replays, [rule])[0], self._base
-        means, others = (each.reshape(-1, len(self._warm)).mean(axis=0) for each in (placed, base))
-        ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
-        with np.errstate(divide="ignore", invalid="ignore"):  # where the other agent places nothing
-            shares = means / others
-        each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self._warm, shares, strict=True)}
-        return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}
-
-
 @dataclass
 class NumaTrainer(Trainer):
     """Prepares episodes for training and validation.
@@ -229,7 +213,8 @@ class NumaTrainer(Trainer):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Check the worlds and draw the seeds."""
-        self._training, self._seed = training, seed
+        self._training, self._validation, self._seed = training, validation, seed
+        self._judged: list[int] = []
         self.view = training.ledger(0).view
         for world in (training, validation):
             if world.overflow.mode not in ("drop", "stop") or world.pacing:
@@ -238,7 +223,7 @@ class NumaTrainer(Trainer):
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
         try:
-            self._held_out = HeldOut(validation, self.shares, self.against)
+            self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
         except UserError as error:
             error.key = f"train.agent.{self.agent}.against"
             raise
@@ -253,5 +238,14 @@ class NumaTrainer(Trainer):
         return {"regime": regime._asdict()} if regime else {}
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Return how much more is placed than by `against`."""
-        return self._held_out.gains(self.used(), seeds)
+        """Return how much more is placed than by `against`: ratios of means, in all and by share."""
+        if self._judged != list(seeds):
+            self._judged, self._held_out = list(seeds), replays_of(self._validation, seeds, self.shares)
+            self._base = play_all(self._held_out, [self.rival])[0]
+        placed, base = play_all(self._held_out, [self.used()])[0], self._base
+        means, others = (each.reshape(-1, len(self.shares)).mean(axis=0) for each in (placed, base))
+        ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the other agent places nothing
+            gains = means / others
+        each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self.shares, gains, strict=True)}
+        return {"gain": float(gains.mean() - 1), "log_gain": float(ratio.mean()), **each}

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive
+from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
+from binwright.agents.learned.mlp import dense
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
-from binwright.agents.learned.ppo import Batch, Proximal, averages, finite, masked, put_averages
+from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
 from binwright.agents.learned.replay import NONE
-from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
+from binwright.agents.learned.weights import Learned, Tensors, extra, find, fitting, read, regime_from
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
@@ -44,9 +45,13 @@ SHAPES = {
     "score.weight": (HIDDEN,),
 }
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
-AT_FORECAST = 4 * CELLS * (ASKED + CELLS + 1)
-AT_POLICY = AT_FORECAST + FORECAST * (CELLS + 1)
+AT_SHARED = 4 * CELLS * (ASKED + CELLS + 1) + FORECAST * (CELLS + 1)
+AT_PLACE = AT_SHARED + HIDDEN * (SHARED + 1)
+TRANSPOSED = "lstm.weight_ih", "lstm.weight_hh", "forecast.weight", "shared.weight"
+"""In kernels these are as `mlp.dense` wants them: of the first input, of the second, ..."""
 MEMORY = 2 * CELLS + FORECAST
+OF_FORECAST = 5
+"""Tensors of the forecast: the first so many of `SHAPES`."""
 SHARED_FROM, SLOTS = 256, 4096
 """From how many servers on equal ones share a score, and the slots of the hash table by which they are found."""
 
@@ -60,24 +65,14 @@ def sigmoid(x: float) -> float:
 @kernel
 def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
     """Tell the LSTM of a request, `seen` [ASKED]; changes `memory`."""
-    gates = np.empty(4 * CELLS)
-    at_hidden, at_bias = 4 * CELLS * ASKED, 4 * CELLS * (ASKED + CELLS)
-    for gate in range(4 * CELLS):
-        total = weights[at_bias + gate]
-        for i in range(ASKED):
-            total += weights[gate * ASKED + i] * seen[i]
-        for i in range(CELLS):
-            total += weights[at_hidden + gate * CELLS + i] * memory[i]
-        gates[gate] = total
+    gates, inputs = np.empty(4 * CELLS), np.empty(ASKED + CELLS)
+    inputs[:ASKED], inputs[ASKED:] = seen, memory[:CELLS]
+    at = dense(inputs, ASKED + CELLS, weights, 0, gates, 4 * CELLS, False)
     for i in range(CELLS):  # torch's order: input, forget, cell, output
         cell = sigmoid(gates[CELLS + i]) * memory[CELLS + i] + sigmoid(gates[i]) * tanh(gates[2 * CELLS + i])
         memory[CELLS + i] = cell
         memory[i] = sigmoid(gates[3 * CELLS + i]) * tanh(cell)
-    for k in range(FORECAST):
-        total = weights[AT_FORECAST + FORECAST * CELLS + k]
-        for i in range(CELLS):
-            total += weights[AT_FORECAST + k * CELLS + i] * memory[i]
-        memory[2 * CELLS + k] = total
+    dense(memory, CELLS, weights, at, memory[2 * CELLS :], FORECAST, False)
 
 
 @kernel
@@ -127,27 +122,15 @@ def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: 
 
 
 @kernel
-def begin_scores(shared: Floats, weights: Floats, common: Floats) -> None:
-    """Write the part of the hidden layer that all places have in common to `common` [HIDDEN]."""
-    at = AT_POLICY
-    for j in range(HIDDEN):
-        total = weights[at + HIDDEN * SHARED + j]
-        for i in range(SHARED):
-            total += weights[at + j * SHARED + i] * shared[i]
-        common[j] = total
-
-
-@kernel
 def score(place: Floats, common: Floats, weights: Floats) -> float:
-    """Score one place, `place` [PLACE]."""
-    at = AT_POLICY + HIDDEN * (SHARED + 1)
-    found = 0.0
+    """Score one place, `place` [PLACE]; `common` [HIDDEN] is what all places have in common of the hidden layer."""
+    value = 0.0
     for j in range(HIDDEN):
         total = common[j]
         for i in range(PLACE):
-            total += weights[at + j * PLACE + i] * place[i]
-        found += weights[at + HIDDEN * PLACE + j] * max(total, 0.0)
-    return found
+            total += weights[AT_PLACE + j * PLACE + i] * place[i]
+        value += weights[AT_PLACE + HIDDEN * PLACE + j] * max(total, 0.0)
+    return value
 
 
 @lean
@@ -206,8 +189,8 @@ def padrl(
     """Take, as a `Scan` for two nodes and two resources, the place with the highest score, the first of equals.
 
     `memory` float64 [MEMORY] changes. With a `diary` it takes each place with probability softmax(score), and writes
-    what was seen and done. That is float64: how many rows there are so far, and then rows as `rows_of` reads them,
-    whose first number is a random one in [0, 1) before they are written. It takes none once the diary is full.
+    what was seen and done. That is float64: how many rows there are so far, and then rows of `row_type`, whose first
+    number is a random one in [0, 1) before they are written. It takes none once the diary is full.
     """
     shared, common = np.empty(SHARED), np.empty(HIDDEN)
     places, number = 2 * len(free), int(diary[0]) if len(diary) else 0
@@ -215,7 +198,7 @@ def padrl(
     if len(diary) and 1 + (number + 1) * width > len(diary):
         return -1
     observe(free, capacity, demand, spread, weights, memory, shared)
-    begin_scores(shared, weights, common)
+    dense(shared, SHARED, weights, AT_SHARED, common, HIDDEN, False)
     if not len(diary):
         slots = np.full(SLOTS * (len(free) >= SHARED_FROM), -1, np.int64)
         return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
@@ -239,29 +222,21 @@ def padrl(
     return int(chosen)
 
 
+def row_type(servers: int) -> np.dtype[Any]:
+    """Return how a decision lies in a diary: the action, what all places share, which fitted, and their inputs."""
+    shapes = {"action": (), "shared": (SHARED,), "mask": (2 * servers,), "places": (2 * servers, PLACE)}
+    return np.dtype([(name, np.float64, shape) for name, shape in shapes.items()])
+
+
 def diary_of(rows: int, servers: int) -> Floats:
     """Make a diary for so many decisions."""
-    return np.zeros(1 + rows * _width(servers))
+    return np.zeros(1 + rows * row_type(servers).itemsize // 8)
 
 
 def begin_diary(diary: Floats, servers: int, rng: np.random.Generator) -> None:
     """Empty a diary, and give it new random numbers."""
-    diary[0] = 0.0
-    numbers = diary[1 :: _width(servers)]
+    diary[0], numbers = 0.0, diary[1:].view(row_type(servers))["action"]
     numbers[:] = rng.random(len(numbers))
-
-
-def rows_of(diary: Floats, servers: int) -> tuple[Ints, Floats, npt.NDArray[np.bool_], Floats]:
-    """Read actions [n], shared inputs [n, SHARED], places that fitted [n, places], their inputs [n, places, PLACE]."""
-    places = 2 * servers
-    rows = diary[1:].reshape(-1, _width(servers))[: int(diary[0])]
-    parts = np.split(rows, [1, 1 + SHARED, 1 + SHARED + places], axis=1)
-    there = parts[2] > 0
-    return parts[0][:, 0].astype(np.int64), parts[1], there, parts[3].reshape(-1, places, PLACE)
-
-
-def _width(servers: int) -> int:
-    return 1 + SHARED + 2 * servers * (1 + PLACE)
 
 
 class PADRL(Learned, ScanAgent):
@@ -297,8 +272,9 @@ def described(view: View) -> dict[str, Any]:
 
 
 def joined(tensors: Tensors) -> Floats:
-    """Join all weights into one array, float64 [SIZE]."""
-    return np.concatenate([tensors[name].astype(np.float64).ravel() for name in SHAPES])
+    """Join all weights into one array for kernels, float64 [SIZE]."""
+    arrays = (tensors[name].T if name in TRANSPOSED else tensors[name] for name in SHAPES)
+    return np.concatenate([array.astype(np.float64).ravel() for array in arrays])
 
 
 AHEAD = 100
@@ -327,6 +303,14 @@ LENGTH, UNHEARD = 256, 64
 """The LSTM learns from pieces of so many requests, from the errors after the first few."""
 
 
+def drawn_first(name: str, rng: np.random.Generator) -> Floats:
+    """Draw weights to begin with: uniform within one over the root of the inputs, scores near 0."""
+    shape = SHAPES[name]
+    inputs = shape[-1] if len(shape) > 1 else {"lstm.bias": CELLS, "forecast.bias": CELLS}.get(name, HIDDEN)
+    drawn: Floats = rng.uniform(-1, 1, shape) / np.sqrt(inputs)
+    return drawn
+
+
 @dataclass
 class PADRLTrainer(Proximal, NumaTrainer):
     """An LSTM that forecasts demand, and PPO (Schulman et al. 2017, arXiv:1707.06347) that is told the forecast.
@@ -352,20 +336,18 @@ class PADRLTrainer(Proximal, NumaTrainer):
     clip: Positive = 0.2
     pool: Count = 200
     value_weight = 0.0
+    state = "tensors", "forecaster", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed, device)
-        self.begin_ppo()
-        torch = self._torch
+        torch = extra("torch")
         self._cluster = training.ledger(0).cluster
         self._width = self.view.capacity.shape[0]
         rng = stream(seed, "train", "weights")
-        self._tensors = {name: torch.nn.Parameter(self._first(name, rng)) for name in SHAPES}
-        ours = ("lstm", "forecast")
-        parts = [[self._tensors[name] for name in SHAPES if name.startswith(ours) == mine] for mine in (True, False)]
-        rates = self.learning, self.rate
-        self._optimisers = [torch.optim.Adam(part, lr=rate) for part, rate in zip(parts, rates, strict=True)]
+        self.tensors = {name: torch.nn.Parameter(torch.from_numpy(drawn_first(name, rng))) for name in SHAPES}
+        parts = [list(self.tensors.values())[part] for part in (slice(OF_FORECAST), slice(OF_FORECAST, None))]
+        self.forecaster, self.optimiser = torch.optim.Adam(parts[0], lr=self.learning), torch.optim.Adam(parts[1])
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
         self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
@@ -375,13 +357,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
         wanted = np.concatenate(some)
         self._usual = wanted.mean(axis=0), np.maximum(wanted.std(axis=0), 1e-3)
 
-    def _first(self, name: str, rng: np.random.Generator) -> Any:
-        """Draw weights to begin with: uniform within one over the root of the inputs, scores near 0."""
-        shape = SHAPES[name]
-        inputs = shape[-1] if len(shape) > 1 else {"lstm.bias": CELLS, "forecast.bias": CELLS}.get(name, HIDDEN)
-        weights = rng.uniform(-1, 1, shape) / np.sqrt(inputs)
-        return self._torch.from_numpy(weights)
-
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes; what is learned from them depends on the iteration."""
         rng = stream(self._seed, "train", iteration)
@@ -390,22 +365,21 @@ class PADRLTrainer(Proximal, NumaTrainer):
         metrics |= said
         if iteration <= self.lessons:
             metrics |= self._imitate(seen, batch)
-            if not finite(self._tensors.values()):
+            if not finite(self.tensors.values()):
                 metrics["policy_loss"] = float("nan")
         else:
-            for group in self._optimisers[1].param_groups:
-                group["lr"] = self.rate
+            self.optimiser.param_groups[0]["lr"] = self.rate
 
             def evaluate(rows: Any) -> Any:
                 return self._evaluate(*(part[rows] for part in seen))
 
-            found = self.improve(evaluate, self._optimisers[1], self._tensors.values(), batch, rng)
+            found = self.improve(evaluate, self.optimiser, self.tensors.values(), batch, rng)
             metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
         return metrics
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
         """Take a step of the LSTM; returns the mean square of its errors, which is 1 for always saying the mean."""
-        torch, parts = self._torch, []
+        torch, parts = extra("torch"), []
         mean, deviation = self._usual
         for _ in range(self.sequences):
             seen, wanted = sequence(self._training.draw(TRAINING + int(rng.integers(2**40))), self._cluster)
@@ -417,15 +391,13 @@ class PADRLTrainer(Proximal, NumaTrainer):
         for rows in torch.arange(self.sequences).split(16):
             said = self._said(inputs[rows])
             error = (said - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
-            self._optimisers[0].zero_grad()
-            error.backward()
-            self._optimisers[0].step()
+            descend(self.forecaster, error)
             loss += float(error.detach()) * len(rows) / self.sequences
         return {"forecast_loss": loss}
 
     def _said(self, inputs: Any) -> Any:
         """Return the LSTM's forecasts [b, steps, FORECAST] after each of `inputs` [b, steps, ASKED]."""
-        torch, tensors = self._torch, self._tensors
+        torch, tensors = extra("torch"), self.tensors
         hidden = cell = torch.zeros(len(inputs), CELLS, dtype=torch.float64)
         told = inputs @ tensors["lstm.weight_ih"].T + tensors["lstm.bias"]
         outputs = []
@@ -439,15 +411,15 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
     def _evaluate(self, shared: Any, places: Any) -> tuple[Any, Any]:
         """Return logits [n, places] of inputs [n, SHARED] and [n, places, PLACE], and values of 0 [n]."""
-        torch, tensors = self._torch, self._tensors
+        torch, tensors = extra("torch"), self.tensors
         common = shared @ tensors["shared.weight"].T + tensors["shared.bias"]
         hidden = torch.relu(common[:, None] + places @ tensors["place.weight"].T)
         return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """Play; returns what was seen, the batch, and how well it went."""
-        torch, weights = self._torch, joined(self._arrays())
-        kept: list[tuple[Any, ...]] = []
+        torch, weights = extra("torch"), joined(arrays_of(self.tensors))
+        kept: list[npt.NDArray[Any]] = []
         lengths, advantages = [], []
         share = max(1, self.decisions // (self.episodes * self.plays))
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
@@ -457,15 +429,16 @@ class PADRLTrainer(Proximal, NumaTrainer):
                 begin_diary(diary, self._width, rng)
                 rule = Compiled(padrl, (weights, np.zeros(MEMORY), diary))
                 placed.append(replay.placed(rule, self.used()))
-                rows = rows_of(diary, self._width)
-                telling = np.flatnonzero(rows[2].sum(axis=1) > 1)
-                some = rng.permutation(telling)[:share]
-                mine.append(tuple(part[some] for part in rows))
+                rows = diary[1:].view(row_type(self._width))[: int(diary[0])]
+                discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
+                mine.append(rows[rng.permutation(discriminative)[:share]])
             kept += mine
             lengths += placed
             logs = np.log(np.maximum(placed, 1))
-            advantages += [np.full(len(seen[0]), far) for seen, far in zip(mine, logs - logs.mean(), strict=True)]
-        actions, shared, mask, places = (torch.from_numpy(np.concatenate(part)) for part in zip(*kept, strict=True))
+            advantages += [np.full(len(rows), gain) for rows, gain in zip(mine, logs - logs.mean(), strict=True)]
+        rows = np.concatenate(kept)
+        actions, mask = torch.from_numpy(rows["action"].astype(np.int64)), torch.from_numpy(rows["mask"] > 0)
+        shared, places = (torch.from_numpy(np.ascontiguousarray(rows[name])) for name in ("shared", "places"))
         advantage = torch.from_numpy(np.concatenate(advantages))
         with torch.no_grad():
             logits, values = self._evaluate(shared, places)
@@ -482,9 +455,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
     def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
         """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
-        torch, (shared, places) = self._torch, seen
-        for group in self._optimisers[1].param_groups:
-            group["lr"] = self.learning
+        torch, (shared, places) = extra("torch"), seen
+        self.optimiser.param_groups[0]["lr"] = self.learning
         least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
         wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
         order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
@@ -492,35 +464,14 @@ class PADRLTrainer(Proximal, NumaTrainer):
         for rows in order.split(self.minibatch):
             logits = masked(self._evaluate(shared[rows], places[rows])[0], batch.mask[rows])
             error = torch.nn.functional.cross_entropy(logits, wanted[rows])
-            self._optimisers[1].zero_grad()
-            error.backward()
-            self._optimisers[1].step()
+            descend(self.optimiser, error)
             loss += float(error.detach()) * len(rows) / len(wanted)
         return {"imitation_loss": loss}
 
     def used(self) -> Compiled:
         """Return the rule that always takes the highest score."""
-        return Compiled(padrl, (joined(self._arrays()), np.zeros(MEMORY), NONE))
-
-    def _arrays(self) -> Tensors:
-        return {name: tensor.detach().numpy().copy() for name, tensor in self._tensors.items()}
-
-    def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights, both optimisers' averages, and the weight of the KL penalty."""
-        tensors = {f"weights.{name}": array for name, array in self._arrays().items()}
-        for which, optimiser in enumerate(self._optimisers):
-            tensors |= averages(optimiser, f"adam.{which}")
-        return tensors, {"kl_weight": self._kl_weight}
-
-    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Put back what `save` returned."""
-        with self._torch.no_grad():
-            for name, parameter in self._tensors.items():
-                parameter[:] = self._torch.from_numpy(tensors[f"weights.{name}"])
-        for which, optimiser in enumerate(self._optimisers):
-            put_averages(optimiser, tensors, f"adam.{which}")
-        self._kl_weight = notes["kl_weight"]
+        return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), NONE))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of both networks."""
-        return self._arrays(), described(self.view)
+        return arrays_of(self.tensors), described(self.view)

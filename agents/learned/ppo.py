@@ -5,14 +5,14 @@ Both the clipped ratio and a KL penalty whose coefficient adapts to a target; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from binwright.agents.learned.loop import Count, FromZero, Positive
-from binwright.agents.learned.weights import Tensors, extra
+from binwright.agents.learned.weights import extra
 from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:  # torch is imported when a training begins
@@ -50,10 +50,6 @@ class Proximal:
     kl_target: Positive = 0.01
     value_clip, value_weight = 10.0, 1.0  # no settings, unless a trainer makes them some
 
-    def begin_ppo(self) -> None:
-        """Import torch, and begin with the given weight of the KL penalty, which `improve` then adapts."""
-        self._torch, self._kl_weight = extra("torch"), float(self.kl_weight)
-
     def improve(
         self,
         evaluate: Callable[[Tensor], tuple[Tensor, Tensor]],
@@ -64,28 +60,34 @@ class Proximal:
     ) -> dict[str, float]:
         """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
-        Returns the means over the last epoch, and adapts the weight of the KL penalty. Stops at a loss that is not a
+        Returns the means over the last epoch, and adapts `kl_weight`. Stops at a loss that is not a
         number: the caller sees it in what is returned.
         """
-        torch, means = self._torch, self._torch.zeros(4)
+        torch = extra("torch")
+        means = torch.zeros(4)
         for _ in range(self.epochs):
             parts = []
             order = torch.from_numpy(rng.permutation(len(batch.actions))).to(batch.actions.device)
             for rows in order.split(self.minibatch):
-                loss, part = loss_of(*evaluate(rows), batch, rows, self._kl_weight, self)
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                optimiser.step()
+                loss, part = loss_of(*evaluate(rows), batch, rows, self)
+                descend(optimiser, loss)
                 parts.append(part)
             means = torch.stack(parts).mean(0)
             if not means.isfinite().all():
                 break
         metrics = dict(zip(("policy_loss", "value_loss", "kl", "entropy"), means.tolist(), strict=True))
-        metrics["kl_weight"] = self._kl_weight
+        metrics["kl_weight"] = self.kl_weight
         if not finite(parameters):
             metrics["policy_loss"] = float("nan")
-        self._kl_weight = next_kl_weight(self._kl_weight, metrics["kl"], self.kl_target)
+        self.kl_weight = next_kl_weight(self.kl_weight, metrics["kl"], self.kl_target)
         return metrics
+
+
+def descend(optimiser: Any, loss: Tensor) -> None:
+    """Take a step down the loss."""
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    optimiser.step()
 
 
 def returns_of(rewards: Floats, discount: float) -> Floats:
@@ -106,9 +108,7 @@ def masked(logits: Tensor, mask: Tensor) -> Tensor:
     return logits.masked_fill(~mask, FORBIDDEN)
 
 
-def loss_of(
-    logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Proximal
-) -> tuple[Tensor, Tensor]:
+def loss_of(logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, settings: Proximal) -> tuple[Tensor, Tensor]:
     """Return the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
     actions, advantages, returns = batch.actions[rows, None], batch.advantages[rows], batch.returns[rows]
     log = masked(logits, batch.mask[rows]).log_softmax(1)
@@ -120,7 +120,7 @@ def loss_of(
     near = before + (values - before).clamp(-settings.value_clip, settings.value_clip)
     value = ((values - returns) ** 2).maximum((near - returns) ** 2).mean()
     entropy = -(log.exp() * log).sum(1).mean()
-    total = policy + kl_weight * kl + settings.value_weight * value
+    total = policy + settings.kl_weight * kl + settings.value_weight * value
     return total, extra("torch").stack([policy, value, kl, entropy]).detach()
 
 
@@ -132,23 +132,3 @@ def next_kl_weight(weight: float, kl: float, target: float) -> float:
 def finite(parameters: Iterable[Tensor]) -> bool:
     """Tell whether all numbers of the parameters are finite."""
     return all(bool(part.isfinite().all()) for part in parameters)
-
-
-def averages(optimiser: Any, prefix: str = "adam") -> Tensors:
-    """Return copies of a torch optimiser's averages, named `prefix`.number of the parameter.name."""
-    states = optimiser.state_dict()["state"]
-    return {
-        f"{prefix}.{number}.{name}": value.cpu().numpy().copy()
-        for number, state in states.items()
-        for name, value in state.items()
-    }
-
-
-def put_averages(optimiser: Any, tensors: Mapping[str, Any], prefix: str = "adam") -> None:
-    """Put the averages of `tensors` that have this prefix into the optimiser, which changes."""
-    torch, states = extra("torch"), dict[int, dict[str, Any]]()
-    for key, array in tensors.items():
-        if key.startswith(f"{prefix}."):
-            number, name = key.removeprefix(f"{prefix}.").split(".")
-            states.setdefault(int(number), {})[name] = torch.from_numpy(array.copy())
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": states})

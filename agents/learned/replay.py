@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.learned.weights import Tensors
 from binwright.agents.rules.scan import drawn
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
@@ -26,24 +25,24 @@ NONE: Floats = np.zeros(0)
 """No trajectory: a rule that is given it neither explores nor records."""
 
 
-class Decisions(NamedTuple):
-    """Holds the n decisions of a trajectory in order, all float64.
+Decisions: TypeAlias = Any
+"""The n decisions of a trajectory in order, a record array of float64.
 
-    `outcome` [n], `code` [n], `spread` [n], `demand` [n, resources] quanta, `candidates` [n, slots], `free` [n,
-    servers, nodes, resources] quanta.
-    """
+`outcome` [n], `code` [n], `spread` [n], `demand` [n, resources] quanta, `candidates` [n, slots], `free` [n, servers,
+nodes, resources] quanta.
+"""
 
-    outcome: Floats
-    code: Floats
-    spread: Floats
-    demand: Floats
-    candidates: Floats
-    free: Floats
+
+def decision_type(slots: int, capacity: Ints) -> np.dtype[Any]:
+    """Return how a decision lies in a trajectory."""
+    single = [(name, np.float64) for name in ("outcome", "code", "spread")]
+    arrays = {"demand": capacity.shape[2:], "candidates": (slots,), "free": capacity.shape}
+    return np.dtype([*single, *((name, np.float64, shape) for name, shape in arrays.items())])
 
 
 def empty_trajectory(rows: int, slots: int, capacity: Ints) -> Floats:
     """Make a trajectory with room for so many decisions."""
-    return np.zeros(HEAD + rows * (3 + capacity.shape[2] + slots + capacity.size))
+    return np.zeros(HEAD + rows * decision_type(slots, capacity).itemsize // 8)
 
 
 def reset(trajectory: Floats, epsilon: float, slots: int, stops: bool, seed: int) -> None:
@@ -52,13 +51,9 @@ def reset(trajectory: Floats, epsilon: float, slots: int, stops: bool, seed: int
 
 
 def decisions_of(trajectory: Floats, capacity: Ints) -> Decisions:
-    """Return the decisions of a trajectory, as views of it."""
-    rows, slots, resources = int(trajectory[ROWS]), int(trajectory[SLOTS]), capacity.shape[2]
-    width = 3 + resources + slots + capacity.size
-    table = trajectory[HEAD : HEAD + rows * width].reshape(rows, width)
-    outcome, code, spread = table.T[:3]
-    demand, candidates, free = np.split(table[:, 3:], [resources, resources + slots], axis=1)
-    return Decisions(outcome, code, spread, demand, candidates, free.reshape(rows, *capacity.shape))
+    """Return the decisions of a trajectory, as a view of it."""
+    table = trajectory[HEAD:].view(decision_type(int(trajectory[SLOTS]), capacity))
+    return table[: int(trajectory[ROWS])].view(np.recarray)
 
 
 @kernel
@@ -116,7 +111,7 @@ class ReplayBuffer:
     """
 
     def __init__(self, most: int, inputs: int, outputs: int, slots: int) -> None:
-        self._most, self._outputs, self.limit = most, outputs, np.array(FORGET_FROM)
+        self._most, self._outputs, self.limit = most, outputs, FORGET_FROM
         self._shared = CELLS + 2 * slots
         self.outcome, self.rewards, self.baseline = np.empty(0, np.int8), np.empty(0), np.empty(0)
         self.records, self.observations = np.empty((0, self._shared), np.uint32), np.zeros((1, inputs), np.float32)
@@ -124,6 +119,8 @@ class ReplayBuffer:
 
     def number(self, observed: npt.NDArray[np.float32]) -> Ints:
         """Return numbers int64 [...] of observations [..., inputs]: equal ones have the same."""
+        if len(self._numbers) != len(self.observations) - 1:  # they were replaced
+            self._numbers = {row.tobytes(): number for number, row in enumerate(self.observations[1:], 1)}
         data, size, known = observed.tobytes(), observed.shape[-1] * observed.itemsize, len(self._numbers)
         rows = (data[at : at + size] for at in range(0, len(data), size))
         numbers = np.array([self._numbers.setdefault(row, len(self._numbers) + 1) for row in rows])
@@ -159,23 +156,8 @@ class ReplayBuffer:
         used, numbers = np.unique(cells // self._outputs, return_inverse=True)
         self.records = self.records.copy()
         self.records[:, columns] = (numbers * self._outputs + cells % self._outputs)[:-1].reshape(-1, len(columns))
-        self._observe(self.observations[used])
-        self.limit = np.array(max(FORGET_FROM, 2 * len(used)))
-
-    def _observe(self, observations: Any) -> None:
-        self.observations = observations
-        self._numbers = {row.tobytes(): number for number, row in enumerate(observations[1:], 1)}
-
-    def save(self) -> Tensors:
-        """Return everything that is held."""
-        names = "outcome", "rewards", "baseline", "records", "observations", "limit"
-        return {f"memory.{name}": getattr(self, name) for name in names}
-
-    def load(self, tensors: Tensors) -> None:
-        """Put back what `save` returned."""
-        for name in self.save():
-            setattr(self, name.removeprefix("memory."), tensors[name])
-        self._observe(self.observations)
+        self.observations = self.observations[used]
+        self.limit = max(FORGET_FROM, 2 * len(used))
 
 
 @kernel

@@ -9,13 +9,14 @@ spread (1, and then it takes as much of the other node), and its importance.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import floor
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from binwright.agents.learned.numa import NODES, check_servers
+from binwright.agents.learned.loop import CountFromZero, Share
+from binwright.agents.learned.numa import NODES, SAMPLED, NumaTrainer, check_servers
 from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
@@ -24,6 +25,7 @@ from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
 
 SIZE_COLUMNS = 4
@@ -67,15 +69,6 @@ def _table(rows: Ints, ledger: Ledger, importance: Floats) -> Floats:
     """Make the table of these demands, int64 [k, resources]."""
     spread = ledger.spreads(rows).astype(np.float64)
     return np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
-
-
-def beginning_of(sizes: Floats) -> tuple[Floats, Floats]:
-    """Return where training begins with these sizes, and its scale, both float64 [k * PER_SIZE].
-
-    Then a server is worth the requests that still fit on it, each by its importance.
-    """
-    begin = np.tile(np.eye(PER_SIZE)[0], len(sizes))
-    return begin, np.repeat(SCALE * sizes[:, 3], PER_SIZE)
 
 
 def known_sizes(sizes: Floats, weights: Floats) -> Floats:
@@ -138,17 +131,19 @@ LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
 """Shares of cpu and mem: 32 of 40 cores and 64 of 90 GB, half, a quarter."""
 
 
-def beginning(rng: np.random.Generator, terms: bool = True) -> tuple[Floats, Floats]:
-    """Return where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
+def beginning(sizes: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return where training begins, and its scale, both float64 [SIZE + PER_SIZE * k]; rules take the product.
 
-    The known terms begin with weights of 1, or 0 without `terms`, the network with weights that count for nothing yet.
+    Without `sizes` the terms begin with the known weights, or else with none: then a server is worth the requests that
+    still fit on it, each by its importance. The network begins with weights that count for nothing yet.
     """
     weights, scale = np.ones((2, SIZE))
     scale[:TERMS] = KNOWN
-    weights[:TERMS] = terms
+    weights[:TERMS] = not len(sizes)
     weights[TERMS:] = rng.normal(size=SIZE - TERMS)
     weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
-    return weights, scale
+    begin = np.tile(np.eye(PER_SIZE)[0], len(sizes))
+    return np.concatenate([weights, begin]), np.concatenate([scale, np.repeat(SCALE * sizes[:, 3], PER_SIZE)])
 
 
 @kernel
@@ -219,15 +214,18 @@ def grains_of(replays: Sequence[Replay]) -> Ints | None:
     return grains if float(np.prod(capacity[0].max(axis=0) // grains + 1)) ** 2 <= LARGEST else None
 
 
-def table_of(weights: Floats, known: Floats, capacity: Ints, grains: Ints) -> Floats:
-    """Return what each state of a server is worth by what `value_es` takes, for `value_es_by_table`: float64 [any].
+def by_table(rule: Compiled, capacity: Ints, grains: Ints | None) -> Compiled:
+    """Return what decides as a rule of `value_of` does, in less time, if there are `grains_of` the requests.
 
-    All servers have this capacity, int64 [2 nodes, 2 resources].
+    All servers have this capacity, int64 [2 nodes, 2 resources]. A table holds what each state of one is worth.
     """
+    if grains is None:
+        return rule
     states = capacity.max(axis=0) // grains + 1
     table = np.concatenate([grains, [states[1], states.prod()], np.empty(states.prod() ** 2)])
+    weights, known = rule.weights
     _fill(table, weights, known, capacity, capacity % grains)
-    return table
+    return Compiled(value_es_by_table, (table,))
 
 
 @kernel
@@ -257,81 +255,16 @@ def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, table: Floats)
     return found
 
 
-class ValueAgent(Learned, ScanAgent):
-    """Takes the place that costs its server least of its worth, by the weights in a file, or by the known terms alone.
-
-    `untrained` has the weights with which the training of the file began. Subclasses have a `name`, by which their
-    weights are known.
-    """
-
-    name: ClassVar[str]
-    scan = staticmethod(value_es)
-
-    def __init__(self, file: Path | None, untrained: bool = False) -> None:
-        self._file, self._untrained = file, untrained
-        self.numbers = value_of(begun(NO_SIZES), NO_SIZES).weights
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights."""
-        check_servers(view, self.name)
-        if self._file is not None:
-            weights, sizes = self._found(view, self._file)
-            self.numbers = value_of(begun(sizes) if self._untrained else weights, sizes).weights
-        self.get_ready(view)
-
-    def _found(self, view: View, file: Path) -> tuple[Floats, Floats]:
-        """Read the weights, and the sizes of requests that they know."""
-        tensors, notes = read(file)
-        count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
-        shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
-        if count:
-            shapes["sizes"] = count, SIZE_COLUMNS
-        found = fitting(file, shapes, described(view, self.name))
-        self.regime = regime_from(notes)
-        sizes = found["sizes"].astype(np.float64) if count else NO_SIZES
-        if not (sizes[:, :2] >= 1).all():
-            raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")
-        return found["weights"].astype(np.float64), sizes
-
-
 def value_of(weights: Floats, sizes: Floats) -> Compiled:
     """Return the rule with these weights, float64 [SIZE + PER_SIZE * k], of shares and of `sizes` float64 [k, 4]."""
     return Compiled(value_es, (weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:])))
 
 
-def by_table(rule: Compiled, capacity: Ints, grains: Ints | None) -> Compiled:
-    """Return what decides as a rule of `value_of` does, in less time, if there are `grains_of` the requests.
-
-    All servers have this capacity, int64 [2 nodes, 2 resources].
-    """
-    if grains is None:
-        return rule
-    weights, known = rule.weights
-    return Compiled(value_es_by_table, (table_of(weights, known, capacity, grains),))
-
-
 def begun(sizes: Floats) -> Floats:
-    """Return the weights with which training begins: the room for `sizes`, or without any the known terms."""
-    weights = np.zeros(SIZE)
-    if not len(sizes):
-        weights[: len(KNOWN)] = KNOWN
-    first, scale = beginning_of(sizes)
-    return np.concatenate([weights, first * scale])
-
-
-def first_of(
-    training: World, seeds: Sequence[int], most: int, rng: np.random.Generator
-) -> tuple[Floats, Floats, Floats]:
-    """Return the sizes that a training knows, `most` at most, where it begins, and its scale; see `beginning`.
-
-    The sizes float64 [k, 4] are those of the training requests of some seeds.
-    """
-    sizes = NO_SIZES
-    if most:
-        sizes = sizes_of(map(training.draw, seeds), training.ledger(0), most)
-    parts = beginning(rng, not most), beginning_of(sizes)
-    mean, scale = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return sizes, mean, scale
+    """Return the weights with which training begins, without the network, which counts for nothing then."""
+    mean, scale = beginning(sizes, np.random.default_rng(0))
+    scale[TERMS:SIZE] = 0
+    return mean * scale
 
 
 def described(view: View, agent: str) -> dict[str, Any]:
@@ -339,12 +272,7 @@ def described(view: View, agent: str) -> dict[str, Any]:
     return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
 
 
-def tensors_of(weights: Floats, sizes: Floats) -> Tensors:
-    """Return what is kept of weights and the sizes of requests that they know."""
-    return {"weights": weights, "sizes": sizes} if len(sizes) else {"weights": weights}
-
-
-class ValueES(ValueAgent):
+class ValueES(Learned, ScanAgent):
     """The place that costs its server least of its worth, a small function whose weights evolution found.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `terms` are the six terms alone, with
@@ -352,15 +280,36 @@ class ValueES(ValueAgent):
     two NUMA nodes.
     """
 
-    name = "value-es"
+    name: ClassVar[str] = "value-es"
     reference = "ours: the page 'Learned placement on NUMA servers' has the method and the measurements"
+    controls: ClassVar[tuple[str, ...]] = ("terms",)
+    scan = staticmethod(value_es)
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
-        known = weights == "terms" and path is None
-        super().__init__(None if known else find(self.name, weights, path, ["terms"]), untrained)
+        known = weights in self.controls and path is None
+        self._file, self._untrained = None if known else find(self.name, weights, path, self.controls), untrained
+        self.numbers = value_of(begun(NO_SIZES), NO_SIZES).weights
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, and the sizes of requests that they know."""
+        check_servers(view, self.name)
+        if file := self._file:
+            tensors, notes = read(file)
+            count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
+            shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
+            if count:
+                shapes["sizes"] = count, SIZE_COLUMNS
+            found = fitting(file, shapes, described(view, self.name))
+            self.regime = regime_from(notes)
+            sizes = found["sizes"].astype(np.float64) if count else NO_SIZES
+            if not (sizes[:, :2] >= 1).all():
+                raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")
+            weights = begun(sizes) if self._untrained else found["weights"].astype(np.float64)
+            self.numbers = value_of(weights, sizes).weights
+        self.get_ready(view)
 
 
-class Hindsight(ValueAgent):
+class Hindsight(ValueES):
     """Imitates, without seeing any future, a planner that knew all of it, by what every server is worth.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote, and `untrained` is where the training
@@ -369,6 +318,40 @@ class Hindsight(ValueAgent):
 
     name = "hindsight"
     reference = "Sinclair et al. 2023, Hindsight Learning for MDPs with Exogenous Inputs, ICML, arXiv:2207.06272"
+    controls = ()
 
-    def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
-        super().__init__(find(self.name, weights, path), untrained)
+
+@dataclass
+class ValueTrainer(NumaTrainer):
+    """Trains what a server is worth; validated is the mean of the weights over time.
+
+    `memory` is the share of that mean that is kept in every iteration. With `sizes` a server's value knows how many
+    requests of so many sizes still fit on it: those that take most of the cluster in the training requests.
+    """
+
+    sizes: CountFromZero = 0
+    memory: Share = 0.9
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
+        super().begin(training, validation, seed, device)
+        some = map(training.draw, self._seeds[:SAMPLED].tolist())
+        self._known = sizes_of(some, training.ledger(0), self.sizes) if self.sizes else NO_SIZES
+        self.average, self._scale = beginning(self._known, stream(seed, "train", "weights"))
+
+    def rule(self, weights: Floats) -> Compiled:
+        """Return the rule with these weights, in units of the scale."""
+        return value_of(weights * self._scale, self._known)
+
+    def used(self) -> Compiled:
+        """Return the rule with the mean of the weights over time."""
+        return self.rule(self.average)
+
+    def follow(self, weights: Floats) -> None:
+        """Move the mean over time towards these weights."""
+        self.average = self.memory * self.average + (1 - self.memory) * weights
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Return the weights of the terms and the network, and the sizes of requests that they know."""
+        sizes = {"sizes": self._known} if len(self._known) else {}
+        return {"weights": self.average * self._scale, **sizes}, described(self.view, self.agent)

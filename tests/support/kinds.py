@@ -3,10 +3,9 @@
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.feasible import Feasible
 from binwright.agents.heuristics.networks.common import NetworkAgent
-from binwright.agents.learned.nara import Nara
 
 ANYWHERE = {"solver"}
-_KINDS = NetworkAgent | Feasible | Nara
+_KINDS = NetworkAgent | Feasible
 _NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), _KINDS)}
 IN_NETWORKS = sorted(_NEEDING | ANYWHERE)
 ONE_SIZE = {name for name in AGENTS if not AGENTS.load(name).any_size}

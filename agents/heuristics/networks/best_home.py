@@ -183,12 +183,6 @@ def look_in(index: RackIndex, link_free: Ints, bandwidth: int, weighted: bool, r
 
 
 @lean
-def start(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Begin a placement that costs nothing yet."""
-    index.state[COST] = 0
-
-
-@lean
 def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Find the nearest server that works, and add its cost: at home, in a neighbouring rack, or anywhere.
 
@@ -214,7 +208,7 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weigh
     return best.passed
 
 
-place_from_home = one_by_one(start, nearest)
+place_from_home = one_by_one(nearest)
 
 
 @lean
@@ -223,7 +217,7 @@ def fill(
 ) -> int:
     """Provision from this rack on; returns the status, as `choose` does, and notes the cost in WHOLE billions."""
     network, weights, links = index.network, index.weights, 0
-    index.state[HOME] = home
+    index.state[HOME], index.state[COST] = home, 0
     status: int = place_from_home(index, free, link_free, demand, bandwidth, weighted, False)
     for j in range(network.room.counts[2]):
         links += weights.links if network.link_tier[network.room.links[j]] == 0 else weights.uplinks

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.agents.networked import network_of, provisioned
-from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
+from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling, has_any
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.fabric.topology import Indices, Small
@@ -47,7 +47,12 @@ def largest(view: NetworkView) -> list[int]:
     return [*view.capacity.sum(axis=1).max(axis=0).tolist(), int(links.max())]
 
 
-def one_by_one(start: Callable[..., None], following: Callable[..., int]) -> Any:
+@lean
+def begin_nothing(scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Prepare nothing for a request."""
+
+
+def one_by_one(following: Callable[..., int], start: Callable[..., None] = begin_nothing) -> Any:
     """Make a `Rule` of two kernels, which takes servers until the request is complete or no server is left.
 
     `start(scratch, free, link_free, demand, bandwidth)` prepares for a request, and `following(scratch, free,
@@ -105,6 +110,12 @@ def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weig
     if network.room.counts[0] > 0 and link >= 0 and link_free[link] < bandwidth:
         return False
     return joins(network, link_free, rack, bandwidth, weighted)
+
+
+@lean_inlined
+def may_be_chosen(network: Network, free: Ints, server: int) -> bool:
+    """Tell whether a server has anything free and is not chosen."""
+    return bool(network.room.chosen[server] != network.room.counts[3] and has_any(free, server))
 
 
 @lean_inlined

@@ -12,6 +12,7 @@ from binwright.agents.heuristics.networks.common import (
     NetworkAgent,
     Paths,
     largest,
+    may_be_chosen,
     one_by_one,
     reaches,
     wire_of,
@@ -108,16 +109,16 @@ def start_tetris(of: Scores, free: Ints, link_free: Ints, demand: Amounts, bandw
         square += demand[r] * weights[r]
     length = np.sqrt(square)
     for server in range(len(free)):
-        of.scores[server] = _score(of, free, link_free, server, length)
+        of.scores[server] = _score(of, free, link_free, server, server, length)
     if not of.ever:
         of.latest[0] = -1
 
 
 @lean_inlined
-def _score(of: Scores, free: Ints, link_free: Ints, server: int, length: float) -> float:
+def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int, length: float) -> float:
     """Return the score of a server, -1 if it has nothing free; `length` is that of the demand.
 
-    A cosine is in billionths, to the nearest.
+    Its links are those of the server `owner`, or none. A cosine is in billionths, to the nearest.
     """
     weights, scale = of.weights, of.scale
     resources: int = free.shape[2]
@@ -129,7 +130,7 @@ def _score(of: Scores, free: Ints, link_free: Ints, server: int, length: float) 
         points += amount * weights[r]
         square += amount * (amount * scale[r])
         anything |= amount > 0
-    wire = max(wire_of(of.network, link_free, server), 0)
+    wire = max(wire_of(of.network, link_free, owner), 0) if owner >= 0 else 0
     points += wire * weights[resources]
     square += wire * (wire * scale[resources])
     if of.cosine and points > 0:
@@ -144,26 +145,16 @@ def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
     Of the servers that may be chosen, by their numbers, the links are those of the last as many of all servers in the
     order of their names; what comes before these has none.
     """
-    weights, resources, room = of.weights, free.shape[2], of.network.room
     count, owner = 0, -1
     for other in range(len(free)):
-        count += _may_be_chosen(room.chosen, room.counts[3], free, other)
+        count += may_be_chosen(of.network, free, other)
     for place in range(len(free)):
-        server, points = of.by_name[place], float(0)
-        for r in range(resources):
-            for node in range(free.shape[1]):
-                points += float(free[server, node, r] * weights[r])
         if place >= len(free) - count:
             owner += 1
-            while not _may_be_chosen(room.chosen, room.counts[3], free, owner):
+            while not may_be_chosen(of.network, free, owner):
                 owner += 1
-            points += float(max(wire_of(of.network, link_free, owner), 0) * weights[resources])
-        of.scores[server] = points if has_any(free, server) else -1.0
-
-
-@lean_inlined
-def _may_be_chosen(chosen: Ints, stamp: int, free: Ints, server: int) -> bool:
-    return bool(chosen[server] != stamp and has_any(free, server))
+        server = of.by_name[place]
+        of.scores[server] = _score(of, free, link_free, server, owner, 1.0)
 
 
 @lean
@@ -203,7 +194,7 @@ class Tetris(NetworkAgent):
     """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
-    rule = staticmethod(one_by_one(start_tetris, tetris))
+    rule = staticmethod(one_by_one(tetris, start_tetris))
 
     def __init__(
         self,
@@ -312,7 +303,7 @@ class NULB(NetworkAgent):
     """
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
-    rule = staticmethod(one_by_one(start_search, search))
+    rule = staticmethod(one_by_one(search, start_search))
     widest: ClassVar[bool] = False
     deep = False
 

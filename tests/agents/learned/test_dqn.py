@@ -11,7 +11,6 @@ import pytest
 from binwright.agents.heuristics.servers.candidates import counts
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.agents.learned import replay as replay_buffer
-from binwright.agents.learned import sched_rl as sched
 from binwright.agents.learned.cvd_rl import (
     LAYERS,
     WIDTH,
@@ -34,7 +33,7 @@ from binwright.agents.learned.replay import (
     empty_trajectory,
     reset,
 )
-from binwright.agents.learned.sched_rl import SchedTrainer
+from binwright.agents.learned.sched_rl import SchedRL, SchedTrainer
 from binwright.agents.learned.weights import read, write
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
@@ -92,7 +91,7 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
     assert decisions.outcome.tolist() == [CONTINUES] * (placed - 1) + [ends]
     capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1, LAYERS, WIDTH], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
-    for outcome, code, spread, demand, listed, room in zip(*decisions, strict=True):
+    for outcome, code, spread, demand, listed, room in decisions:
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in demand)
         fitting = {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(spread))}
@@ -149,7 +148,7 @@ def test_equal_observations_are_held_once_and_what_is_in_no_record_is_forgotten(
     assert len(np.unique(observations[1:], axis=0)) == len(observations) - 1
     buffer._forget()
     assert len(buffer.observations) < len(observations)
-    shared = 3 + 2 * trainer.slots()
+    shared = 3 + 2 * trainer.slots
     cells, rest = np.r_[3:shared, shared : records.shape[1] : 2], np.r_[:3, shared + 1 : records.shape[1] : 2]
     np.testing.assert_array_equal(observations[records[:, cells]], buffer.observations[buffer.records[:, cells]])
     np.testing.assert_array_equal(records[:, rest], buffer.records[:, rest])
@@ -187,10 +186,10 @@ class Watched:
 
     def __init__(self, trainer: DQN) -> None:
         self.trainer, cells = trainer, trainer.cells
-        self._parts: list[list[Floats]] = []
+        self._parts: list[Decisions] = []
 
         def watch(decisions: Decisions) -> Any:
-            self._parts.append([part.copy() for part in decisions])
+            self._parts.append(decisions.copy())
             return cells(decisions)
 
         trainer.cells = watch  # type: ignore[method-assign]
@@ -198,7 +197,7 @@ class Watched:
     @property
     def decisions(self) -> Decisions:
         """All that are remembered."""
-        return Decisions(*(np.concatenate(part)[-self.trainer.memory :] for part in zip(*self._parts, strict=True)))
+        return np.concatenate(self._parts)[-self.trainer.memory :].view(np.recarray)
 
     def values(self, theta: Any, row: int) -> Any:
         """The values of all candidates of a decision, by weights that torch may differentiate."""
@@ -208,25 +207,25 @@ class Watched:
         codes = [int(code) for code in decisions.candidates[row] if code >= 0]
         if isinstance(trainer, SchedTrainer):
             seen = np.concatenate([(free / capacity).ravel(), np.array(demand) / capacity[0, 0], [spread]])
-            layers = sched.sizes(capacity, trainer.width, trainer.hidden)
+            layers = trainer.described.sizes
             advantages, state = layered(theta, layers, seen)
             at = size_of(layers)
             value = state @ theta[at:-1] + theta[-1]
             return (value + advantages - advantages.mean())[codes]
         assert isinstance(trainer, CvdTrainer)
-        inputs, how = trainer._sizes[0], (demand, spread, trainer.lookahead, trainer._units)
+        inputs, how = trainer.described.sizes[0], (demand, spread, trainer.lookahead, trainer._units)
         if not trainer.decomposition:
             rows = np.empty((len(codes), inputs), np.float32)
             for seen, code in zip(rows, codes, strict=True):
                 action_features(free, capacity, code, *how, True, seen)
-            return layered(theta, trainer._sizes, rows)[0][:, 0]
+            return layered(theta, trainer.described.sizes, rows)[0][:, 0]
         servers = np.empty((len(codes), len(capacity), inputs), np.float32)
         for at, code in enumerate(codes):
             for server in range(len(capacity)):
                 server_features(
                     free, capacity, server, code % 2 if code // 2 == server else -1, *how, servers[at, server], 0
                 )
-        return layered(theta, trainer._sizes, servers)[0][..., 0].sum(1)
+        return layered(theta, trainer.described.sizes, servers)[0][..., 0].sum(1)
 
 
 def layered(theta: Any, sizes: tuple[int, ...], seen: Any) -> tuple[Any, Any]:
@@ -262,9 +261,9 @@ def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str,
     assert buffer.outcome.tolist() == decisions.outcome.tolist()
     assert agent != "cvd-rl" or trainer.paired or {CONTINUES, TERMINATED, TRUNCATED} == set(buffer.outcome.tolist())
     trainer.moments[:], trainer.updated = 0, 0
-    trainer.target_network += np.random.default_rng(5).normal(0, 0.3, trainer.target_network.shape)  # chooses otherwise
+    trainer.networks[0] += np.random.default_rng(5).normal(0, 0.3, trainer.network.shape)  # chooses otherwise
     theta = torch.tensor(trainer.network, requires_grad=True)
-    target, average = torch.tensor(trainer.target_network), torch.tensor(trainer.averaged_network)
+    target, average = torch.tensor(trainer.networks[0]), torch.tensor(trainer.averaged_network)
     optimiser = torch.optim.Adam([theta], lr=trainer.rate)
     known = np.flatnonzero(buffer.outcome != TRUNCATED)
     taught = taught_slots(decisions, trainer.view.capacity, trainer.teacher_rule)
@@ -305,7 +304,7 @@ def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str,
             np.testing.assert_allclose(trainer.moments[0] / 0.1, gradient, atol=1e-5 * np.abs(gradient).max())
     for ours, theirs in (
         (trainer.network, theta),
-        (trainer.target_network, target),
+        (trainer.networks[0], target),
         (trainer.averaged_network, average),
     ):
         np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=2e-6)
@@ -366,7 +365,7 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
         luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer.replays)))
         assert luck
         replay = trainer.replays[chosen]
-        replay.placed(Compiled(cvd_rl, (weights, trainer._how, NONE)))  # the cluster is filled without chance
+        replay.placed(Compiled(cvd_rl, (weights, trainer.described.how, NONE)))  # the cluster is filled without chance
         gain = len(rows) + replay.first
         gain -= replay.placed(Compiled(first_fit)) + replay.first
         longer.add(int(np.sign(gain)))
@@ -404,7 +403,7 @@ def test_weights_know_by_which_sizes_they_see(ahead: bool, tmp_path: Path) -> No
     ("options", "changed", "said"),
     [
         ({}, {"overflow": "wait"}, "does not learn with it"),
-        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: expected"),
+        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is no known value"),
         ({"k": 0}, {}, "train.agent.cvd-rl.k: expected 1 or more"),
         ({"paired": True}, {}, "train.agent.cvd-rl.paired: is for returns of whole episodes"),
     ],
@@ -426,16 +425,16 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
     view = fixed(3)
     write(
         file,
-        {"weights": np.zeros(size_of(sched.sizes(view.capacity)))},
-        sched.described(view, sched.sizes(view.capacity)),
+        {"weights": np.zeros(size_of(SchedTrainer().network_for(view).sizes))},
+        SchedTrainer().network_for(view).notes,
     )
     with pytest.raises(UserError, match="these weights are for 3 servers, and there are 4"):
-        sched.SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
+        SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
     agent = {"sched-rl": {"path": str(file)}}
     more = {"expand": {"by": 1, "limit": 5}}
     with pytest.raises(UserError, match=r"agents\.0 .*the cluster grows by overflow\.expand"):
         Batch(small(agents=[agent], overflow=more), tmp_path / "out").run()
-    started = sched.SchedRL(path=str(file))
+    started = SchedRL(path=str(file))
     started.start(view, stream(0, "agent"))
     with pytest.raises(UserError, match="for 3 servers, and there are 4"):
         started.decide(fixed(4), Request(0, 0.0, 1.0, (1, 1), False))
@@ -451,10 +450,10 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
 )
 def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
     file, view = tmp_path / "mine.safetensors", fixed(3)
-    numbers = np.zeros(size_of(sched.sizes(view.capacity)) if changed else 7)
-    write(file, {"weights": numbers}, sched.described(view, sched.sizes(view.capacity)) | changed)
+    numbers = np.zeros(size_of(SchedTrainer().network_for(view).sizes) if changed else 7)
+    write(file, {"weights": numbers}, SchedTrainer().network_for(view).notes | changed)
     with pytest.raises(UserError, match=said):
-        sched.SchedRL(path=str(file)).start(view, stream(0, "agent"))
+        SchedRL(path=str(file)).start(view, stream(0, "agent"))
 
 
 def test_shipped_sched_rl_weights_run_on_ten_servers_only(tmp_path: Path) -> None:

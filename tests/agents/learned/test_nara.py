@@ -358,7 +358,8 @@ def test_ppo_loss_equals_rllibs(seed: int) -> None:
     old, new = (rng.normal(size=(n, actions)) * 2 for _ in range(2))
     chosen = np.array([rng.choice(np.flatnonzero(row)) for row in mask])
     before, values, returns, advantages = (rng.normal(size=n) * 10 for _ in range(4))
-    weight, chosen_settings = float(rng.random()), Proximal()
+    weight = float(rng.random())
+    chosen_settings = Proximal(kl_weight=weight)
     policy, value, kl, entropy = [], [], [], []
     for i in range(n):
         p, q = (np.where(mask[i], np.exp(logits[i]), 0) for logits in (old, new))
@@ -372,7 +373,7 @@ def test_ppo_loss_equals_rllibs(seed: int) -> None:
     parts = [float(np.mean(part)) for part in (policy, value, kl, entropy)]
     t = torch.from_numpy
     batch = ppo.Batch(t(chosen), t(mask), ppo.masked(t(old), t(mask)), t(before), t(returns), t(advantages))
-    loss, found = ppo.loss_of(t(new), t(values), batch, torch.arange(n), weight, chosen_settings)
+    loss, found = ppo.loss_of(t(new), t(values), batch, torch.arange(n), chosen_settings)
     np.testing.assert_allclose(found, parts, rtol=1e-9, atol=1e-12)
     assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
 

@@ -25,7 +25,7 @@ from binwright.agents.learned.padrl import (
     highest_score,
     joined,
     padrl,
-    rows_of,
+    row_type,
     sequence,
 )
 from binwright.agents.learned.replay import NONE
@@ -133,7 +133,9 @@ def test_diary_records_choices_and_their_candidates() -> None:
     for _ in range(2):
         begin_diary(diary, len(cluster.capacity), np.random.default_rng(1))
         placed = replay.placed(Compiled(padrl, (joined(tensors), np.zeros(MEMORY), diary)))
-        actions, shared, mask, places = rows_of(diary, len(cluster.capacity))
+        rows = diary[1:].view(row_type(len(cluster.capacity)))[: int(diary[0])]
+        actions, shared, mask, places = (rows[name] for name in ("action", "shared", "mask", "places"))
+        actions = actions.astype(int)
         chosen.append(actions)
         assert len(actions) == placed > 10
     np.testing.assert_array_equal(chosen[0], chosen[1])

@@ -9,7 +9,7 @@ import pytest
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import first_fit, internal
-from binwright.agents.learned.numa import HeldOut, play_all, replays_of
+from binwright.agents.learned.numa import NumaTrainer, play_all, replays_of
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
@@ -29,14 +29,25 @@ from tests.support.scenarios import run_as
 pytest.importorskip("safetensors")
 
 
+class Itself(NumaTrainer):
+    """Has learned to be the agent that it is measured against."""
+
+    agent = "itself"
+    iterate = weights = None  # type: ignore[assignment]
+
+    def used(self) -> Compiled:
+        return self.rival
+
+
 @pytest.mark.parametrize("name", ["best-fit", "random-top", "padrl", "value-es"])
 def test_validation_against_itself_gains_nothing(name: str) -> None:
     """The other agent has its weights, and begins every episode anew."""
     world = build_learning(scenario_from(small()))
-    held_out = HeldOut(world, [0.0, 0.2], name)
-    rule = held_out._other
+    trainer = Itself(warm=(0.0, 0.2), against=name)
+    trainer.begin(world, world, 0, "cpu")
+    rule = trainer.rival
     for seeds in (range(3), range(5, 8)):
-        assert set(held_out.gains(rule, seeds).values()) == {0.0}
+        assert set(trainer.validate(seeds).values()) == {0.0}
     assert not rule.weights or any(part.any() for part in rule.weights)
     replays = replays_of(world, [1], [0.0])
     [[first], [second]] = play_all(replays, [rule, rule])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from binwright.agents.learned.value import (
     SIZE,
     ValueES,
-    beginning_of,
+    beginning,
     begun,
     fitting_on,
     known_sizes,
@@ -81,8 +81,8 @@ def test_sizes_are_those_that_take_most() -> None:
 
 def test_where_training_begins_only_what_still_fits_counts() -> None:
     sizes = np.array([[4.0, 8, 0, 0.2], [10, 30, 1, 0.3]])
-    first, scale = beginning_of(sizes)
-    assert (first * scale).tolist() == [10, 0, 15, 0]
+    first, scale = beginning(sizes, np.random.default_rng(1))
+    assert (first * scale)[SIZE:].tolist() == [10, 0, 15, 0]
     assert begun(sizes).tolist() == [0] * SIZE + [10, 0, 15, 0]
 
 
