@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Floats
@@ -16,6 +18,11 @@ from binwright.simcore.types import Floats
 def size_of(sizes: Sequence[int]) -> int:
     """Count the numbers of a network whose layers have these inputs and outputs."""
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+
+
+def flatten(tensors: Mapping[str, npt.NDArray[Any]], names: Iterable[str]) -> npt.NDArray[Any]:
+    """Join tensors with torch's layout, [outputs, inputs], into one array [any] with ours."""
+    return np.concatenate([tensors[name].T.ravel() for name in names])
 
 
 def depth_and_width(layers: object, otherwise: tuple[int, int]) -> tuple[int, int]:

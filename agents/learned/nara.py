@@ -26,6 +26,7 @@ from binwright.agents.environments.observation import (
     shown,
 )
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.learned.mlp import flatten
 from binwright.agents.learned.weights import find, fitting, read
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.network import NetworkView, Provisioned
@@ -143,55 +144,18 @@ def wiring(topology: Topology) -> Wiring:
 
 
 class Layers(NamedTuple):
-    """Holds the weights, float32, inputs first, and which form of the network they are of.
+    """Holds the weights float32 [any], in the order of `shapes` and inputs first, and the form of their network."""
 
-    They are `stage` [STAGES, rows, width] (of the first as many rows as features, of the others `width`), `stage_bias`
-    and `link` [STAGES, width]; `cluster` [2, rows, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [width,
-    width], `server_bias` [width], `context` [width + CLUSTER, width], `logit` [width + 1]. A `linear` readout has zeros
-    for those between `link` and `logit`.
-    """
-
-    stage: Reals
-    stage_bias: Reals
-    link: Reals
-    cluster: Reals
-    cluster_bias: Reals
-    server: Reals
-    server_bias: Reals
-    context: Reals
-    logit: Reals
+    weights: Reals
+    width: int
     linear: bool
     normalise: bool
 
 
 def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
     """Make the layers from tensors with the names that torch gives them."""
-    features, width = tensors["stages.0.state.weight"].shape[1], form.width
-
-    def stacked(name: str, numbers: Sequence[int], rows: int, columns: int) -> Reals:
-        """Stack tensors, inputs first, to float32 [numbers, rows, columns]; zeros for what the form has not."""
-        stack = np.zeros((len(numbers), rows, columns), np.float32)
-        for place, number in enumerate(numbers):
-            tensor = tensors.get(name.format(number))
-            if tensor is not None:
-                matrix = np.atleast_2d(tensor if tensor.ndim == 1 else tensor.T)
-                stack[place, : len(matrix)] = matrix
-        return stack
-
-    stages = range(STAGES)
-    return Layers(
-        stage=stacked("stages.{}.state.weight", stages, max(features, width), width),
-        stage_bias=stacked("stages.{}.state.bias", stages, 1, width)[:, 0],
-        link=stacked("stages.{}.link", stages, 1, width)[:, 0],
-        cluster=stacked("cluster.{}.weight", (0, 2), max(features, CLUSTER), CLUSTER),
-        cluster_bias=stacked("cluster.{}.bias", (0, 2), 1, CLUSTER)[:, 0],
-        server=stacked("server.weight", (0,), width, width)[0],
-        server_bias=stacked("server.bias", (0,), 1, width)[0, 0],
-        context=stacked("context.weight", (0,), width + CLUSTER, width)[0],
-        logit=np.concatenate([tensors["logit.weight"][0], tensors["logit.bias"]]),
-        linear=form.readout == "linear",
-        normalise=form.normalise,
-    )
+    names = shapes(tensors["stages.0.state.weight"].shape[1] - 1, form)
+    return Layers(flatten(tensors, names), form.width, form.readout == "linear", form.normalise)
 
 
 @kernel
@@ -212,24 +176,31 @@ def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) 
                 out[n, unit] += state * weight[f, unit]
 
 
+@kernel
+def layer(states: Reals, inputs: int, weights: Reals, at: int, units: int, out: Reals) -> int:
+    """Compute a layer as `product` does, whose numbers begin at `at`; returns where the next ones begin."""
+    bias = at + inputs * units
+    product(states, inputs, weights[at:bias].reshape(inputs, units), weights[bias : bias + units], out)
+    return bias + units
+
+
 @allocating
 def infer(
-    wires: Wiring, weights: Layers, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
+    wires: Wiring, layers: Layers, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
 ) -> None:
     """Write `logits` float32 [servers] of an observation.
 
     That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]. `scratch` is
     float32 [2, vertices, width].
     """
-    width, states, sent = weights.link.shape[1], scratch[0], scratch[1]
+    weights, width, states, sent, at = layers.weights, layers.width, scratch[0], scratch[1], 0
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
-        link = weights.link[stage]
-        if stage == 0:
-            product(nodes, nodes.shape[1], weights.stage[stage], weights.stage_bias[stage], sent)
-        else:
-            product(states, width, weights.stage[stage], weights.stage_bias[stage], sent)
+        seen, inputs = (nodes, nodes.shape[1]) if stage == 0 else (states, width)
+        bias = layer(seen, inputs, weights, at, width, sent)
+        at = bias + width
+        link = weights[bias:at]
         for server in range(servers):
             edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
             for unit in range(width):
@@ -251,30 +222,27 @@ def infer(
         for switch in range(switches):
             for unit in range(width):
                 states[switch, unit] *= wires.share[switch]
-    if weights.normalise:
+    if layers.normalise:
         _normalise(states[switches:])
-    if weights.linear:
-        for server in range(servers):
-            total = weights.logit[width]
-            for unit in range(width):
-                total += states[switches + server, unit] * weights.logit[unit]
-            logits[server] = total
-        return
-    common = _common(weights, nodes[switches:, nodes.shape[1] - 1], states[switches:], cluster)
-    product(states[switches:], width, weights.server, common, sent)
+    last, readout = states[switches:], weights[len(weights) - width - 1 :]
+    if not layers.linear:
+        common = _common(weights, at, width, nodes[switches:, nodes.shape[1] - 1], last, cluster)
+        at += CLUSTER * (len(cluster) + CLUSTER + 2)
+        product(last, width, weights[at : at + width * width].reshape(width, width), common, sent)
+        last = np.maximum(sent[:servers], zero)
     for server in range(servers):
-        total = weights.logit[width]
+        total = readout[width]
         for unit in range(width):
-            total += max(zero, sent[server, unit]) * weights.logit[unit]
+            total += last[server, unit] * readout[unit]
         logits[server] = total
 
 
 @kernel
-def infer_all(wires: Wiring, weights: Layers, going: Flags, seen: Observation, scratch: Reals, logits: Reals) -> None:
+def infer_all(wires: Wiring, layers: Layers, going: Flags, seen: Observation, scratch: Reals, logits: Reals) -> None:
     """Write the `logits` float32 [s, servers] of what is `seen`, each array [s, ...], where a simulation is `going`."""
     for i in range(len(going)):
         if going[i]:
-            infer(wires, weights, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
+            infer(wires, layers, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
 
 
 @kernel
@@ -291,9 +259,8 @@ def _normalise(states: Reals) -> None:
 
 
 @kernel
-def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
+def _common(weights: Reals, at: int, width: int, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
     """Return what all servers of these `states` have in common before the last layer, float32 [width]."""
-    width = len(weights.server_bias)
     zero, context = np.float32(0), np.zeros(width + CLUSTER, np.float32)
     taken = 0
     for server in range(len(states)):
@@ -303,21 +270,16 @@ def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Re
                 context[unit] += states[server, unit]
     for unit in range(width):
         context[unit] /= np.float32(max(1, taken))
-    first = np.zeros(CLUSTER, np.float32)
-    for unit in range(CLUSTER):
-        first[unit] = weights.cluster_bias[0, unit]
-        for f in range(len(cluster)):
-            first[unit] += cluster[f] * weights.cluster[0, f, unit]
-    for unit in range(CLUSTER):
-        excited = weights.cluster_bias[1, unit]
-        for f in range(CLUSTER):
-            excited += max(zero, first[f]) * weights.cluster[1, f, unit]
-        context[width + unit] = max(zero, excited)
-    common = weights.server_bias.copy()
-    for f in range(len(context)):
-        for unit in range(width):
-            common[unit] += context[f] * weights.context[f, unit]
-    return common
+    seen, excited, common = cluster, np.empty((1, CLUSTER), np.float32), np.empty((1, width), np.float32)
+    for _ in range(2):
+        at = layer(seen.reshape(1, -1), len(seen), weights, at, CLUSTER, excited)
+        seen = np.maximum(excited[0], zero)
+    context[width:] = seen
+    at += width * width  # the servers' own weights
+    bias, rest = weights[at : at + width], weights[at + width : at + width * (1 + width + CLUSTER)]
+    product(context.reshape(1, -1), len(context), rest.reshape(width + CLUSTER, width), bias, common)
+    row: Reals = common[0]
+    return row
 
 
 FEATURES = ("enough free", "chosen")
@@ -343,7 +305,7 @@ class Scoring(NamedTuple):
     plain: bool
     left: bool
     wires: Wiring
-    weights: Layers
+    layers: Layers
     scratch: Reals
     logits: Reals
 
@@ -371,7 +333,7 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
         show(of.watched, of.plain, len(of.wires.share), shown.rewards, shown, 0, 1, False)
         if of.left:
             deduct(of.watched, of.plain, len(of.wires.share), of.filling, shown)
-        infer(of.wires, of.weights, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
+        infer(of.wires, of.layers, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
             best, highest = server, of.logits[server]
@@ -426,7 +388,7 @@ class Nara(NetworkAgent):
             plain=form.seen.plain,
             left=form.seen.left,
             wires=wiring(topology),
-            weights=layers(tensors, form),
+            layers=layers(tensors, form),
             scratch=np.zeros((2, switches + servers, form.width), np.float32),
             logits=np.zeros(servers, np.float32),
         )

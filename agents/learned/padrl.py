@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
-from binwright.agents.learned.mlp import dense
+from binwright.agents.learned.mlp import dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
 from binwright.agents.learned.replay import NONE
@@ -47,8 +47,6 @@ SHAPES = {
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 AT_SHARED = 4 * CELLS * (ASKED + CELLS + 1) + FORECAST * (CELLS + 1)
 AT_PLACE = AT_SHARED + HIDDEN * (SHARED + 1)
-TRANSPOSED = "lstm.weight_ih", "lstm.weight_hh", "forecast.weight", "shared.weight"
-"""In kernels these are as `mlp.dense` wants them: of the first input, of the second, ..."""
 MEMORY = 2 * CELLS + FORECAST
 OF_FORECAST = 5
 """Tensors of the forecast: the first so many of `SHAPES`."""
@@ -128,7 +126,7 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
     for j in range(HIDDEN):
         total = common[j]
         for i in range(PLACE):
-            total += weights[AT_PLACE + j * PLACE + i] * place[i]
+            total += weights[AT_PLACE + i * HIDDEN + j] * place[i]
         value += weights[AT_PLACE + HIDDEN * PLACE + j] * max(total, 0.0)
     return value
 
@@ -273,8 +271,7 @@ def described(view: View) -> dict[str, Any]:
 
 def joined(tensors: Tensors) -> Floats:
     """Join all weights into one array for kernels, float64 [SIZE]."""
-    arrays = (tensors[name].T if name in TRANSPOSED else tensors[name] for name in SHAPES)
-    return np.concatenate([array.astype(np.float64).ravel() for array in arrays])
+    return flatten(tensors, SHAPES).astype(np.float64)
 
 
 AHEAD = 100
