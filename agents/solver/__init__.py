@@ -7,7 +7,7 @@ Each folder imports only those above it:
     specification   from declarations to a problem; files, shipped examples, and Python
     backends        the published search on the general form: plain Python, processors, OpenCL
     search          searches on the dense form of vector problems
-    local           our search on the general form, and the portfolio in which it takes turns with the published one
+    local           our search on the general form
     solving         from a problem to a verified answer: `solve`
     packing         balls into equal bins, all known at once; heuristics beside our searches
     online          the agent `solver` of simulations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from binwright.agents.solver.model.random import below, stream
 
 
 class Rejected(Exception):
-    """Raised where UTILFN rejects a ball that is in its bin, or nobody is left whose removal would help."""
+    """Raised where UTILFN rejects a ball that is in its bin."""
 
 
 Unit = list[list[int]]
@@ -170,7 +169,6 @@ def attempt(
     seed: int,
     group: int,
     number: int,
-    trims: bool = False,
     turning: bool = True,
     evaluate: Evaluate | None = None,
 ) -> tuple[list[int], int]:
@@ -179,30 +177,16 @@ def attempt(
     The allocation is NULL for balls that are left. Without `turning` all begin at the first bin. What balls add says
     `evaluate`, by default the program's source.
     """
-    evaluate = evaluate or evaluator(problem.program)
-    try:
-        return _attempt(problem, Partial(problem, evaluate, trims=trims), seed, group, number, turning)
-    except Rejected:
-        return [NULL] * problem.balls, len(problem.units)
-
-
-def _attempt(
-    problem: Problem, partial: Partial, seed: int, group: int, number: int, turning: bool
-) -> tuple[list[int], int]:
-    start = stream(seed, group, number)
+    partial, start = Partial(problem, evaluate or evaluator(problem.program)), stream(seed, group, number)
     pins = problem.pins.tolist()
     free: list[int] = []
-    placed: list[Unit] = []
     lost = draws = 0
     for unit, (members, _) in enumerate(problem.units):
         pin = max(pins[ball] for ball in members)
         if pin == NULL:
             free.append(unit)
-        elif partial.put([members], pin):
-            placed.append([members])
-        else:
+        elif not partial.put([members], pin):
             lost += 1
-    lost += len(_trimmed(partial, placed))
     left = _joined(problem, free, partial.impose(start))
     for again in (False, True):
         if again:
@@ -217,40 +201,20 @@ def _attempt(
                 draws += 1
                 one, left[chosen] = left[chosen], left[i]
                 around = (bins[turn - n] for n in range(len(bins), 0, -1))
-                if any(partial.put(one, place) for place in around):
-                    placed.append(one)
-                else:
-                    still.append(one)
-            for one in _trimmed(partial, placed):
-                if any(pins[ball] != NULL for part in one for ball in part):
-                    lost += 1
-                else:
+                if not any(partial.put(one, place) for place in around):
                     still.append(one)
             left = still
     return partial.alloc, sum(map(len, left)) + lost
 
 
-def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
-    """Take units out again until nothing is over; returns them, and removes them from `placed`."""
-    out = []
-    while over := partial.over():
-        for at in range(len(placed) - 1, -1, -1):
-            if partial.take(placed[at], over):
-                out.append(placed.pop(at))
-                break
-        else:
-            raise Rejected  # nobody changes it any more: the specification depends on the order
-    return out
-
-
-def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best."""
     best: Found | None = None
     numbers = itertools.product(range(first, first + count), range(len(problem.groupings)))
     for checked, (number, group) in enumerate(numbers, 1):
-        alloc, left = attempt(problem, seed, group, number, trims)
+        alloc, left = attempt(problem, seed, group, number)
         if best is None or left < best.left:
-            best = Found(alloc, left, number, group, checked)
-        yield replace(best, checked=checked)
+            best = Found(left, np.array(alloc), number, checked)
+        yield best._replace(checked=checked)
         if left == 0:
             return

@@ -1,7 +1,6 @@
 """The back ends of the published search, for tests: those of OpenCL skip where no device can be used."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +23,13 @@ def _attempts(*given: Any, **more: Any) -> Iterator[Found]:
     return opencl.attempts(*given, **more, devices=[opencl_device().number])
 
 
+def _beside(*given: Any, **more: Any) -> Iterator[Found]:
+    """Have four attempts beside one another in a work-group, on processors, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opencl, "ON_PROCESSORS", 4)
+        yield from _attempts(*given, **more)
+
+
 def _shared_out(*given: Any, **more: Any) -> Iterator[Found]:
     """Share attempts out between two devices, or between two users of the only one."""
     first = opencl_device()
@@ -34,7 +40,7 @@ def _shared_out(*given: Any, **more: Any) -> Iterator[Found]:
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
     "opencl": _attempts,
-    "opencl, four attempts beside one another": partial(_attempts, beside=4),
+    "opencl, four attempts beside one another": _beside,
     "opencl, two devices": _shared_out,
 }
 """The calls that make attempts, by name."""

@@ -28,14 +28,6 @@ stays within its ceiling, no touched soft group has more members above their cap
 an imposed FRIENDS set is in another bin, and no imposed FOES set would lie in this bin whole. Otherwise nothing of the
 unit counts.
 
-An attempt that **trims** is ours, not the publication's. Demands such as min(m, N - m) x B rise and fall again: bins
-that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 1,
-and may be over their ceiling while a group is filled. On leaving a group, and after step 1, units are taken out again
-until none is over: always the last placed of those whose removal changes a dimension that is over. They are left for
-the next group, in the order in which they are taken out, after the others; pinned ones are lost. What removing a ball
-takes off is what UTILFN would add for it now, were it placed last; if it rejects, or if nobody is left whose removal
-would help, the attempt ends with all units left.
-
 Of several attempts the answer is that which leaves fewest units, then that with the lowest attempt, then the lowest
 group. `tests/reference` has these rules in plain Python.
 
@@ -61,10 +53,10 @@ TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
 ENDLESS = 1 << 62
 """A budget that no attempt uses up."""
-GROUP, ENTRY, COUNT, STILL, PLACED, LOST, DRAWS, LIFTED = range(8)
+GROUP, ENTRY, COUNT, STILL, LOST, DRAWS, LIFTED = range(7)
 """Entries of `Room.progress`: the group (NULL: the attempt is over), the entry of `left` that is next, how many entries
-there were when the group began, how many of them found no bin, how many units are placed, and lost; draws so far; 1 if
-wishes are lifted."""
+there were when the group began, how many of them found no bin; pinned units that did not fit; draws so far; 1 if wishes
+are lifted."""
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `binwright.agents.solver.model.emit` says."""
@@ -258,21 +250,6 @@ def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mar
 
 
 @lean
-def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> int:
-    """Take units out again, the last in `placed`, until nothing is over; they go to `left`, from entry `out` on.
-
-    Returns where they end there, -1 if that cannot be.
-    """
-    while room.over[len(room.over) - 1] > 0:
-        if take_last(call, flat, room, flat.elastic, 1, 0, placed) <= 0:
-            return -1
-        placed -= 1
-        room.left[out] = room.placed[placed]
-        out += 1
-    return out
-
-
-@lean
 def pinned(flat: Flat, unit: int) -> int:
     """Return the bin that a unit must be in, or NULL."""
     pin = NULL
@@ -372,13 +349,6 @@ def members(room: Room, first: int, count: int) -> int:
 
 
 @lean
-def leave_all(room: Room) -> None:
-    """Leave all balls nowhere."""
-    for ball in range(len(room.alloc)):
-        room.alloc[ball] = NULL
-
-
-@lean
 def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> None:
     """Begin an attempt: place what is pinned, and impose sets. Writes `room.progress`, too."""
     start = stream_kernel(seed, way, number)
@@ -386,11 +356,11 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
         room.used[dim] = 0
     for at in range(len(room.over)):
         room.over[at] = 0
-    leave_all(room)
+    for ball in range(len(room.alloc)):
+        room.alloc[ball] = NULL
     for index in range(sets):
         room.imposed[index] = 1 if flat.chance[index] == MICRO else 0
     count = 0
-    placed = 0
     lost = 0
     for unit in range(len(room.left)):
         room.chain[unit] = unit
@@ -399,21 +369,9 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
         if pin == NULL:
             room.left[count] = unit
             count += 1
-        elif put(call, flat, friends, room, unit, pin, flat.ceiling, False) >= 0:
-            room.placed[placed] = unit
-            placed += 1
-        else:
+        elif put(call, flat, friends, room, unit, pin, flat.ceiling, False) < 0:
             lost += 1
-    out = trim(call, flat, room, placed, count)
-    placed -= out - count
-    lost += out - count
-    group = flat.ways[way]
-    if out < 0:
-        leave_all(room)
-        count = 0
-        lost = len(room.left)
-        group = flat.ways[way + 1]
-    elif sets > 0:
+    if sets > 0:
         wish(flat, friends, sets, room, start)
         still = 0
         for i in range(count):
@@ -421,11 +379,10 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
                 room.left[still] = room.left[i]
                 still += 1
         count = still
-    room.progress[GROUP] = group
+    room.progress[GROUP] = flat.ways[way]
     room.progress[ENTRY] = 0
     room.progress[COUNT] = count
     room.progress[STILL] = 0
-    room.progress[PLACED] = placed
     room.progress[LOST] = lost
     room.progress[DRAWS] = 0
     room.progress[LIFTED] = 1 if sets == 0 else 0
@@ -461,30 +418,13 @@ def go_on(
             if put_around(call, scan, flat, friends, room, unit, low, low + size, turn) < 0:
                 room.left[room.progress[STILL]] = unit
                 room.progress[STILL] += 1
-            else:
-                room.placed[room.progress[PLACED]] = unit
-                room.progress[PLACED] += 1
             room.progress[DRAWS] += 1
             i += 1
             budget -= 1
         room.progress[ENTRY] = i
         if i < count:
             return -1
-        still = room.progress[STILL]
-        out = trim(call, flat, room, room.progress[PLACED], still)
-        if out < 0:
-            leave_all(room)
-            count = 0
-            room.progress[LOST] = len(room.left)
-            break
-        room.progress[PLACED] -= out - still
-        count = still
-        for k in range(still, out):
-            if pinned(flat, room.left[k]) == NULL:
-                room.left[count] = room.left[k]
-                count += 1
-            else:
-                room.progress[LOST] += 1
+        count = room.progress[STILL]
         room.progress[ENTRY] = 0
         room.progress[STILL] = 0
         group += 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt, scan
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -33,46 +33,31 @@ CALLED: dict[str, Any] = {"Ints": Ints} | {
 @kernel
 def search(
     call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
-) -> tuple[int, int, int]:
-    """Make numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
+) -> tuple[int, int]:
+    """Make numbers first, ..., last - 1, up to the first success: (attempts made, units that the best leaves).
 
     The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings.
     """
     ways = len(flat.ways) - 1
-    best, fewest = first, len(room.left) + 1
-    for number in range(first, last):
+    number, fewest = first, len(room.left) + 1
+    while number < last and fewest > 0 and not (room.stop[0] and number > first):
         left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
-            best, fewest = number, left
+            fewest = left
             room.best[:] = room.alloc
-        if left == 0 or room.stop[0]:
-            return number - first + 1, best, fewest
-    return last - first, best, fewest
-
-
-@lru_cache(maxsize=32)
-def called(source: str) -> Utilfn:
-    """Compile UTILFN from its source."""
-    return _called(_utilfn(source))
+        number += 1
+    return number - first, fewest
 
 
 @lru_cache(maxsize=32)
 def compiled(source: str) -> tuple[Utilfn, Scan]:
     """Compile UTILFN from its source: for one bin, and over many bins."""
-    utilfn = _utilfn(source)
-    scanning = generated(FunctionType(scan.__code__, {"__name__": __name__, "utilfn": utilfn}))
-    return _called(utilfn), cast(Scan, callback(scanning, *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2))
-
-
-@lru_cache(maxsize=32)
-def _utilfn(source: str) -> Utilfn:
     names: dict[str, Any] = {"__name__": __name__, **CALLED}
     exec(compile(source, "<utilfn>", "exec"), names)
-    return cast(Utilfn, generated(names["utilfn"]))
-
-
-def _called(utilfn: Utilfn) -> Utilfn:
-    return callback(utilfn, *["int64"] * 3, *["int64[::1]"] * 7, "int64")
+    utilfn = generated(names["utilfn"])
+    scanning = generated(FunctionType(scan.__code__, {"__name__": __name__, "utilfn": utilfn}))
+    call = callback(utilfn, *["int64"] * 3, *["int64[::1]"] * 7, "int64")
+    return call, cast(Scan, callback(scanning, *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2))
 
 
 def prepare(problem: Problem) -> None:
@@ -81,26 +66,23 @@ def prepare(problem: Problem) -> None:
     search(*compiled(source), Flat.of_problem(problem, numbers), 0, 0, room(problem), word(0), 0, 0)
 
 
-def attempts(
-    problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
-) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int, *, until: float = inf) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
     source, numbers = utilfn(problem.program)
     call, scan = compiled(source)
-    flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
-    given = len(problem.friends), len(problem.friends) + len(problem.foes)
+    flat, ways, seed = Flat.of_problem(problem, numbers), len(problem.groupings), word(seed)
+    sets = len(problem.friends), len(problem.friends) + len(problem.foes)
     stop, free = np.zeros(1, np.int64), list[Room]()
 
-    def attempt(number: int, _: Callable[[], bool]) -> Result:
+    def attempt(number: int, _: Callable[[], bool]) -> Found:
         place = free.pop() if free else room(problem)._replace(stop=stop)
-        made, which, left = search(call, scan, flat, *given, place, seed, number * ways, (number + 1) * ways)
-        found = Result(left, place.best.copy(), which, made)
+        made, left = search(call, scan, flat, *sets, place, seed, number * ways, (number + 1) * ways)
+        found = Found(left, place.best.copy(), number, made)
         free.append(place)
         return found
 
-    nothing = Result(len(problem.units), np.full(problem.balls, NULL), first * ways, 0)
-    for best in in_waves(attempt, range(first, first + count), nothing, until=until, halt=lambda: stop.fill(1)):
-        yield Found(best.where.tolist(), best.left, best.attempt // ways, best.attempt % ways, best.checked)
+    nothing = Found(len(problem.units), np.full(problem.balls, NULL), first, 0)
+    return in_waves(attempt, range(first, first + count), nothing, until=until, halt=lambda: stop.fill(1))

@@ -17,7 +17,7 @@ class Flat(NamedTuple):
     capacity: Ints
     ceiling: Ints
     elastic: Ints
-    """[dims]: 1 where a group may be over while it is filled; all 0 without trimming."""
+    """[dims]: 1 where a group may be over while it is filled; all 0 in published attempts."""
     soft_group: Ints
     soft_allowed: Ints
     data: Ints
@@ -45,7 +45,7 @@ class Flat(NamedTuple):
     group_bins: Ints
 
     @classmethod
-    def of_problem(cls, problem: Problem, numbers: list[int], trims: bool = False) -> Flat:
+    def of_problem(cls, problem: Problem, numbers: list[int], elastic: bool = False) -> Flat:
         """Lay out a problem and its source's constants; no array is empty, as on devices, and none is read-only."""
         friends, foes, units = problem.friends, problem.foes, problem.units
         sets = np.append(friends.offsets, friends.offsets[-1] + foes.offsets[1:])
@@ -56,7 +56,7 @@ class Flat(NamedTuple):
         parts = cls(
             problem.capacity,
             problem.ceiling,
-            problem.elastic if trims else np.zeros(problem.dims, np.int64),
+            problem.elastic if elastic else np.zeros(problem.dims, np.int64),
             problem.soft_group,
             problem.soft_allowed,
             problem.program.data,
@@ -93,7 +93,7 @@ class Room(NamedTuple):
     groups are over their capacity [soft groups] and behind them how many elastic dimensions are over their ceiling,
     imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a chain: `chain` is its
     first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left
-    then stay unplaced. `progress` [8] says how far an attempt is (see `backends.attempt`).
+    then stay unplaced. `progress` [7] says how far an attempt is (see `backends.attempt`).
     """
 
     used: Ints
@@ -117,7 +117,7 @@ def lengths(problem: Problem) -> dict[str, int]:
     adds = max(1, problem.program.adds * problem.largest)
     sets = max(1, len(problem.friends) + len(problem.foes))
     over = max(1, len(problem.soft_allowed)) + 1
-    each = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 8
+    each = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 7
     return dict(zip(Room._fields, each, strict=True))
 
 

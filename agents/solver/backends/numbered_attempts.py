@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from threading import Lock
@@ -18,8 +17,8 @@ LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
 
 
-class Result(NamedTuple):
-    """What came of an attempt, of a chunk of them, or of a run of local search."""
+class Found(NamedTuple):
+    """What came of an attempt, or of a run of local search; or the best of several."""
 
     left: int
     """Units that are not placed; of a run for goals 0 where no goal can be better, 1 otherwise. 0 is success."""
@@ -32,47 +31,21 @@ class Result(NamedTuple):
     """Of each goal; what is to be made large counts with a minus."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best of some attempts."""
-
-    alloc: list[int]
-    left: int
-    """Units that are not placed."""
-    attempt: int
-    group: int
-    checked: int
-    """How many attempts were made; of other searches than `published`, how many steps or moves."""
-    search: str = "published"
-    """Which search found it."""
-
-
-class Outcome(NamedTuple):
-    """The results of all attempts that ended, in no order."""
-
-    tried: list[Result]
-    interrupted: bool
-    """Ctrl-C was pressed."""
-
-    @property
-    def best(self) -> Result | None:
-        """Return the result that leaves fewest, of these that of the lowest number; None if nothing has ended."""
-        return min(self.tried, key=lambda result: (result.left, result.attempt), default=None)
-
-
 def lowest(
-    attempt: Callable[[int, Callable[[], bool]], Result],
+    attempt: Callable[[int, Callable[[], bool]], Found],
     numbers: range,
     *,
     until: float,
     halt: Callable[[], None] = lambda: None,
-) -> Outcome:
+) -> tuple[list[Found], bool]:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
+
+    Returns what came of those that ended, in no order, and whether Ctrl-C was pressed.
 
     `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `halt` is called to
     end those that are under way: when time is up, and at Ctrl-C.
     """
-    waiting, lock, tried = iter(numbers), Lock(), list[Result]()
+    waiting, lock, tried = iter(numbers), Lock(), list[Found]()
     success = inf  # the lowest number that succeeded
     stopped = interrupted = False
 
@@ -86,10 +59,10 @@ def lowest(
                 number = next(waiting, None)
             if number is None or cancelled(number):
                 return
-            result = attempt(number, partial(cancelled, number))
+            found = attempt(number, partial(cancelled, number))
             with lock:
-                tried.append(result)
-                success = min(success, number) if result.left == 0 else success
+                tried.append(found)
+                success = min(success, number) if found.left == 0 else success
 
     workers = max(1, min(usable_threads(), len(numbers)))  # to begin a thread takes longer than some attempts
     with ThreadPoolExecutor(workers) as pool:
@@ -107,17 +80,17 @@ def lowest(
             if not isinstance(error, KeyboardInterrupt):
                 raise
             interrupted = True
-    return Outcome(tried, interrupted)
+    return tried, interrupted
 
 
 def in_waves(
-    attempt: Callable[[int, Callable[[], bool]], Result],
+    attempt: Callable[[int, Callable[[], bool]], Found],
     numbers: range,
-    nothing: Result,
+    nothing: Found,
     *,
     until: float,
     halt: Callable[[], None],
-) -> Iterator[Result]:
+) -> Iterator[Found]:
     """Make attempts of ascending numbers in waves, each twice as large as the last, up to the first success.
 
     After each wave it yields the best so far, which is `nothing` at first, with what all have checked. Nothing begins
@@ -125,12 +98,12 @@ def in_waves(
     """
     best, checked, each = nothing, 0, usable_threads()
     while numbers:
-        outcome = lowest(attempt, numbers[:each], until=until, halt=halt)
-        checked += sum(result.checked for result in outcome.tried)
-        if outcome.best is not None and (best is nothing or outcome.best.left < best.left):
-            best = outcome.best
+        tried, interrupted = lowest(attempt, numbers[:each], until=until, halt=halt)
+        checked += sum(found.checked for found in tried)
+        some = tried if best is nothing else [best, *tried]
+        best = min(some, key=lambda found: (found.left, found.attempt), default=best)
         yield best._replace(checked=checked)
-        if outcome.interrupted:
+        if interrupted:
             raise KeyboardInterrupt
         if best.left == 0 or monotonic() >= until:
             return

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import accumulate
 from math import inf
@@ -24,14 +23,17 @@ from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on, scan
 from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, OWN, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found, Result
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import Device, chosen
 from binwright.agents.solver.backends.probe import fault, found
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import word
 from binwright.simcore.errors import UserError
+from binwright.simcore.extras import LazyModule
 from binwright.simcore.types import Ints
+
+cl: Any = LazyModule("pyopencl")
 
 WAVE = 0.05
 """Seconds between two looks at the clock, roughly."""
@@ -41,9 +43,9 @@ fit at a time: when one ends, another takes its place."""
 PRIVATE = 32
 """Additions of a unit, at most, that lanes keep to themselves, in registers; more lie in global memory."""
 FIRST = 16
-"""Units that the first launch tries in every attempt, where time is limited."""
-WIDEST = 128
-"""Lanes of a work-group, at most."""
+"""Units that the first launch tries in every attempt."""
+WIDEST, ON_PROCESSORS = 128, 1
+"""Lanes of a work-group, at most: as many as run in lock-step, but processors take them in turns."""
 LANES = """
 /* Begins an attempt per lane if FRESH, and goes on with it for BUDGET units; CUT leaves those that are not tried. The
  * outcome is -1 while it is not over. Neighbours are of the same grouping where that can be: so they do alike. */
@@ -72,35 +74,22 @@ def prepare(problem: Problem, devices: Sequence[int]) -> None:
 
 
 def attempts(
-    problem: Problem,
-    seed: int,
-    first: int,
-    count: int,
-    *,
-    trims: bool = False,
-    until: float = inf,
-    devices: Sequence[int] = (),
-    beside: int | None = None,
+    problem: Problem, seed: int, first: int, count: int, *, until: float = inf, devices: Sequence[int] = ()
 ) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
-    `devices` are numbers, by default that of the first usable one. `beside` is how many attempts a work-group makes, by
-    default as many as suit the device.
+    `devices` are numbers, by default that of the first usable one.
     """
-    sessions = [Session(problem, device, trims, until, beside) for device in chosen(devices)]
-    ways = len(problem.groupings)
-    number, end = first * ways, (first + count) * ways
-    best: Found | None = None
+    sessions, ways = [Session(problem, device, until) for device in chosen(devices)], len(problem.groupings)
+    number, end, checked, best = first * ways, (first + count) * ways, 0, None
     with ThreadPoolExecutor(len(sessions)) as pool:
         while number < end:
-            made = []
+            made, interrupted = [], False
             for session in sessions:
-                each = min(session.each, end - number)
-                if each:
+                if each := min(session.each, end - number):
                     made.append(pool.submit(session.make, seed, number, each, best.left if best else inf))
                 number += each
-            interrupted = False
             try:
                 wait(made)
             except KeyboardInterrupt:  # what is being made is cut short, if there is a limit of time, and counts
@@ -109,11 +98,10 @@ def attempts(
                     session.until = min(session.until, 0.0)
                 wait(made)
             for part in (future.result() for future in made):
-                checked = part.checked + (best.checked if best else 0)
+                checked += part.checked
                 if best is None or part.left < best.left:
-                    best = Found(part.where.tolist(), part.left, part.attempt // ways, part.attempt % ways, checked)
-                best = replace(best, checked=checked)
-                yield best
+                    best = part
+                yield best._replace(attempt=best.attempt // ways, checked=checked)
                 if best.left == 0:
                     return
             if interrupted:
@@ -153,8 +141,6 @@ def source(problem: Problem, body: str) -> str:
 
 @cache
 def _context(number: int) -> Any:
-    import pyopencl as cl
-
     known = found()
     if number >= len(known):
         raise UserError(
@@ -168,8 +154,6 @@ def _context(number: int) -> Any:
 
 @lru_cache(maxsize=32)
 def _program(number: int, text: str) -> Any:
-    import pyopencl as cl
-
     with warnings.catch_warnings():  # what compilers have to say of a program that they accept
         warnings.simplefilter("ignore", cl.CompilerWarning)
         return cl.Program(_context(number), text).build()
@@ -178,8 +162,6 @@ def _program(number: int, text: str) -> Any:
 @contextmanager
 def reported(device: Device) -> Iterator[None]:
     """Turn what OpenCL raises meanwhile into one message: the device works, but not for this problem."""
-    import pyopencl as cl
-
     try:
         yield
     except cl.Error as error:
@@ -192,29 +174,20 @@ def reported(device: Device) -> Iterator[None]:
 
 
 class Session:
-    """A problem on a device: its kernel, its arrays, and room for many attempts at a time.
+    """A problem on a device: its kernel, its arrays, and room for many attempts at a time."""
 
-    Processors run one attempt per work-group, for they take the lanes of a group in turns; other devices as many as run
-    in lock-step. `beside` may say another number.
-    """
-
-    def __init__(
-        self, problem: Problem, device: Device, trims: bool = False, until: float = inf, beside: int | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, device: Device, until: float = inf) -> None:
         self._chosen = device
         self.until = until
         """The value of `monotonic()` at which attempts are cut short: it is looked at between launches."""
         self.each = 1
         """Attempts that it should make next."""
         self._units = FIRST
-        """Units that a launch tries in every attempt, where time is limited."""
+        """Units that a launch tries in every attempt."""
         with reported(device):
-            self._build(problem, trims, beside)
+            self._build(problem)
 
-    def _build(self, problem: Problem, trims: bool, beside: int | None) -> None:
-        import pyopencl as cl
-
-        self._cl = cl
+    def _build(self, problem: Problem) -> None:
         context = _context(self._chosen.number)
         device = context.devices[0]
         self._queue = cl.CommandQueue(context)
@@ -226,13 +199,12 @@ class Session:
             for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
         )
         if device.type & cl.device_type.CPU:
-            suitable, groups = 1, RESIDENT * device.max_compute_units
+            self._beside, groups = ON_PROCESSORS, RESIDENT * device.max_compute_units
         else:
-            suitable = max(1, min(lanes, most, WIDEST))
-            groups = WAVES * max(1, most // suitable) * device.max_compute_units
-        self._beside = beside or suitable
+            self._beside = max(1, min(lanes, most, WIDEST))
+            groups = WAVES * max(1, most // self._beside) * device.max_compute_units
         flags, each = cl.mem_flags, lengths(problem) | {"best": 0}
-        flat = Flat.of_problem(problem, numbers, trims)
+        flat = Flat.of_problem(problem, numbers)
         self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._room, self._dims, self._balls, adds = sum(each.values()), each["used"], each["alloc"], each["dims"]
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
@@ -243,8 +215,8 @@ class Session:
             cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, additions, 1)
         )
 
-    def make(self, seed: int, first: int, count: int, fewest: float) -> Result:
-        """Make attempts first, ..., first + count - 1 of all groupings in turn, `most` at most; returns the best.
+    def make(self, seed: int, first: int, count: int, fewest: float) -> Found:
+        """Make numbers first, ..., first + count - 1 of all groupings in turn, `most` at most; returns the best.
 
         The allocation is read if it leaves less than `fewest` units. Then `each` is as many as should take `WAVE`.
         """
@@ -255,18 +227,16 @@ class Session:
             alloc = np.empty(self._balls if left[which] < fewest else 0, np.int64)
             if len(alloc):
                 offset = 8 * (which * self._room + self._dims)
-                self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
+                cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
         each = min(4 * count, int(count * WAVE / max(monotonic() - began, 1e-6)))
         self.each = max(1, min(each, self.most))
-        return Result(int(left[which]), alloc, first + which, count)
+        return Found(int(left[which]), alloc, first + which, count)
 
     def _run(self, seed: int, first: int, count: int) -> Ints:
         """Return the units that each attempt leaves, int64 [count].
 
-        A launch cannot be cut short: where time is limited, an attempt goes on in one launch after another.
+        A launch cannot be cut short: so an attempt goes on in one launch after another.
         """
-        if self.until == inf:
-            return self.launch(seed, first, count, True, ENDLESS, False)
         left = self.launch(seed, first, count, True, 0, False)
         while left.min() < 0:
             began, until = monotonic(), self.until
@@ -288,5 +258,5 @@ class Session:
         with reported(self._chosen):
             self._kernel(self._queue, (size,), (self._beside,), *buffers, *numbers, *how)
             left = np.empty(count, np.int64)
-            self._cl.enqueue_copy(self._queue, left, self._outcome)
+            cl.enqueue_copy(self._queue, left, self._outcome)
         return left

@@ -16,11 +16,8 @@ import numpy as np
 from binwright.agents.solver.model.evaluate import Added, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import below, stream, word
+from binwright.agents.solver.model.random import TENANTS, below, stream, word
 from binwright.agents.solver.model.tenants import Tenants
-
-GROUP = -5
-"""The group in the key of its random numbers."""
 
 
 class Placed(NamedTuple):
@@ -65,7 +62,7 @@ class Construction:
         self._size = [sum(share[ball] for ball in balls) for balls, _ in tenants.sets]
         self._kind = [tuple(tuple(tenants.alone[ball] or ()) for ball in balls) for balls, _ in tenants.sets]
         """[tenants]: what their balls add alone; those that add the same are alike"""
-        self._start, self._draws = stream(word(seed), GROUP, 0), 0
+        self._start, self._draws = stream(word(seed), TENANTS, 0), 0
         self._last = 0
         """Where the last tenant ended."""
 

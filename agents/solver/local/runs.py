@@ -12,7 +12,7 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
-from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves, lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local import goals, search
 from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
 from binwright.agents.solver.local.state import State, state
@@ -24,7 +24,6 @@ from binwright.agents.solver.search.ruin import luby
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Ints
 
-LOCAL = "local search"
 SLICE = 1000
 """Moves between two looks at the clock."""
 
@@ -81,11 +80,10 @@ class LocalSearch:
         there.
         """
         self._stop[:] = 0
-        nothing = Result(len(self._problem.units), np.full(self._problem.balls, NULL), first, 0)
-        for best in in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt):
-            yield Found(best.where.tolist(), best.left, best.attempt, 0, best.checked, LOCAL)
+        nothing = Found(len(self._problem.units), np.full(self._problem.balls, NULL), first, 0)
+        return in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt)
 
-    def _place(self, number: int, cancelled: Callable[[], bool]) -> Result:
+    def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run. From where units are now, its first 16,000 moves are gentle.
 
         Wishes that keep anything out are given up halfway.
@@ -103,11 +101,11 @@ class LocalSearch:
             steps = min(SLICE, (half if made < half else most) - made)
             left = search.improve(call, scan, place, steps, left, staying and made < 16_000)
             made += steps
-        run = Result(left, place.room.best.copy(), number, made + 1)
+        run = Found(left, place.room.best.copy(), number, made + 1)
         self._free.append(place)
         return run
 
-    def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Result]:
+    def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Found]:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
 
         It ends after so many `runs`, when `monotonic()` is `until`, when no goal can be better, or, without limits,
@@ -121,17 +119,17 @@ class LocalSearch:
                 return
             end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
-            outcome = lowest(self._improve, range(number, end), until=until, halt=self.halt)
-            checked += sum(run.checked for run in outcome.tried)
-            found = min(outcome.tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
+            tried, interrupted = lowest(self._improve, range(number, end), until=until, halt=self.halt)
+            checked += sum(run.checked for run in tried)
+            found = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
             if found.values < best.values:
                 best, last = found, end
             yield best._replace(checked=checked)
-            if outcome.interrupted:
+            if interrupted:
                 raise KeyboardInterrupt
             number = end
 
-    def begin(self, where: Ints) -> Result:
+    def begin(self, where: Ints) -> Found:
         """Let runs for goals begin with an allocation of all balls [balls]; returns what it comes to.
 
         Sets are kept that must be, and wishes that hold.
@@ -146,7 +144,7 @@ class LocalSearch:
         place, score = self.begun()
         values = tuple(score.values[BEST].tolist())
         self._scored.append((place, score))
-        return Result(int(values != self._bounds), where, -1, 0, values)
+        return Found(int(values != self._bounds), where, -1, 0, values)
 
     def begun(self) -> tuple[State, GoalState]:
         """Return the room for a run, with what it begins with."""
@@ -156,7 +154,7 @@ class LocalSearch:
         goals.begin(self._goals[0], place, score)
         return place, score
 
-    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Result:
+    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
         place, score = self.begun()
         best = score.values[BEST]
@@ -167,7 +165,7 @@ class LocalSearch:
             self.polish(place, score, number, steps)
             made += steps
         values = tuple(best.tolist())
-        run = Result(int(values != self._bounds), place.room.best.copy(), number, made, values)
+        run = Found(int(values != self._bounds), place.room.best.copy(), number, made, values)
         self._scored.append((place, score))
         return run
 

@@ -51,12 +51,10 @@ from binwright.agents.solver.local.state import (
     undo,
 )
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import below_kernel
+from binwright.agents.solver.model.random import IMPROVING, PLACING, below_kernel
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
-PLACING, IMPROVING = -2, -3
-"""The groups in the keys of their random numbers: no group of bins has them."""
 SAMPLES = 4
 """Bins in which a unit's weight is measured, and bins of other units that are tried for a unit before all bins are."""
 LIGHTEST = 256

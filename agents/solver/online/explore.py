@@ -111,7 +111,7 @@ class Online(Template):
             self._flat.ceiling[self._cost] = self._most
         place = self._room
         if units is not None:
-            place = place._replace(left=place.left[:units], placed=place.placed[:units])
+            place = place._replace(left=place.left[:units])
         self._least[:] = np.iinfo(np.int64).max, 0
         fixed = (*self._how, place, *self._written, seed)
         if seconds is None:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, impose, put, take_last
-from binwright.agents.solver.backends.cpu import called
+from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below, stream, stream_kernel
@@ -71,7 +71,7 @@ class Nearby(Template):
         self._learnt = not self._trims
         self._largest = largest
         self._free = np.zeros((len(near.begin), len(largest)), np.int64)
-        self._fixed = called(self._source), flat, *self._sets, self._room
+        self._fixed = compiled(self._source)[0], flat, *self._sets, self._room
         fitting, balls = np.zeros(len(near.begin), np.int64), np.zeros(problem.balls, np.int64)
         self._attempt = prepared(attempt, *self._fixed, near, fitting, balls, self._trims, balls, 1, 0, 1, 0)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binwright.agents.solver.search.first_fit import fits
+from binwright.agents.solver.search.packing import fits
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Floats, Ints
 

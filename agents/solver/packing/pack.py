@@ -13,10 +13,9 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
-from binwright.agents.solver.search.packing import Packing
-from binwright.agents.solver.search.ruin import RUIN
+from binwright.agents.solver.search import published, ruin
+from binwright.agents.solver.search.packing import TINY, Packing, first_fit
 from binwright.agents.solver.solving.answer import Progress
-from binwright.agents.solver.solving.searches import DENSE, PUBLISHED
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
@@ -28,8 +27,8 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-SEARCHES = {"published": ("published", PUBLISHED), "solver": ("ours", RUIN)}
-"""How `solve` is to search, and which kernels that takes."""
+SEARCHES = {"published": ("published", published), "solver": ("ours", ruin)}
+"""How `solve` is to search, and which module that takes."""
 METHODS = (*HEURISTICS, *SEARCHES)
 PACKING = """
 BALLS len(DEMAND)
@@ -116,7 +115,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
 
 def keeps(demand: Ints, capacity: Ints, where: Ints) -> bool:
     """Tell whether a placement [balls] keeps the capacity of its bins; plain numpy."""
-    return Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where)
+    return Packing(demand, np.tile(capacity, (int(where.max()) + 1, 1))).keeps(where)
 
 
 @cache
@@ -125,7 +124,8 @@ def _compile(method: str) -> None:
     for rule in HEURISTICS.values():
         rule(np.full((3, 1), 2), np.full(1, 3))
     if method in SEARCHES:
-        DENSE[SEARCHES[method][1]].prepare()
+        first_fit(TINY)
+        SEARCHES[method][1].prepare()
 
 
 def check(demand: Ints, capacity: Ints) -> None:

@@ -1,110 +1,176 @@
-"""Describe a vector problem with a given number of bins, as the compiled searches read it."""
+"""Describe vector problems as their own searches read them, and answer one, however many balls it has, by first fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from math import inf
+from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.simcore.jit import kernel
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Packing:
-    """Balls, and bins whose capacity no dimension may exceed. Nothing here is ever written."""
+class Packing(NamedTuple):
+    """Balls, and bins whose capacity no dimension may exceed: there is no other rule. Nothing here is ever written."""
 
     demand: Ints
     """[balls, d], none below zero"""
     capacity: Ints
     """[bins, d], none below zero"""
-    pins: Ints
-    """[balls]: the bin that the ball must be in, or -1; together the pinned balls keep all the rules."""
-    foes: tuple[tuple[int, ...], ...]
-    """Sets of balls that must not all be in one bin."""
-    now: Ints
-    """[balls]: the bin that the ball is in now, or -1"""
-
-    @classmethod
-    def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
-        """Make identical bins of capacity [d], with nothing pinned."""
-        nowhere = np.full(len(demand), NULL)
-        given = np.ascontiguousarray(demand), np.tile(capacity, (bins, 1))
-        return cls(*given, nowhere, (), nowhere)
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
-        """Make the dense form of a problem of the language, with the problem's `units` for balls; None if it has none.
+        """Make it of a problem of the language, with the problem's `units` for balls; None if other rules count, too.
 
-        It is None, too, where amounts are below zero, chance imposes friends or foes, or pins and friends contradict
-        one another or the capacity: the general search answers those.
+        So it is where balls are pinned, or somewhere now, where amounts are below zero, and with FOES or wishes.
         """
-        matrix = problem.matrix
-        certain = all(((sets.chance == MICRO) | (sets.chance == 0)).all() for sets in (problem.friends, problem.foes))
-        if matrix is None or not certain or not problem.balls:
+        matrix = problem.matrix if problem.balls else None
+        if matrix is None or len(problem.foes) or problem.drained.any() or (problem.friends.chance < MICRO).any():
             return None
-        if (matrix.demand < 0).any() or (matrix.capacity < 0).any():
+        if (problem.pins != NULL).any() or (problem.now != NULL).any() or min(part.min() for part in matrix[:2]) < 0:
             return None
-        units, unit_of = problem.units, problem.unit_of
-        pins = np.full(len(units), NULL)
-        np.maximum.at(pins, unit_of, problem.pins)
-        foes = tuple(tuple({int(unit_of[ball]) for ball in members}) for members, chance in problem.foes if chance)
-        demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
-        capacity = matrix.capacity
-        if problem.drained.any():  # nor may those that take nothing be there
-            demand = np.append(demand, np.ones((len(demand), 1), np.int64), axis=1)
-            capacity = np.append(capacity, np.where(problem.drained, 0, len(demand))[:, None], axis=1)
-        given = demand, np.ascontiguousarray(capacity), pins, foes
-        built = cls(*given, problem.unit_now)
-        agree = (problem.pins == NULL) | (problem.pins == pins[unit_of])
-        return built if agree.all() and built.keeps(pins, partial=True) else None
+        demand = np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
+        return cls(demand, np.ascontiguousarray(matrix.capacity))
 
-    def keeps(self, where: Ints, *, partial: bool = False) -> bool:
-        """Tell whether a placement [balls] keeps every rule; balls may be at -1 only if `partial`.
-
-        This is plain numpy and uses none of the kernels.
-        """
+    def keeps(self, where: Ints) -> bool:
+        """Tell whether a placement [balls], -1 for who is left out, keeps the rule: plain numpy, without any kernel."""
         placed = where != NULL
-        if (where < NULL).any() or (where >= len(self.capacity)).any() or not (partial or placed.all()):
-            return False
-        if ((self.pins != NULL) & placed & (where != self.pins)).any():
+        if (where < NULL).any() or (where >= len(self.capacity)).any():
             return False
         used = np.zeros_like(self.capacity)
         np.add.at(used, where[placed], self.demand[placed])
-        together = (len({int(where[ball]) for ball in foes}) == 1 and where[foes[0]] != NULL for foes in self.foes)
-        return bool((used <= self.capacity).all()) and not any(together)
+        return bool((used <= self.capacity).all())
 
-    @cached_property
-    def foe_sets(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The sets' offsets and members; then each ball's offsets and sets."""
-        if not self.foes:
-            return (*_lists(()), np.zeros(len(self.demand) + 1, np.int64), np.empty(0, np.int64))
-        return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
-
-    @cached_property
-    def weight(self) -> Ints:
-        """The weight of each ball, int64 [balls], from 1: its shares of a mean bin, the scarcer a resource the more."""
-        mean = np.maximum(self.capacity.mean(axis=0), 1)
-        share = self.demand / mean
+    def weigh(self) -> Ints:
+        """Weigh balls, int64 [balls], from 1: by their shares of a mean bin, the scarcer a resource the more."""
+        share = self.demand / np.maximum(self.capacity.mean(axis=0), 1)
         scarcity = share.sum(axis=0)
         scarcity /= max(scarcity.max(), 1e-9)
         weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
         return weight
 
+    def attempts(
+        self,
+        attempt: Callable[[int, Callable[[], bool]], Found],
+        problem: Problem,
+        numbers: range,
+        until: float,
+        stop: Ints,
+    ) -> Iterator[Found]:
+        """Make attempts as `in_waves` does, and yield placements of the problem's balls; `stop` [1] ends them."""
+        nothing = Found(len(self.demand), np.full(len(self.demand), NULL), numbers.start, 0)
+        for best in in_waves(attempt, numbers, nothing, until=until, halt=lambda: stop.fill(1)):
+            yield best._replace(where=best.where[problem.unit_of])
 
-def _lists(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Join lists: their offsets, and all entries one after another."""
-    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    return offsets, np.array([entry for entries in lists for entry in entries], np.int64)
+
+TINY = Packing(np.full((3, 1), 2), np.full((3, 1), 3))
+"""What searches are compiled with."""
 
 
-def _inverse(sets: tuple[tuple[int, ...], ...], count: int) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(count)]
-    for number, members in enumerate(sets):
-        for member in members:
-            found[member].append(number)
-    return found
+def first_fit(packing: Packing, until: float = inf) -> Ints:
+    """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1.
+
+    Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time.
+    """
+    stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
+    order = np.lexsort((*packing.demand.T, -packing.weigh()))  # equal ones one after another
+    with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
+        task = pool.submit(fit, packing, where, order, stop)
+        try:
+            wait([task], None if until == inf else max(0.0, until - monotonic()))
+        finally:
+            stop[:] = 1
+        return where if task.result() else next_fit(packing, where)
+
+
+def fit(packing: Packing, where: Ints, order: Ints, stop: Ints) -> bool:
+    """Put balls in this order into the first bins that take them beside those that are placed in `where` [balls].
+
+    Writes `where`; returns whether it was not stopped: `stop` [1] is set from outside.
+    """
+    bins, dims = packing.capacity.shape
+    size: int = 1 << max(0, bins - 1).bit_length()
+    # Of each resource a tree, entry n with the larger of entries 2 n and 2 n + 1: what a bin of the subtree has free.
+    free = np.full((2 * size, dims), -1)
+    free[size : size + bins] = packing.capacity
+    placed = np.flatnonzero(where != NULL)
+    np.subtract.at(free, size + where[placed], packing.demand[placed])
+    for level in range(size.bit_length() - 2, -1, -1):
+        low = 1 << level
+        free[low : 2 * low] = np.maximum(free[2 * low : 4 * low : 2], free[2 * low + 1 : 4 * low : 2])
+    return _fit(packing.demand, free, bins, order, where, stop)
+
+
+def next_fit(packing: Packing, before: Ints) -> Ints:
+    """Put each ball that has no bin `before` [balls] into the bin of the one before it, or the next empty one."""
+    where, place = before.tolist(), int(before.max(initial=NULL))
+    free: list[int] = [NULL] * packing.demand.shape[1]
+    for ball in np.flatnonzero(before == NULL).tolist():
+        demand = packing.demand[ball].tolist()
+        if any(need > has for need, has in zip(demand, free, strict=True)):
+            if place + 1 == len(packing.capacity) or (demand > packing.capacity[place + 1]).any():
+                continue
+            place += 1
+            free = packing.capacity[place].tolist()
+        where[ball] = place
+        free = [has - need for need, has in zip(demand, free, strict=True)]
+    return np.array(where, np.int64)
+
+
+@kernel
+def fits(demand: Ints, ball: int, free: Ints, target: int) -> bool:
+    """Tell whether free [bins, d] of the target is enough for demand [balls, d] of the ball."""
+    for d in range(demand.shape[1]):  # noqa: SIM110 (no generators in kernels)
+        if demand[ball, d] > free[target, d]:
+            return False
+    return True
+
+
+@kernel
+def take(demand: Ints, ball: int, free: Ints, target: int, sign: int) -> None:
+    """Take what a ball needs off free [bins, d] of the target, or give it back."""
+    for d in range(demand.shape[1]):
+        free[target, d] -= sign * demand[ball, d]
+
+
+@kernel
+def _fit(demand: Ints, free: Ints, bins: int, order: Ints, where: Ints, stop: Ints) -> bool:
+    """Write the bins of the balls in `order` to `where` [balls], and the trees `free` [2 size, d].
+
+    Returns whether it was not stopped.
+    """
+    size, dims = len(free) // 2, demand.shape[1]
+    before, start = -1, 0
+    for ball in order:
+        if stop[0]:
+            return False
+        same = before >= 0
+        for d in range(dims):
+            same = same and demand[ball, d] == demand[before, d]
+        if not same:  # where one ball finds no room, another one like it does not either
+            start = 0
+        node = size + start if start < bins else 0
+        while node > 0 and not (fits(demand, ball, free, node) and node >= size):
+            if fits(demand, ball, free, node):
+                node *= 2
+            else:
+                while node & 1:
+                    node >>= 1
+                node += 1 if node > 0 else 0
+        before, start = ball, node - size if node > 0 else bins
+        if node > 0:
+            where[ball] = node - size
+            take(demand, ball, free, node, 1)
+        while node > 1:
+            node >>= 1
+            for d in range(dims):
+                free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
+    return True

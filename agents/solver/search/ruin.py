@@ -16,19 +16,14 @@ from math import inf
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import Found, Result, in_waves
+from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below_kernel, stream_kernel, word
-from binwright.agents.solver.search.first_fit import fit, fits, parted, take
-from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.model.random import RUIN, below_kernel, stream_kernel, word
+from binwright.agents.solver.search.packing import TINY, Packing, fit, fits, take
 from binwright.fabric.array_kernels import overwrite
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
-RUIN = "ruin and recreate"
-GROUP = -1
-"""The group in the key of its random numbers: no group of bins has it."""
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, attempt by attempt."""
 MOST_BINS, MOST_UNPLACED = 4, 8
@@ -45,32 +40,24 @@ def attempts(
     It is up to the first success, yields the best now and then, and begins nothing after `monotonic()` is `until`.
     `checked` counts steps.
     """
-    stop = np.zeros(1, np.int64)
-    attempt = _attempt(packing, word(seed), stop, not problem.searched)
-    nothing = Result(int((packing.pins < 0).sum()), packing.pins, 0, 0)
-    for best in in_waves(attempt, range(first, first + count), nothing, until=until, halt=lambda: stop.fill(1)):
-        yield Found(best.where[problem.unit_of].tolist(), best.left, best.attempt, 0, best.checked, RUIN)
+    stop, weight, seed = np.zeros(1, np.int64), packing.weigh(), word(seed)
+
+    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
+        where, draws = begin(packing, weight, seed, number, stop, number == 0 and not problem.searched), 0
+        left, made, most = int((where < 0).sum()), 0, luby(number) * STEPS * len(where)
+        while left and made < most and not cancelled():
+            left, draws = improve(*packing, weight, seed, number, draws, SLICE, where)
+            made += SLICE
+        return Found(left, where, number, made + 1)
+
+    return packing.attempts(attempt, problem, range(first, first + count), until, stop)
 
 
 @cache
 def prepare() -> None:
     """Compile the search, or read what is kept of it."""
-    tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 2)
-    _attempt(tiny, 0, np.zeros(1, np.int64), True)(0, lambda: False)
-
-
-def _attempt(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[int, Callable[[], bool]], Result]:
-    given = packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.weight
-
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Result:
-        where, draws = begin(packing, seed, number, stop, spread and number == 0), 0
-        left, made, most = int((where < 0).sum()), 0, luby(number) * STEPS * len(where)
-        while left and made < most and not cancelled():
-            left, draws = improve(*given, seed, number, draws, SLICE, where)
-            made += SLICE
-        return Result(left, where, number, made + 1)
-
-    return attempt
+    stop, weight = np.zeros(1, np.int64), TINY.weigh()
+    improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop, True))
 
 
 def luby(number: int) -> int:
@@ -80,63 +67,47 @@ def luby(number: int) -> int:
     return (number + 2) >> 1
 
 
-def begin(packing: Packing, seed: int, number: int, stop: Ints, spread: bool = False) -> Ints:
+def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints, scatters: bool = False) -> Ints:
     """Make the first fit that an attempt begins with: the bin of each ball, int64 [balls], or -1.
 
-    In attempts of even numbers balls that may stay where they are now do; if all are nowhere, and this is to `spread`
-    them, those that fit go into random bins. `stop` [1] is set from outside.
+    If it `scatters` balls, those that fit go into random bins first. `stop` [1] is set from outside.
     """
-    where, now = packing.pins.copy(), packing.now
-    if spread and (now == NULL).all() and len(packing.capacity):
-        now = np.random.default_rng(seed % 2**63).integers(len(packing.capacity), size=len(now))
-    if number % 2 == 0 and (now != NULL).any():
-        stay(packing.demand, packing.capacity.copy(), packing.foe_sets, now, where)
-    key = packing.weight.copy()
+    where, key = np.full(len(weight), -1), weight.copy()
+    if scatters and len(packing.capacity):
+        bins = np.random.default_rng(seed % 2**63).integers(len(packing.capacity), size=len(weight))
+        scatter(packing.demand, packing.capacity.copy(), bins, where)
     bend(key, seed, number)
     order = np.argsort(-key, kind="stable")
-    fit(packing, packing.capacity, where, order[where[order] == NULL], stop)
+    fit(packing, where, order[where[order] < 0], stop)
     return where
 
 
 @kernel
 def bend(key: Ints, seed: int, number: int) -> None:
     """Multiply weights by chance."""
-    start, spread = stream_kernel(seed, GROUP, -1 - number), SPREADS[number % len(SPREADS)]
+    start, spread = stream_kernel(seed, RUIN, -1 - number), SPREADS[number % len(SPREADS)]
     for ball in range(len(key)):
         key[ball] *= 1024 + below_kernel(start, ball, spread)
 
 
 @kernel
-def stay(demand: Ints, free: Ints, foes: tuple[Ints, Ints, Ints, Ints], now: Ints, where: Ints) -> None:
-    """Leave the balls that may stay in the bin where they are `now`, in order; writes where [balls] and free."""
+def scatter(demand: Ints, free: Ints, bins: Ints, where: Ints) -> None:
+    """Put each ball into its bin of `bins` [balls], if it fits; writes where [balls] and free [bins, d]."""
     for ball in range(len(where)):
-        if where[ball] >= 0:
-            take(demand, ball, free, where[ball], 1)
-    for ball in range(len(where)):
-        here = now[ball]
-        if where[ball] < 0 and here >= 0 and fits(demand, ball, free, here) and parted(ball, here, where, foes):
-            where[ball] = here
-            take(demand, ball, free, here, 1)
+        if fits(demand, ball, free, bins[ball]):
+            where[ball] = bins[ball]
+            take(demand, ball, free, bins[ball], 1)
 
 
 @kernel
 def improve(
-    demand: Ints,
-    capacity: Ints,
-    pins: Ints,
-    foes: tuple[Ints, Ints, Ints, Ints],
-    weight: Ints,
-    seed: int,
-    number: int,
-    draws: int,
-    steps: int,
-    where: Ints,
+    demand: Ints, capacity: Ints, weight: Ints, seed: int, number: int, draws: int, steps: int, where: Ints
 ) -> tuple[int, int]:
     """Make so many more steps of an attempt, fewer if it succeeds; writes where [balls].
 
     Returns how many balls are unplaced, and the random numbers drawn, of which there were `draws` before.
     """
-    start, spread = stream_kernel(seed, GROUP, number), SPREADS[number % len(SPREADS)]
+    start, spread = stream_kernel(seed, RUIN, number), SPREADS[number % len(SPREADS)]
     balls, dims = demand.shape
     bins = len(capacity)
     most = min(MOST_BINS, bins)
@@ -153,9 +124,8 @@ def improve(
             count += 1
             continue
         take(demand, ball, free, target, 1)
-        if pins[ball] < 0:
-            after[ball] = head[target]
-            head[target] = ball
+        after[ball] = head[target]
+        head[target] = ball
     for _ in range(steps):
         if count == 0:
             break
@@ -188,7 +158,6 @@ def improve(
             while ball >= 0:
                 offered[many] = ball
                 many += 1
-                where[ball] = -1
                 take(demand, ball, room, a, -1)
                 ball = after[ball]
         for i in range(many):
@@ -204,9 +173,8 @@ def improve(
             ball = offered[i]
             put[i] = -1
             for a in range(emptied):
-                if fits(demand, ball, room, a) and parted(ball, chosen[a], where, foes):
+                if fits(demand, ball, room, a):
                     put[i] = a
-                    where[ball] = chosen[a]
                     take(demand, ball, room, a, 1)
                     break
             if put[i] < 0:
@@ -214,13 +182,6 @@ def improve(
                 if out > 0:
                     break
         if out > 0:
-            for i in range(many):
-                where[offered[i]] = -1
-            for a in range(emptied):
-                ball = head[chosen[a]]
-                while ball >= 0:
-                    where[ball] = chosen[a]
-                    ball = after[ball]
             continue
         count = kept
         for a in range(emptied):
@@ -229,9 +190,11 @@ def improve(
         for i in range(many):
             ball = offered[i]
             if put[i] < 0:
+                where[ball] = -1
                 left[count] = ball
                 count += 1
             else:
+                where[ball] = chosen[put[i]]
                 after[ball] = head[chosen[put[i]]]
                 head[chosen[put[i]]] = ball
     return int(count), draws

@@ -81,8 +81,8 @@ class Answer:
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
     search: str = "published"
-    """What found it: `published`, or of ours `whole tenants`, `ruin and recreate`, `local search`, `trimming`,
-    `first fit`, `CP-SAT`, `depth first`, or `as it was`: time was over, and what can stay stays."""
+    """What found it: `published`, or of ours `first fit`, `whole tenants`, `CP-SAT`, `depth first`, `local search` or
+    `ruin and recreate`."""
     interrupted: bool = False
     """Ctrl-C."""
     impossible: str = ""

@@ -1,9 +1,8 @@
 """Try all allocations of a small problem, ball after ball, in plain Python: what `ours` begins with without CP-SAT.
 
-A unit goes into the first bin that takes it; where none does, the one before it goes into its next one. Where UTILFN
-looks at other balls, they come by index, as the verifier puts them in; else those with few bins, and large ones, come
-first, and of all, those that may stay where they are. Nothing is compiled for it, and it is through most small problems
-before anything were.
+A unit goes into the first bin that takes it; where none does, the one before it goes into its next one. Units come by
+index, as the verifier puts them in. Nothing is compiled for it, and it is through most small problems before anything
+were.
 """
 
 from __future__ import annotations
@@ -13,16 +12,11 @@ from collections.abc import Callable
 from binwright.agents.solver.local.construct import Construction, Placed
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below, stream, word
+from binwright.agents.solver.model.random import DEPTH, below, stream, word
 from binwright.agents.solver.model.tenants import Tenants
 
-GROUP = -3
-"""The group in the key of its random numbers."""
 TRIED = 10_000
 """Balls times bins, at most."""
-SORTED = 1_000_000
-"""Nodes of UTILFN that are evaluated to sort the balls: a tenth of a second, at most."""
 
 
 class DepthFirst:
@@ -40,41 +34,25 @@ class DepthFirst:
         """All have been tried."""
         self.checked = 0
         """Allocations of all balls that were looked at."""
-        program = problem.program
-        self.proves = program.non_negative or not len(problem.soft_allowed)
+        self.proves = problem.program.non_negative or not len(problem.soft_allowed)
         """That nothing is found proves that there is nothing. A SOFT group may be over what it falls below again."""
         singles = Tenants(problem.units, [None] * problem.balls)
         self._state = Construction(problem, singles, seed, lambda: False)
         self._bins = [self._in_turn(unit, seed) for unit in range(len(problem.units))]
-        self._order = list(range(len(problem.units)))
-        if program.alloc_free and problem.balls * problem.bins * program.steps <= SORTED:
-            self._order.sort(key=self._ease)
         self._next = [0] * len(problem.units)
         self._placed: list[Placed] = []
 
     @staticmethod
     def suits(problem: Problem) -> bool:
-        """Tell whether a problem is small enough, and whether what may stay where it is can be put in first."""
-        here = (problem.now != NULL).any()
-        return problem.balls * problem.bins <= TRIED and (problem.program.alloc_free or not here)
+        """Tell whether a problem is small enough."""
+        return problem.balls * problem.bins <= TRIED
 
     def _in_turn(self, unit: int, seed: int) -> list[int]:
         """List the bins for a unit: the one where it is now, then all from a random one on and around."""
         bins, now = self.problem.bins, int(self.problem.unit_now[unit])
-        first = below(stream(word(seed), GROUP, unit), 0, bins)
+        first = below(stream(word(seed), DEPTH, unit), 0, bins)
         around = [(first + n) % bins for n in range(bins)]
         return sorted(around, key=lambda place: place != now)
-
-    def _ease(self, unit: int) -> tuple[bool, int, float]:
-        """Say how easy a unit is to place: it stays; in how many bins it fits; how little it takes of them."""
-        state, ceiling, now = self._state, self.problem.ceiling, int(self.problem.unit_now[unit])
-        bins, share = 0, 0.0
-        for place in range(self.problem.bins):
-            if (part := state.put_unit(unit, place)) is not None:
-                state.move(part, out=True)
-                bins += 1
-                share = max([share, *(amount / max(int(ceiling[dim]), 1) for dim, amount in part.added)])
-        return now == NULL or bool(self.problem.drained[now]), bins, -share
 
     def work(self, over: Callable[[], bool]) -> None:
         """Go on until what it looks for is found, all has been tried, or time is `over`."""
@@ -94,9 +72,8 @@ class DepthFirst:
                         return
                 state.move(self._placed.pop(), out=True)
                 continue
-            unit = self._order[depth]
             if self._next[depth] < self.problem.bins:
-                part = state.put_unit(unit, self._bins[unit][self._next[depth]])
+                part = state.put_unit(depth, self._bins[depth][self._next[depth]])
                 self._next[depth] += 1
                 if part is not None:
                     self._placed.append(part)

@@ -176,15 +176,14 @@ class _Model:
 
     def _better(self, before: list[int] | None, now: list[int]) -> list[int]:
         """Return the allocation that is better by the goals: it may have had no time to come back to the one before."""
-        if before is None or self.problem.objective is None:
-            return now
-        goals, bins = self.problem.objective.goals, self.problem.bins
-        before_values, now_values = (
-            [goal.signed(one.raw) for goal, one in zip(goals, self.problem.source.goals(bins, alloc), strict=True)]
-            + [len(self.problem.moved(alloc))]
-            for alloc in (before, now)
-        )
-        return now if now_values <= before_values else before
+        problem, objective = self.problem, self.problem.objective
+
+        def values(alloc: list[int]) -> list[int]:
+            found = problem.source.goals(problem.bins, alloc) if objective is not None else []
+            goals = zip(objective.goals if objective is not None else (), found, strict=True)
+            return [*(goal.signed(value.raw) for goal, value in goals), len(problem.moved(alloc))]
+
+        return now if before is None or values(now) <= values(before) else before
 
     def _hint(self, alloc: list[int]) -> None:
         self.model.clear_hints()

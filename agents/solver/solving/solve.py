@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -14,35 +15,38 @@ import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
-from binwright.agents.solver.local.runs import LOCAL, LocalSearch
+from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import hopeless, impossible, lower_bound, opened_bound
-from binwright.agents.solver.model.problem import Fault, Problem, leaving
+from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
+from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
 from binwright.agents.solver.solving.depth_first import DepthFirst
-from binwright.agents.solver.solving.searches import Searches
+from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
+FIRST_FIT, TENANTS = "first fit", "whole tenants"
 PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
 LARGE = 20_000
-"""Balls from which on first fit comes before any search: a search may not get through them in time."""
+"""Balls from which on first fit of vectors comes first: a search may not get through them in time."""
 RESERVE = 0.5
-"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
-TOLD = 0.5
-"""Seconds of compilation that are told."""
+"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long; and of
+compilation that are told."""
 SMALL = 100_000
-"""Balls times bins up to which contradictions are looked for at once; and allocations of which the best by its goals is
-found by trying them all."""
+"""Balls times bins up to which single balls are placed in plain Python, and proofs are looked for; and allocations of
+which the best by its goals is found by trying them all."""
+STEPS = 25_000_000
+"""Nodes of UTILFN that may be evaluated to find tenants: half a second."""
 MOMENT, LONG = 0.1, 10.0
-"""Seconds until kernels are compiled beside a proof; and for proofs by CP-SAT if there is no limit."""
+"""Seconds until kernels are compiled beside a proof; and for proofs if there is no limit."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
 
 
@@ -60,10 +64,10 @@ def solve(
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `binwright.opencl_devices()`), or `opencl:0,2-3` (several at once).
-    `search` is `published`, or `ours`: ruin and recreate where the problem has a dense form; else whole tenants are
-    placed first, and then the published search, trimming where a ball more may need less, and local search take turns.
-    Both give the same answer for the same attempts on every device. Of `ours` a device makes the
-    published and the trimming attempts, and processors do all else.
+    `search` is `published`, or `ours`: tenants, or balls of small problems, are placed by first fit, then CP-SAT or
+    trying all looks for proofs, then local search, of vector problems first fit and ruin and recreate, for answers.
+    Both give the same answer for the same attempts on every device. Of `ours` a device other than `cpu` makes published
+    attempts that take turns with local search.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
@@ -110,7 +114,7 @@ class _Over(Exception):
 
 
 class _Search:
-    """Proves what it can, places tenants, and makes rounds of attempts with bins that `fewest` chooses."""
+    """Places balls in plain Python, proves what it can, and makes rounds of attempts with bins that `fewest` says."""
 
     def __init__(
         self,
@@ -123,17 +127,23 @@ class _Search:
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self.start = clock.monotonic()
-        self.problem = problem
-        self.seed = seed
+        self.problem, self.device, self.seed, self.progress = problem, device, seed, progress
         self.attempts = attempts
-        self.progress = progress
         self.end = inf
         if time is not None:
-            # What the verifier takes for a node and a ball, and next fit and the rest for a ball.
+            # What the verifier takes for a node and a ball, and first fit and the rest for a ball.
             checks = (3e-8 * problem.program.steps + 1e-5) * problem.balls
             self.end = self.start + time - min(time / 2, checks)
         self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
-        self.searches = Searches(problem, device, search, seed, self.end)
+        self.searches = searches(problem, device, search, seed, self.end)
+        self.ours = search == OURS
+        self.packing = Packing.of(problem)
+        """The dense form, if it is a vector problem."""
+        self.compiler = ThreadPoolExecutor(1, "compile")
+        self.kernels: Future[None] | None = None
+        """What is compiled now, or is compiled."""
+        self.waited, self.late = 0.0, False
+        """Seconds that were spent waiting for the compiler; whether it took too long."""
         self.shown = 0.0
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
@@ -149,64 +159,36 @@ class _Search:
         """Those of several balls, where there are any: one that is not placed whole counts as not placed."""
         self.impossible = ""
         """Why no allocation places all balls."""
-        self.fallback: Allocated | None = None
-        """What first fit came to."""
         self.made: dict[int, Problem] = {}
         """By number of bins."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.limited = time is not None or attempts is not None
-        self.looked = False
-        """A contradiction has been looked for: without a dense form that may take longer than an attempt, and so it may
-        where balls are somewhere now, since what is possible now most likely is so after a small change."""
         self.staying = bool((problem.now != NULL).any())
         self.unproven = False
         """A proof was not looked for, as OR-Tools is not installed."""
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
+        if self.problem.balls * self.problem.bins > SMALL:
+            self.compile()
         if (few := self.problem.source.without_goals()) is not None:
             self.open_few(few)
-        if self.problem.searched or (self.searches.packing is not None and not self.staying):
-            self.look_for_contradiction()
+        self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.most = self.problem.limits[1]
-            self.bound = min(lower_bound(self.problem), self.most)
-        if self.attempts is None and self.searches.ours and not self.impossible:
-            self.prove()
-        if not self.settled and self.searches.ours and (self.searches.packing is None or self.impossible):
-            self.place_tenants()
-            small = self.problem.balls * self.most <= SMALL and not self.staying
-            if self.impossible and self.attempts is None and small:
-                self.place_most()
-                raise _Over
-        if not self.settled:
+            self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
+        if self.ours:
+            self.construct_all()
+            if self.attempts is None and not self.impossible:
+                self.prove()
+        told = self.impossible and self.ours and self.best is not None and self.problem.balls * self.most <= SMALL
+        if not self.settled and not told:
             self.search()
-        if self.searches.device != "cpu":  # whether it is there is told
-            self.searches.compile()
-            if not self.searches.wait(self.end - self.reserve):
-                raise _Over
+        if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
+            raise _Over
         if self.problem.objective is not None and self.best is not None and self.best.left == 0:
             self.improve(self.best.problem, self.best.alloc)
-
-    def place_most(self) -> None:
-        """Make some published attempts at an impossible problem, for seconds at most: they may place more of it."""
-        problem = self.with_bins(self.most)
-        if not problem.balls or problem.objective is not None:  # the published search refuses goals
-            return
-        end, before = min(self.end, clock.monotonic() + LONG), self.checked
-        searches = Searches(problem, "cpu", "published", self.seed, end)
-        searches.compile()
-        if searches.wait(end - self.reserve):
-            for found in searches.attempts(problem, 0, FIRST_ROUND):
-                self.checked = before + found.checked
-                self.keep(Allocated(found.left, problem, found.alloc, searches.name))
-                self.look_at_clock()
-
-    def look_for_contradiction(self) -> None:
-        """Find out why no allocation places all balls, where that is plain to see."""
-        if not self.looked:
-            self.looked, self.impossible = True, self.impossible or impossible(self.problem)
 
     def open_few(self, few: Problem) -> None:
         """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
@@ -253,12 +235,6 @@ class _Search:
         """Tell whether no allocation is better, leaving goals aside."""
         return self.bins is not None and self.bins <= self.bound
 
-    def count_whole(self, tenants: Tenants | None) -> None:
-        """Count a tenant of these that is not placed whole as not placed."""
-        self.tenants = tenants
-        if self.best is not None:
-            self.rank = self._rank_of(self.best)
-
     def with_bins(self, bins: int) -> Problem:
         """Return the problem with this many bins, which every round needs again."""
         if not self.problem.searched:
@@ -267,48 +243,105 @@ class _Search:
             self.made[bins] = self.problem.with_bins(bins)
         return self.made[bins]
 
+    def construct_all(self) -> None:
+        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
+
+        Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
+        """
+        problem, left = self.problem, self.end - clock.monotonic()
+        small = problem.balls * problem.bins <= SMALL
+        if self.packing is not None and not (small and self.attempts is None):
+            return
+        if (problem.balls + problem.bins) * problem.program.steps > STEPS:
+            return
+        over = self.within(left / 2)
+        found = tenants(problem, over)
+        if found is None or not (small or found.several):
+            return
+        if found.several:
+            self.tenants = found
+            if self.best is not None:
+                self.rank = self._rank_of(self.best)
+        else:
+            found, over = found._replace(sets=problem.units), self.within(min(self.reserve, left))
+
+        def into(bins: int, _: range) -> int | None:
+            if not over():
+                self.construct(self.with_bins(bins), found, over)
+            return self.bins
+
+        fewest(lambda: self.bound, self.most, None, [range(1)], into)
+        if self.best is None:
+            self.tenants = None
+        self.look_at_clock()
+
+    def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
+        """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
+        made = Construction(problem, found, self.seed, over)
+        step, last, best, left = 0, 0, made.alloc, problem.balls
+        several = self.tenants is not None
+        try:
+            made.construct(spread=not (several or self.problem.searched or self.problem.objective))
+            # It goes on while it found something better in the second half of its steps.
+            while made.placed and made.left and step < max(50, 2 * last) and not over():
+                if (now := made.count(made.left)) < left:
+                    last, left, best = step, now, made.alloc
+                made.ruin_and_recreate()
+                step += 1
+        finally:
+            best = made.alloc if made.count(made.left) < left else best
+            # Some tenant may take what depends on other tenants after all.
+            if max(best) != NULL and not faults(problem, best):
+                self.checked += 1
+                self.keep(Allocated(units_left(problem, best), problem, best, TENANTS if several else FIRST_FIT))
+
+    def within(self, seconds: float) -> Callable[[], bool]:
+        """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
+        now = clock.monotonic()
+
+        def over() -> bool:
+            if clock.monotonic() >= now + MOMENT:
+                self.compile()
+            return clock.monotonic() >= now + seconds
+
+        return over
+
     def prove(self) -> None:
         """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
 
-        First fit comes before, then CP-SAT, or else trying all allocations.
+        That is by CP-SAT, or else by trying all allocations.
         """
         most = LONG if self.end == inf else (self.end - clock.monotonic()) / 4
-        if self.searches.packing is not None and self.problem.objective is None:
-            most = min(most, 0.5)  # their own search is as good
-        over, moment = self.within(most), self.within(min(MOMENT, most))
-        for bins in range(self.bound, self.most + 1):
-            if self.problem.balls * bins > SMALL or over():
+        if self.packing is not None and self.problem.objective is None:
+            most = min(most, RESERVE)  # their own search is as good
+        over, soon = self.within(most), self.within(most / 4)
+        while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
+            if self.settled and self.problem.objective is None and not self.staying:
                 break
-            problem = self.with_bins(bins)
-            found = None if self.staying else tenants(problem, moment)
-            if found is not None and not found.several:
-                self.construct(problem, found._replace(sets=problem.units), moment)
-            if self.settled and problem.objective is None:
-                break
+            problem = self.with_bins(self.bound)
             if exact.suits(problem) and exact.installed():
                 proven = self.prove_by_cp_sat(problem, over)
             else:
                 self.unproven = self.unproven or exact.suits(problem)
-                proven = self.try_all(problem, lambda: over() or self.searches.compiled)
+                proven = self.try_all(problem, soon)
             if not proven:
                 break
-            self.impossible = PROVEN if bins == self.most else ""
-            self.bound = min(bins + 1, self.most)
-        if not (self.settled or self.impossible) and self.problem.balls * self.problem.bins <= SMALL:
-            self.look_for_contradiction()
+            self.impossible = PROVEN if self.bound == self.most else ""
+            self.bound = min(self.bound + 1, self.most)
 
     def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
         """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
         best = self.best
-        begin = best.alloc if best is not None and best.left == 0 else None
+        begin = best.alloc if best is not None and best.left == 0 and best.problem.bins == problem.bins else None
         proof = exact.prove(problem, over, begin)
-        if proof.impossible and problem.wishes:  # what is asked for by chance may be left out
+        if lenient := proof.impossible and bool(problem.wishes):  # what is asked for by chance may be left out
             proof = exact.prove(replace(problem, wishes=()), over, begin)
         self.checked += 1
         if proof.alloc is not None:
+            if problem.objective is not None or not lenient:
+                self.best = None  # it is as good, and no more balls move
             if problem.objective is not None:
                 problem = replace(problem, objective=problem.objective.proven(proof.bounds))
-            self.best = None if problem.objective is not None else self.best
             self.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
         return proof.impossible
 
@@ -317,7 +350,7 @@ class _Search:
 
         Local search comes to better goals from first fit than from what this finds.
         """
-        if problem.objective is not None or not DepthFirst.suits(problem):
+        if problem.objective is not None or not DepthFirst.suits(problem) or self.settled:
             return False
         tree = DepthFirst(problem, self.seed)
         tree.work(over)
@@ -339,86 +372,67 @@ class _Search:
         self.keep_better(proven, tree.found, tree.values, self.checked + tree.checked)
         return True
 
-    def place_tenants(self) -> None:
-        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
+    def compile(self) -> None:
+        """Begin to compile the searches, or to read them from disk, in a thread."""
+        if self.kernels is None:
+            self.kernels = self.compiler.submit(self._prepare)
 
-        Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
-        """
-        problem = self.problem
-        if (problem.balls + problem.bins) * max(1, problem.program.steps) > 25_000_000:  # .5 s
-            return
-        over = self.within((self.end - clock.monotonic()) / 2)
-        found = tenants(problem, over)
-        if found is None:
-            return
-        if found.several:
-            self.count_whole(found)
-        elif problem.balls * problem.bins > SMALL:
-            return
-        else:
-            found, over = found._replace(sets=problem.units), self.within(min(RESERVE, self.end - clock.monotonic()))
+    def _prepare(self) -> None:
+        for one in self.searches:
+            one.prepare()
 
-        def into(bins: int, _: range) -> int | None:
-            if not over():
-                self.construct(self.with_bins(bins), found, over)
-            return self.bins
-
-        fewest(lambda: self.bound, self.most, None, [range(1)], into)
-        if self.best is None:
-            self.count_whole(None)
-        self.look_at_clock()
-
-    def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
-        """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made = Construction(problem, found, self.seed, over)
-        step, last, best, left = 0, 0, made.alloc, problem.balls
-        try:
-            made.construct(spread=self.tenants is None and not self.problem.searched and self.problem.objective is None)
-            if made.left:
-                self.look_for_contradiction()
-            # It goes on while it found something better in the second half of its steps.
-            while made.placed and made.left and not self.impossible and step < max(50, 2 * last) and not over():
-                if (now := made.count(made.left)) < left:
-                    last, left, best = step, now, made.alloc
-                made.ruin_and_recreate()
-                step += 1
-        finally:
-            best = made.alloc if made.count(made.left) < left else best
-            # Some tenant may take what depends on other tenants after all.
-            if max(best) != NULL and not faults(problem, best):
-                self.checked += 1
-                by = "first fit" if self.tenants is None else "whole tenants"
-                self.keep(Allocated(units_left(problem, best), problem, best, by))
-
-    def within(self, seconds: float) -> Callable[[], bool]:
-        """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
-        now = clock.monotonic()
-
-        def over() -> bool:
-            if clock.monotonic() >= now + MOMENT:
-                self.searches.compile()
-            return clock.monotonic() >= now + seconds
-
-        return over
+    def compiled(self, until: float) -> bool:
+        """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
+        self.compile()
+        assert self.kernels is not None
+        began = clock.monotonic()
+        wait([self.kernels], None if until == inf else max(0.0, until - began))
+        self.waited += clock.monotonic() - began
+        self.late = not self.kernels.done()
+        if not self.late:
+            self.kernels.result()
+        return not self.late
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
-        if self.impossible:
-            self.attempts = min(1, self.attempts or 1)
-        self.searches.compile()
-        if not self.searches.wait(self.end - self.reserve):
+        if not self.compiled(self.end - self.reserve):
             raise _Over
-        upward = self.searches.ours and self.problem.searched
-        if upward and self.staying:
+        if self.ours and self.problem.searched and self.staying:
             self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
-        settled = (self.problem.now != NULL).mean() >= 0.9  # the search is through them at once
-        if upward or (self.problem.balls > LARGE and self.end < inf and not settled):
+        if self.ours and (self.problem.searched or (self.problem.balls > LARGE and self.end < inf)):
             self.first_fit(self.end)
-            if upward and self.fallback is not None and self.fallback.left == 0:
-                self.bins = min(self.bins or self.most, self.fallback.problem.bins)
-                if self.settled:
-                    return
-        fewest(lambda: self.bound, self.most, self.bins, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        if not self.settled:
+            attempts = min(1, self.attempts or 1) if self.impossible else self.attempts
+            fewest(lambda: self.bound, self.most, self.bins, rounds(FIRST_ROUND, attempts), self.attempt)
+
+    def first_fit(self, until: float) -> None:
+        """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
+        problem, packing = self.problem, self.packing
+        if packing is None or (problem.searched and (problem.counted or problem.bins_differ)):
+            return
+        if problem.searched:
+            bins = min(self.most, len(packing.demand) + problem.bins)
+            packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
+        compiled = self.kernels is not None and self.kernels.done()
+        where = first_fit(packing, until) if compiled else next_fit(packing, np.full(len(packing.demand), NULL))
+        problem = self.with_bins(max(problem.bins, int(where.max()) + 1))
+        self.keep(Allocated(int((where == NULL).sum()), problem, where[problem.unit_of].tolist(), FIRST_FIT))
+
+    def attempt(self, bins: int, numbers: range) -> int | None:
+        """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
+        problem = self.with_bins(bins)
+        for one in self.searches:
+            number, left = numbers.start, 0
+            while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
+                before, left = self.checked, 1
+                for found in one.make(problem, number, numbers.stop - number):
+                    self.checked, left, number = before + found.checked, found.left, found.attempt + 1
+                    done = self.keep(Allocated(left, problem, found.where.tolist(), one.name))
+                    self.look_at_clock()
+                    if done:
+                        return self.bins
+                self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
+        return self.bins
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
         """Look for allocations that are better by the goals."""
@@ -429,8 +443,8 @@ class _Search:
         if self.attempts is None and self.try_all_goals(problem):
             return
         local = LocalSearch(problem, self.seed)
-        self.searches.compile(local)
-        if not self.searches.wait(self.end):
+        self.kernels = self.compiler.submit(local.prepare_goals)
+        if not self.compiled(self.end):
             raise _Over
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
@@ -443,47 +457,6 @@ class _Search:
         self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
         self.best, self.checked = Allocated(0, problem, alloc, LOCAL), checked
         self.look_at_clock()
-
-    def first_fit(self, until: float) -> None:
-        """Try first fit, if bins are alike or their number is given; writes `fallback`."""
-        given, packing = self.problem, self.searches.packing
-        if packing is None or (given.searched and (given.counted or given.bins_differ)):
-            return
-        capacity = packing.capacity
-        if given.searched:
-            most = min(self.most, len(packing.demand) + given.bins)
-            capacity = np.broadcast_to(capacity[0], (most, capacity.shape[1]))
-        where = self.searches.first_fit(packing, capacity, until)
-        bins = max(given.bins, int(where.max()) + 1)
-        left = int((where == NULL).sum())
-        self.fallback = Allocated(left, self.with_bins(bins), where[given.unit_of].tolist(), "first fit")
-
-    def attempt(self, bins: int, numbers: range) -> int | None:
-        """Make some attempts with this many bins; returns the fewest bins known then."""
-        if not self.looked:
-            first, numbers = numbers[:1], numbers[1:]
-            if self.try_bins(self.with_bins(bins), first.start, 1):
-                return self.bins
-            self.look_for_contradiction()
-            if self.impossible:
-                raise _Over
-        self.try_bins(self.with_bins(bins), numbers.start, len(numbers))
-        return self.bins
-
-    def try_bins(self, problem: Problem, first: int, count: int) -> bool:
-        """Make some attempts with this many bins; returns whether one placed all balls."""
-        number, end = first, first + count
-        while number < end:
-            before, last, done = self.checked, None, False
-            for found in self.searches.attempts(problem, number, end - number):
-                self.checked, last = before + found.checked, found
-                done = self.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
-                self.look_at_clock()
-            if done or last is None or last.left:
-                self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
-                return done
-            number = last.attempt + 1  # all are placed, and wishes are not kept
-        return False
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
@@ -499,34 +472,19 @@ class _Search:
             raise _Over
 
     def last_resort(self) -> None:
-        """Answer although time is over: by first fit if there is a dense form, else by one attempt with all bins."""
+        """Answer although time is over, by first fit with all bins: what can stay where it is does."""
         if self.best is not None and self.best.left == 0:
             return
         until = clock.monotonic() + self.reserve
-        stayed = self.stayed()
-        if stayed is not None and (self.best is None or stayed.left < self.best.left):
-            self.best = stayed
-        if self.searches.packing is not None:
-            if self.fallback is None:
-                self.first_fit(until)
+        if self.packing is not None:
+            self.first_fit(until)
         elif self.best is None or self.problem.searched:
             problem = self.with_bins(self.most)
             singles = Tenants(problem.units, [None] * problem.balls)
             made = Construction(problem, singles, self.seed, lambda: clock.monotonic() >= until)
             made.construct()
             if not faults(problem, made.alloc):
-                self.fallback = Allocated(len(made.left), problem, made.alloc, "first fit")
-
-    def stayed(self) -> Allocated | None:
-        """Leave all balls where they are now, but for those that cannot stay; None if that is not right."""
-        problem = self.problem
-        if (problem.now == NULL).all():
-            return None
-        problem = self.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.most))
-        gone = (problem.now == NULL) | leaving(problem.now, problem.drained, problem.pins)
-        apart = np.isin(problem.unit_of, problem.unit_of[gone])  # friends go together
-        alloc = np.where(apart, NULL, problem.now).tolist()
-        return None if faults(problem, alloc) else Allocated(units_left(problem, alloc), problem, alloc, "as it was")
+                self.keep(Allocated(len(made.left), problem, made.alloc, FIRST_FIT))
 
     def without_parts(self, found: Allocated, tenants: Tenants) -> Allocated:
         """Take tenants out that are not placed whole, unless others need what they give."""
@@ -536,14 +494,15 @@ class _Search:
 
     def notes(self) -> Iterator[str]:
         """List what a user would not expect of the search."""
-        device = self.searches.device
-        if self.searches.late and device.startswith("opencl"):
+        device, goes_on = self.device, self.kernels is not None and not self.kernels.done()
+        late = self.late or (goes_on and clock.monotonic() > self.end - self.reserve)
+        if late and device.startswith("opencl"):
             yield f"finding {device} and compiling took longer than there was time: whether it is there is not known"
-        elif self.searches.late:
+        elif late:
             yield "compiling took longer than there was time; it goes on, for the next time"
-        elif self.searches.compiling > TOLD:
-            yield f"compiling took {self.searches.compiling:.1f} s of the time"
-        if not self.searches.late and self.searches.compiles:
+        elif self.waited > RESERVE:
+            yield f"compiling took {self.waited:.1f} s of the time"
+        elif goes_on:
             yield "compiling goes on, for the next time"
 
     def blame(self) -> tuple[Fault, ...]:
@@ -552,7 +511,7 @@ class _Search:
         until = min(max(self.end, now + self.reserve), now + LONG)
 
         def why(problem: Problem) -> str:
-            if (reason := impossible(problem)) or not (self.searches.ours and exact.installed()):
+            if (reason := impossible(problem)) or not (self.ours and exact.installed()):
                 return reason
             most = problem.with_bins(problem.limits[1]) if problem.searched else problem
             most = replace(most, objective=None, wishes=())
@@ -567,12 +526,10 @@ class _Search:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        if self.fallback is not None and (self.best is None or self.searches.ours or self.best.left > 0):
-            self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
         if self.best is not None and self.best.left and self.tenants is not None:
             self.best = self.without_parts(self.best, self.tenants)
         at_fault = self.blame() if self.impossible and not interrupted else ()
-        found = self.best or Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
+        found = self.best or Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches[0].name)
         verify(found.problem, found.alloc)
         answer = described(
             found, self.bound, checked=self.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,

@@ -1,6 +1,5 @@
 """Sets with WITH: together (or apart) first, otherwise when they must, and the answer says which hold."""
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -116,10 +115,10 @@ def test_friends_of_pinned_balls() -> None:
 )
 @pytest.mark.parametrize("bins", [4, "?"])
 def test_soft_sets_that_cannot_hold_are_not_waited_for(sets: str, bins: int | str) -> None:
-    """Without any limit."""
+    """Without any limit: not for 2,000 moves."""
     answer = bw.solve(made(sets, balls=8, bins=bins))
     assert (answer.status, answer.placed) == ("solved", 8)
-    assert answer.checked < 200
+    assert answer.checked < 1_000
     [wish] = answer.wishes
     assert len(wish.broken) == 1
 
@@ -170,9 +169,9 @@ def test_opencl_agrees(backend: str, text: str, seed: int) -> None:
 def agrees(backend: str, text: str, seed: int) -> None:
     """Hold a back end to the reference on a specification."""
     found = problem(text)
-    for trims in (False, True) if found.elastic.any() else (False,):
-        *_, fast = BACKENDS[backend](found, seed, 0, 4, trims=trims)
-        *_, slow = reference.attempts(found, seed, 0, 4, trims=trims)
-        assert replace(fast, checked=0) == replace(slow, checked=0)
-        assert fast.left == len({int(found.unit_of[ball]) for ball, place in enumerate(fast.alloc) if place == NULL})
-        assert not (found.program.alloc_free and faults(found, fast.alloc))
+    *_, fast = BACKENDS[backend](found, seed, 0, 4)
+    *_, slow = reference.attempts(found, seed, 0, 4)
+    alloc = fast.where.tolist()
+    assert (alloc, fast.left, fast.attempt) == (slow.where.tolist(), slow.left, slow.attempt)
+    assert fast.left == len({int(found.unit_of[ball]) for ball, place in enumerate(alloc) if place == NULL})
+    assert not (found.program.alloc_free and faults(found, alloc))

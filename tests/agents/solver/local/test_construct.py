@@ -1,6 +1,5 @@
 """Whole tenants: jobs whose workers share bandwidth are placed as units, before any search, as well as by greedy."""
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving import searches
 from binwright.agents.solver.solving.depth_first import DepthFirst
 from tests.support.properties import first, scaled
 from tests.support.solver_jobs import GPUS, Jobs
@@ -214,12 +212,3 @@ def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> No
     assert answer.interrupted
     assert (answer.status, answer.search) == ("partial", "whole tenants")
     assert answer.placed == jobs.whole(answer.alloc) > 50
-
-
-def test_in_large_problems_local_search_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 UTIL.ZONE[BIN % 2] += 1 end"
-    made = problem(text, balls=9, bins=6, resources={"C[b in BINS]": 3, "ZONE[z in 2]": 5})
-    kinds = searches.Searches(made, "cpu", "ours", 0, inf).kinds
-    assert kinds == ("published", "local search")
-    monkeypatch.setattr(searches, "LARGE", 1)
-    assert searches.Searches(made, "cpu", "ours", 0, inf).kinds == kinds[::-1]

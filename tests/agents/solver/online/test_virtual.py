@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+import binwright as bw
 import binwright.agents.solver.online.virtual as virtual
 from binwright.agents import AGENTS
 from binwright.agents.solver.model.problem import Problem
@@ -30,7 +31,6 @@ from binwright.simcore import rng
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Kind
 from binwright.simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
-from tests.reference import attempts as reference
 from tests.reference.nearby import Slow
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import first, scaled
@@ -376,4 +376,4 @@ def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: s
 @pytest.mark.parametrize("template", ["secondnet", "oktopus", "oktopus-groups"])
 def test_templates_are_specifications_themselves(template: str) -> None:
     problem = load_problem(TEMPLATES / f"{template}.alloc")
-    assert any(one.left == 0 for one in reference.attempts(problem, 0, 0, 4, trims=template != "secondnet"))
+    assert bw.solve(problem, attempts=4).placed == problem.balls

@@ -6,7 +6,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,15 +13,13 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import changed, load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.search import ruin
-from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.solving import exact
 from binwright.cli import main
-from binwright.simcore.types import Ints
 from tests.support.properties import scaled
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -222,29 +219,22 @@ def test_an_attempt_begins_where_balls_are() -> None:
     """The second of two balls of 6 in a bin of 10 has to leave; all others stay, and who takes nothing leaves, too."""
     given = problem(f"{PLAIN} NOW HOME DRAIN 2", balls=5, bins=4, resources={"C[b in BINS]": 10},
                     tables={"D": [6, 6, 4, 0, 1], "HOME": [1, 1, 1, 2, -1]})  # fmt: skip
-    packing = Packing.of(given)
-    assert packing is not None
-    where = ruin.begin(packing, 0, 0, np.zeros(1, np.int64))
-    assert where.tolist()[:3] == [1, 0, 1]
-    assert not {2, NULL} & set(where.tolist())
+    *_, found = LocalSearch(given, 0).place(0, 1)
+    where = found.where.tolist()
+    assert sorted(place == 1 for place in where[:3]) == [False, True, True]
+    assert where[2] == 1
+    assert not {2, NULL} & set(where)
 
 
-@pytest.mark.parametrize("somewhere", [1.0, 0.5])
-def test_first_fit_comes_first_only_where_many_balls_are_nowhere(
-    somewhere: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def first_fit(packing: Packing, capacity: Ints, until: float = 0) -> Ints:
-        asked.append(len(packing.demand))
-        return np.full(len(packing.demand), NULL)
-
-    monkeypatch.setattr("binwright.agents.solver.solving.searches.first_fit", first_fit)
-    monkeypatch.setattr("binwright.agents.solver.solving.solve.LARGE", 10)
-    plain = problem(PLAIN, balls=40, bins=10, resources={"C[b in BINS]": 10}, tables={"D": [2] * 40})
-    here = changed(plain, [ball % 10 for ball in range(int(40 * somewhere))])
-    assert bw.solve(here, time=30, attempts=16).placed == 40
-    assert (40 in asked) == (somewhere < 1)
+@pytest.mark.parametrize("balls", [40, 15_000])
+def test_first_fit_comes_first_where_there_are_many_balls(balls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.LARGE", 10_000)
+    plain = problem(PLAIN, balls=balls, bins=balls // 4, resources={"C[b in BINS]": 10}, tables={"D": [2] * balls})
+    answer = bw.solve(plain, time=60)
+    assert (answer.placed, answer.search) == (balls, "first fit")
+    assert (answer.used == balls // 5) == (balls > 10_000)  # without a search they are not spread
+    here = changed(plain, [ball % (balls // 4) for ball in range(balls)])
+    assert bw.solve(here, time=60).moves == ()
 
 
 def test_fewer_bins_are_looked_for_from_where_things_are() -> None:
@@ -299,10 +289,7 @@ def test_solve_from_starts_at_an_earlier_answer(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize("text", [PLAIN, SHARED])
 def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled in time: all stay but the two that have to go, and their friends."""
-    monkeypatch.setattr("binwright.agents.solver.solving.searches.Searches.wait", lambda *_: False)
-    monkeypatch.setattr(
-        "binwright.agents.solver.solving.searches.Searches._prepare_all", lambda _: None
-    )  # nor first fit
+    monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.compiled", lambda *_: False)
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip

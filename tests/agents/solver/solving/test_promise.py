@@ -19,8 +19,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.search.first_fit import first_fit, next_fit
-from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
 from binwright.agents.solver.specification.load import load_problem
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
@@ -63,7 +62,7 @@ def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyP
 
 
 def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.agents.solver.solving.solve.TOLD", 0.05)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.RESERVE", 0.05)
     monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", lambda _: sleep(0.1))
     answer = bw.solve("network", search="published", time=10, attempts=16)
     assert answer.seconds >= 0.1
@@ -77,16 +76,15 @@ def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
     assert monotonic() - began < 40
 
 
-@pytest.mark.parametrize("what", ["backends.cpu", "local.runs"])
-def test_a_mistake_while_compiling_is_told(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of attempts, and of local search where these fail."""
+@pytest.mark.parametrize(("search", "what"), [("published", "backends.cpu"), ("ours", "local.runs")])
+def test_a_mistake_while_compiling_is_told(search: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails(_: object) -> None:
         raise ValueError("compiler")
 
     monkeypatch.setattr(f"binwright.agents.solver.{what}.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
-        bw.solve(FORMS["pods"](1), attempts=60)
+        bw.solve(FORMS["pods"](1), search=search, attempts=60)
 
 
 @contextmanager
@@ -133,18 +131,18 @@ def test_ours_is_never_worse_than_first_fit() -> None:
     answer = bw.solve(given, time=0.3)
     packing = Packing.of(given)
     assert packing is not None
-    where = first_fit(packing, np.broadcast_to(packing.capacity[0], (3_000, 2)))
+    where = first_fit(packing._replace(capacity=np.tile(packing.capacity[0], (3_000, 1))))
     assert answer.bins <= where.max() + 1
 
 
 def by_definition(packing: Packing) -> list[int]:
     """First fit, slowly."""
-    where: list[int] = packing.pins.tolist()
-    for ball in np.lexsort((*packing.demand.T, -packing.weight)).tolist():
+    where = [NULL] * len(packing.demand)
+    for ball in np.lexsort((*packing.demand.T, -packing.weigh())).tolist():
         for place in range(len(packing.capacity)) if where[ball] == NULL else ():
             there = [*where]
             there[ball] = place
-            if packing.keeps(np.array(there), partial=True):
+            if packing.keeps(np.array(there)):
                 where = there
                 break
     return where
@@ -153,16 +151,16 @@ def by_definition(packing: Packing) -> list[int]:
 @scaled(2.0)
 @given(packings())
 def test_first_fit_is_first_fit(packing: Packing) -> None:
-    assert first_fit(packing, packing.capacity).tolist() == by_definition(packing)
-    assert packing.keeps(next_fit(packing, packing.capacity, packing.pins), partial=True)
-    assert packing.keeps(first_fit(packing, packing.capacity, monotonic()), partial=True)
+    assert first_fit(packing).tolist() == by_definition(packing)
+    assert packing.keeps(first_fit(packing, monotonic()))
+    assert packing.keeps(next_fit(packing, np.full(len(packing.demand), NULL)))
 
 
 def test_next_fit_places_everybody_in_bins_enough() -> None:
     given = many(500)
     packing = Packing.of(given)
     assert packing is not None
-    where = next_fit(packing, np.broadcast_to(packing.capacity[0], (500, 2)), packing.pins)
+    where = next_fit(packing._replace(capacity=np.tile(packing.capacity[0], (500, 1))), np.full(500, NULL))
     assert not faults(given.with_bins(int(where.max()) + 1), where.tolist())
 
 
