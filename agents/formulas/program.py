@@ -67,9 +67,9 @@ OPS = (
 )
 (CONSTANT, FEATURE, NEGATIVE, ABS, EXP, LOG, SQRT, FLOOR, CEIL, NOT,
  ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, MIN, MAX, LESS, AT_MOST, EQUAL, WHERE) = range(len(OPS))  # fmt: skip
-DECISIONS, UNDEFINED, LOST = range(3)
-"""Places in the last row of a program's stack: at how many decisions places fitted, some of them scored no number, and
-nothing was chosen for that reason."""
+DECISIONS, LOST = range(2)
+"""Places in the last row of a program's stack: at how many decisions places fitted, and nothing was chosen because some
+of them scored no number."""
 
 
 def no_score(lost: int, decisions: int) -> str:
@@ -314,7 +314,6 @@ def best_place(
                 count = 0
     counts = stack[len(stack) - 1]
     counts[DECISIONS] += fitting > 0
-    counts[UNDEFINED] += undefined
     counts[LOST] += undefined and best < 0
     return best
 
