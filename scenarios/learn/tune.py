@@ -162,7 +162,6 @@ def tune(
     held_out: int = 100,
     seed: int = 0,
     jobs: int | None = None,
-    on: str = "local",
     out: str | Path | None = None,
     on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
@@ -172,8 +171,8 @@ def tune(
     `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
     candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
     round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
-    with the agent as it was; the same call goes on there. `jobs` and `on` are those of `run`. `on_progress` is called
-    with every new row of the log, `finished` with that of every run.
+    with the agent as it was; the same call goes on there. `jobs` are those of `run`. `on_progress` is called with every
+    new row of the log, `finished` with that of every run.
     """
     scenario = loaded(scenario, overrides)
     least = {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
@@ -198,8 +197,8 @@ def tune(
         write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         on_progress(rows[-1])
 
-    with backend(on, jobs) as there:
-        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=there, finished=finished))
+    with backend("local", jobs) as here:
+        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=here, finished=finished))
         for step in range(rounds + 1):
             points = cma.ask() if step else np.zeros((0, len(ranges)))
             tried = [candidate(spec, ranges, point) for point in points]
