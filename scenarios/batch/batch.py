@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -170,21 +171,24 @@ class Batch:
         """
         return run_batches([self], fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
 
-    def check(self, missing: Sequence[Run]) -> None:
-        """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
+    def check(self, done: Collection[str]) -> None:
+        """Find out what the user must mend before anything is written, about who answers in runs not `done`, too."""
+        LOG.info(f"{self.scenario.name}: {len(self.runs)} runs, {len(done)} of them done already, into {self.folder}")
         first = self.runs[0]
         measured(first.scenario, first.seed)
         world = build_world(first.scenario, cache_of(self.folder))
-        agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
+        agents = {run.agent.label: run.agent for run in self.runs if run.name not in done and run.point == first.point}
         with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here
             workload = draw(self.scenario, first, world)
             # Twice, so that what they need is then compiled once, and not by all workers side by side.
             for compiling in (postponed(), nullcontext()):
                 with compiling:
-                    start_agents(self.scenario, first, agents, world, workload)
+                    start_agents(self.scenario, first, agents.values(), world, workload)
+        for label, why in in_python(self.runs) if LOG.isEnabledFor(logging.INFO) else ():
+            LOG.info(f"{label} decides in Python: {why}")
 
     @contextmanager
-    def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
+    def recording(self, done: Iterable[Row]) -> Iterator[Callable[[Row], None]]:
         """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
         others, _ = self.others()
         rows = [*done, *others]
@@ -193,6 +197,8 @@ class Batch:
 
             def record(row: Row) -> None:
                 nonlocal written, synced
+                point = "".join(f", {key} {row[key]}" for key in self.runs[0].point)
+                LOG.info(f"{row['agent']}, seed {row['seed']}{point}: {row['status']} after {row['seconds']:.3g} s")
                 _append(journal, line_of(row).encode())
                 rows.append(row)
                 if monotonic() - synced > SYNCED:
@@ -302,8 +308,28 @@ def run_batches(
     batches are planned with what it holds now, `anew` is called, and they go on.
     """
     for left in reversed(range(CHANGES)):
+        plans = [(batch, {} if fresh else batch.done()) for batch in batches]
+        tasks = [
+            Task(number, run, batch.folder.absolute())
+            for number, (batch, done) in enumerate(plans)
+            for run in batch.runs
+            if run.name not in done
+        ]
+        forget()
         try:
-            return _run_batches(batches, fresh, jobs, on, finished, on_progress)
+            with ExitStack() as stack:
+                there = stack.enter_context(backend(on, jobs))
+                there.get_ready(tasks)
+                for batch, done in plans:
+                    batch.check(done)
+                record = [stack.enter_context(batch.recording(done.values())) for batch, done in plans]
+                for row in chain(*(done.values() for _, done in plans)):
+                    finished(row)
+                for task, row in stack.enter_context(closing(there.rows(tasks, on_progress))):
+                    batches[task.batch].check_inputs()
+                    record[task.batch](row)
+                    finished(row)
+            return [Results(batch.folder) for batch in batches]
         except InputChanged as changed:
             if not left:
                 remedy = "Give the same command again when nobody writes to it: what is finished is kept."
@@ -313,49 +339,3 @@ def run_batches(
             for batch in batches:
                 batch.plan()
     raise AssertionError
-
-
-def _run_batches(
-    batches: Sequence[Batch],
-    fresh: bool,
-    jobs: int | None,
-    on: str | Backend,
-    finished: Callable[[Row], None],
-    on_progress: OnProgress,
-) -> list[Results]:
-    done = [{} if fresh else batch.done() for batch in batches]
-    tasks = [
-        Task(number, run, batch.folder.absolute())
-        for number, batch in enumerate(batches)
-        for run in batch.runs
-        if run.name not in done[number]
-    ]
-    for batch, rows in zip(batches, done, strict=True):
-        LOG.info(
-            "%s: %d runs, %d of them done already, into %s",
-            batch.scenario.name,
-            len(batch.runs),
-            len(rows),
-            batch.folder,
-        )
-    forget()
-    with ExitStack() as stack:
-        there = stack.enter_context(backend(on, jobs))
-        there.get_ready(tasks)
-        for batch, rows in zip(batches, done, strict=True):
-            batch.check([run for run in batch.runs if run.name not in rows])
-            for label, why in in_python(batch.runs) if LOG.isEnabledFor(logging.INFO) else ():
-                LOG.info("%s decides in Python: %s", label, why)
-        record = [
-            stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
-        ]
-        for rows in done:
-            for row in rows.values():
-                finished(row)
-        for task, row in stack.enter_context(closing(there.rows(tasks, on_progress))):
-            batches[task.batch].check_inputs()
-            record[task.batch](row)
-            point = "".join(f", {key} {value}" for key, value in shown(task.run).items())
-            LOG.info("%s, seed %d%s: %s after %.3g s", row["agent"], row["seed"], point, row["status"], row["seconds"])
-            finished(row)
-    return [Results(batch.folder) for batch in batches]

@@ -66,8 +66,8 @@ def _tried(probes: Sequence[Run], jobs: int) -> dict[str, float]:
     took: dict[str, float] = {}
     going: dict[str, RunProgress] = {}
 
-    def on_progress(progress: RunProgress) -> None:
-        going[progress.run] = progress
+    def on_progress(task: Task, progress: RunProgress) -> None:
+        going[task.run.name] = progress
 
     with TemporaryDirectory() as scratch, closing(Pool(jobs)) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.

@@ -70,11 +70,11 @@ class RayCluster:
         self._address = address
         self._jobs = jobs
         self._ours = self._alone = False
-        self._there: float | None = None
+        self._there = 0.0
 
     def get_ready(self, tasks: Sequence[Task]) -> None:
         """Find the cluster, or start it, if there is anything to do."""
-        if not tasks or self._there is not None:
+        if not tasks:
             return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
@@ -119,7 +119,7 @@ class RayCluster:
         elif self._alone:  # nobody will bring its one node back
             remedy = "What is finished is kept: the same command goes on."
             raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
-        elif monotonic() - (self._there or 0.0) > PATIENCE:  # every node but the head has gone, and it does no runs
+        elif monotonic() - self._there > PATIENCE:  # every node but the head has gone, and it does no runs
             raise _no_worker()
         return self._jobs or max(1, cpus)
 

@@ -1,23 +1,20 @@
-"""Runs in worker processes on this machine."""
+"""Worker processes on this machine, which do runs, or trainings."""
 
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter, deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
-from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.compiling import Compiling, elsewhere, tell
 from binwright.simcore.cores import ONE_THREAD, WORKER, check_address_space
 from binwright.simcore.errors import UserError
@@ -29,39 +26,76 @@ STARTS = 5
 """So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
 WINDOW = 256
 """Tasks among which a worker finds its next one."""
-_saying = Lock()
-_START = "from binwright.scenarios.batch.pool import work; work({handle})"
+
+
+class Work(NamedTuple):
+    """What workers do: `start` is their code, which calls `serve` with `{handle}`, in the environment `env`.
+
+    `lost` makes the answer of a task whose workers died `tries` times, from how the last one ended. Tasks of the same
+    `seed` have something in common that whoever does them in turn makes once. A worker that nobody needs any more has
+    `grace` seconds.
+    """
+
+    start: str
+    env: Mapping[str, str]
+    lost: Callable[[Any, str], Any]
+    tries: int = 1
+    seed: Callable[[Any], object] = id
+    grace: float = 0.0
+
+
+def _lost(task: Task, how: str) -> Any:
+    return failed(task, f"the worker process that ran it {how} (it was tried {TRIES} times)")
+
+
+def _seed(task: Task) -> tuple[int, int, int]:
+    """Name what runs that share a workload have in common."""
+    return task.batch, id(task.run.scenario), task.run.seed
+
+
+RUNS = Work("from binwright.scenarios.batch.pool import work; work({handle})", ONE_THREAD, _lost, TRIES, _seed)
+
+
+def work(handle: int) -> None:
+    """Do runs, until nobody listens."""
+    check_address_space(0)
+    serve(handle, attempt, lambda: os._exit(0))
 
 
 class Pool:
     """Worker processes, at most `jobs`, until it is closed."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, work: Work = RUNS) -> None:
         folder()  # what is to be said of it, workers need not say
-        self._jobs = jobs
+        self._jobs, self._work = jobs, work
         self._stillborn = 0
         self._workers: list[_Worker] = []
 
     def start(self, tasks: int) -> None:
         """Start the workers that so many tasks need, in the background."""
         while len(self._workers) < min(self._jobs, tasks):
-            self._workers.append(_Worker(len(self._workers)))
+            self._workers.append(_Worker(self._work, len(self._workers)))
 
     def close(self) -> None:
         """End all workers, whatever they do."""
         for worker in self._workers:
-            worker.process.kill()
+            worker.pipe.close()
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            for worker in self._workers:
+                worker.process.wait(self._work.grace)
         for worker in self._workers:
+            worker.process.kill()
             worker.end()
 
     def rows(
-        self, tasks: Sequence[Task], on_progress: OnProgress, seconds: float | None = None
-    ) -> Generator[tuple[Task, Row], None, None]:
-        """Do the tasks, or what of them is done after so many seconds, and give each one's row as it finishes.
+        self, tasks: Sequence[Any], hear: Callable[[Any, Any], None], seconds: float | None = None
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Do the tasks, or what of them is done after so many seconds, and give each one's answer as it finishes.
 
-        On Ctrl-C, what has finished until then still comes, then the interrupt.
+        `hear` is called with what is said of a task before. On Ctrl-C, what has finished until then still comes, then
+        the interrupt.
         """
-        left, lost, began = deque(tasks), Counter[tuple[int, str]](), monotonic()
+        left, lost, began = deque(tasks), Counter[int](), monotonic()
         try:
             while left or any(worker.task for worker in self._workers):
                 if seconds is not None and monotonic() >= began + seconds:
@@ -69,12 +103,12 @@ class Pool:
                 self.start(len(left))  # also in place of those that died
                 self._hand_out(left)
                 wait([worker.pipe for worker in self._workers], seconds)
-                yield from self._heard(left, lost, on_progress)
+                yield from self._heard(left, lost, hear)
         except KeyboardInterrupt:
-            yield from self._heard(deque(), lost, on_progress)
+            yield from self._heard(deque(), lost, hear)
             raise
 
-    def _hand_out(self, left: deque[Task]) -> None:
+    def _hand_out(self, left: deque[Any]) -> None:
         """Give each worker that has nothing to do a task, as long as there are any.
 
         The agents of a seed meet the same requests, which are drawn once by whoever plays them in turn: a worker goes
@@ -83,39 +117,38 @@ class Pool:
         for worker in self._workers:
             if worker.began and not worker.task and left:
                 others = {each.seed for each in self._workers if each is not worker}
-                seeds = list(map(_seed, islice(left, WINDOW)))
+                seeds = list(map(self._work.seed, islice(left, WINDOW)))
                 place = min(range(len(seeds)), key=lambda n: (seeds[n] != worker.seed, seeds[n] in others))
                 worker.give(left[place], seeds[place])
                 del left[place]
 
     def _heard(
-        self, left: deque[Task], lost: Counter[tuple[int, str]], on_progress: OnProgress
-    ) -> Generator[tuple[Task, Row], None, None]:
-        """Yield what the workers have said so far; what those that died have lost is left once more."""
+        self, left: deque[Any], lost: Counter[int], hear: Callable[[Any, Any], None]
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Yield what the workers have answered so far; what those that died have lost is left once more."""
         for worker in list(self._workers):
             try:
                 while worker.pipe.poll():
                     said = worker.pipe.recv()
                     if said is None:
                         worker.began = True
-                    elif isinstance(said, RunProgress):
-                        on_progress(said)
                     elif isinstance(said, Compiles):
                         elsewhere(worker, said.found)
-                    elif task := worker.task:
-                        worker.task = None
+                    elif isinstance(said, Answer):
+                        task, worker.task = worker.task, None
                         self._hand_out(left)
-                        yield task, said
+                        yield task, said.value
+                    else:
+                        hear(worker.task, said)
             except (EOFError, OSError):
                 code = worker.end()
                 self._workers.remove(worker)
                 if task := worker.task:
-                    lost[task.batch, task.run.name] += 1
-                    if lost[task.batch, task.run.name] < TRIES:
+                    lost[id(task)] += 1
+                    if lost[id(task)] < self._work.tries:
                         left.append(task)
                     else:
-                        problem = f"the worker process that ran it {ending(code)} (it was tried {TRIES} times)"
-                        yield task, failed(task, problem)
+                        yield task, self._work.lost(task, ending(code))
                 else:
                     self._stillborn = 0 if worker.began else self._stillborn + 1
                     if self._stillborn > STARTS:
@@ -130,13 +163,13 @@ class _Worker:
     Its `number` decides in which order it compiles (`binwright.scenarios.run.execute`).
     """
 
-    def __init__(self, number: int) -> None:
-        self.task: Task | None = None
+    def __init__(self, work: Work, number: int) -> None:
+        self.task: Any = None
         self.seed: object = None
         self.began = False
-        self.process, self.pipe = child(_START, {**ONE_THREAD, **os.environ, WORKER: str(number)})
+        self.process, self.pipe = child(work.start, {**work.env, **os.environ, WORKER: str(number)})
 
-    def give(self, task: Task, seed: object) -> None:
+    def give(self, task: Any, seed: object) -> None:
         self.task, self.seed = task, seed
         with suppress(OSError):  # it died: reading from it says so
             self.pipe.send(task)
@@ -147,28 +180,11 @@ class _Worker:
         return self.process.wait()
 
 
-def _seed(task: Task) -> tuple[int, int, int]:
-    """Name what runs that share a workload have in common."""
-    return task.batch, id(task.run.scenario), task.run.seed
-
-
 def ending(code: int) -> str:
     """Say how a process ended, by its exit code."""
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}{', perhaps for want of memory' * (code == -9)}"
     return f"ended with exit code {code}"
-
-
-def work(handle: int) -> None:
-    """Serve as a worker: say `None` at first, then answer each task with its row, until nobody listens."""
-    check_address_space(0)
-    pipe = Connection(handle)
-    tasks: SimpleQueue[Task] = SimpleQueue()
-    Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
-    tell(lambda found: _say(pipe, Compiles(found)))
-    _say(pipe, None)
-    while True:
-        _say(pipe, attempt(tasks.get(), partial(_say, pipe)))
 
 
 class Compiles(NamedTuple):
@@ -177,25 +193,43 @@ class Compiles(NamedTuple):
     found: Compiling | None
 
 
-def _say(pipe: Connection, row: Row | RunProgress | Compiles | None) -> None:
-    """Tell the parent; when it is gone, so is the worker, without a word."""
-    try:
-        with _saying:
-            pipe.send(row)
-    except OSError:
-        os._exit(0)
+class Answer(NamedTuple):
+    """Says what came of a task."""
+
+    value: Any
 
 
-def _listen(pipe: Connection, tasks: SimpleQueue[Task]) -> None:
-    """In a thread, so that a worker notices the end of its parent in the midst of a run, and ends as well."""
+def serve(handle: int, do: Callable[[Any, Callable[[Any], None]], Any], at_end: Callable[[], None]) -> None:
+    """Serve as a worker: say `None` at first, then answer each task by what `do(task, say)` returns, until one is None.
+
+    When nobody listens any more, `at_end` is called, in a thread, also in the midst of a task.
+    """
+    pipe, saying, tasks = Connection(handle), Lock(), SimpleQueue[Any]()
+
+    def say(what: Any) -> None:
+        with saying:
+            pipe.send(what)
+
+    Thread(target=_listen, args=(pipe, tasks, at_end), daemon=True).start()
+    tell(lambda found: say(Compiles(found)))
+    with suppress(KeyboardInterrupt, ConnectionError):
+        say(None)
+        while (task := tasks.get()) is not None:
+            say(Answer(do(task, say)))
+        return
+    sys.exit(1)
+
+
+def _listen(pipe: Connection, tasks: SimpleQueue[Any], at_end: Callable[[], None]) -> None:
     try:
-        while True:
-            tasks.put(pipe.recv())
+        while (task := pipe.recv()) is not None:
+            tasks.put(task)
     except (EOFError, OSError):
-        os._exit(0)
+        at_end()
     except BaseException:
         sys.excepthook(*sys.exc_info())
         os._exit(1)
+    tasks.put(None)
 
 
 def child(code: str, env: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Connection]:

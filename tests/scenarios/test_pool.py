@@ -157,21 +157,21 @@ def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Pa
     assert ending(-15) == "was killed by SIGTERM"
 
 
-def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path) -> None:
     fuse = tmp_path / "fuse"
     kill = f"import os, pathlib; p = pathlib.Path({str(fuse)!r}); p.exists() or (p.touch(), os.kill(os.getpid(), 9)); "
-    monkeypatch.setattr(pool, "_START", kill.replace("{", "{{").replace("}", "}}") + pool._START)
-    with closing(Pool(1)) as started:
-        rows = [row for _, row in started.rows(tasks(1), lambda told: None)]
+    start = kill.replace("{", "{{").replace("}", "}}") + pool.RUNS.start
+    with closing(Pool(1, pool.RUNS._replace(start=start))) as started:
+        rows = [row for _, row in started.rows(tasks(1), lambda task, told: None)]
     assert fuse.exists()
     assert [row["status"] for row in rows] == ["done"]
 
 
-def test_workers_that_all_end_as_they_start_are_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_START", "raise SystemExit(9)  # {handle}")
+def test_workers_that_all_end_as_they_start_are_a_message() -> None:
+    broken = pool.RUNS._replace(start="raise SystemExit(9)  # {handle}")
     ended = "6 worker processes ended as they started: the last ended with exit code 9"
-    with closing(Pool(2)) as started, pytest.raises(UserError, match=ended):
-        list(started.rows(tasks(1), lambda told: None))
+    with closing(Pool(2, broken)) as started, pytest.raises(UserError, match=ended):
+        list(started.rows(tasks(1), lambda task, told: None))
 
 
 # -- interrupted and killed --------------------------------------------------------------------------------------------

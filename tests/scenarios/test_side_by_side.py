@@ -13,9 +13,10 @@ import yaml
 import binwright as bw
 from binwright.agents.learned.weights import read
 from binwright.cli import MISTAKE, main
+from binwright.scenarios.batch import pool
+from binwright.scenarios.batch.pool import Answer
 from binwright.scenarios.batch.pool import child as original
-from binwright.scenarios.learn import parallel
-from binwright.scenarios.learn.parallel import work
+from binwright.scenarios.learn.parallel import Heard, work
 from binwright.scenarios.learn.sweeping import points
 from binwright.scenarios.learn.training import TrainingJob
 from binwright.scenarios.schema.scenario import Scenario
@@ -77,8 +78,11 @@ def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, agent: str, 
     heard = []
     while here.poll():
         heard.append(here.recv())
-    assert str(heard.pop()).startswith(f"{lessons[2].own}: training went astray")
-    assert [new.over for new in heard if not new.row] == [False, True, False, True, False]
+    answers = [said.value for said in heard if isinstance(said, Answer)]
+    assert answers[:2] == [None, None]
+    assert str(answers[2]).startswith(f"{lessons[2].own}: training went astray")
+    news = [said for said in heard if isinstance(said, Heard)]
+    assert [new.over for new in news if not new.row] == [False, True, False, True, False]
     for number, rate in enumerate(RATES):
         state = come_to(tmp_path / str(number))["seed-1/state.safetensors"]
         assert state == alone[f"rate={rate}/seed-1/state.safetensors"]
@@ -116,7 +120,7 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(
             started.clear()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "child", child)
+        patch.setattr(pool, "child", child)
         with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
             bw.train(given(agent), out=tmp_path, jobs=2, on_progress=kill)
     assert "the same command goes on" in str(found.value)
