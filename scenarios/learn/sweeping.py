@@ -83,7 +83,7 @@ def train(
         if new.row:
             watch({**new.row, "point": job.point} if spec.sweep else new.row)
         elif new.said:
-            say(f"{named(point)}, {new.said}" if spec.sweep else new.said)
+            say(f"{named(point)} ({job.point + 1} of {len(found)}), {new.said}" if spec.sweep else new.said)
         elif new.over:
             settings = {key: pl.lit(value) for key, value in written(spec.sweep, point).items()}
             logs[job.point] = gathered(job.folder).with_columns(**settings)
