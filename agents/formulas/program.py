@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -130,24 +130,19 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
     return Program(np.array(steps, float), np.zeros(1), stack, places)
 
 
+Case: TypeAlias = tuple[Ints, Ints, Amounts, bool, Floats]
+"""What is free and the capacity int64 [servers, nodes, resources], the demand, whether it is spread, and the time."""
+
+
 @lean_numeric_inlined
-def _of_nodes(
-    free: Ints,
-    capacity: Ints,
-    asked: int,
-    spread: bool,
-    step: tuple[int, int, int],
-    nodes: int,
-    places: Ints,
-    count: int,
-    found: Floats,
-) -> None:
+def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, places: Ints, found: Floats) -> None:
     """Write what a quantity of a resource is of some nodes of the server of each place into `found`."""
-    quantity, scope, r = step
+    free, capacity, _, spread, _ = case
+    quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
     amounts = capacity if quantity == CAPACITY else free
     takes, relative = quantity in (AFTER, SHARE), quantity in (SHARE, FREE_SHARE)
     part, odd = (asked // nodes, asked % nodes) if spread else (0, 0)
-    for i in range(count):
+    for i in range(len(found)):
         server, node = places[0, i], places[1, i]
         amount, installed, extreme, any_node = 0, 0, 0.0, False
         for n in range(nodes):
@@ -173,49 +168,28 @@ def _of_nodes(
 
 
 @lean_numeric_inlined
-def _feature(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    step: Floats,
-    moment: Floats,
-    places: Ints,
-    count: int,
-    found: Floats,
-) -> None:
-    """Write what a feature is at each place into `found`."""
-    quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
-    nodes: int = free.shape[1]
-    asked = 0
+def _feature(case: Case, step: Floats, places: Ints, found: Floats) -> None:
+    """Write what a feature is at each place into `found` float64 [places]."""
+    free, _, demand, spread, moment = case
+    quantity, nodes, asked = int(step[1]), free.shape[1], 0
     for each in range(len(demand)):
-        asked += demand[each] * (each == r)
+        asked += demand[each] * (each == int(step[3]))
     if quantity == TIME:
-        found[:count] = moment[0]
+        found[:] = moment[0]
     elif quantity == NODES:
-        found[:count] = nodes
+        found[:] = nodes
     elif quantity == SPREAD:
-        found[:count] = 1.0 * spread
+        found[:] = 1.0 * spread
     elif quantity == DEMAND:
-        found[:count] = asked / QUANTUM
+        found[:] = asked / QUANTUM
     elif nodes == 2:  # a constant makes it twice as fast
-        _of_nodes(free, capacity, asked, spread, (quantity, scope, r), 2, places, count, found)
+        _of_nodes(case, step, asked, 2, places, found)
     else:
-        _of_nodes(free, capacity, asked, spread, (quantity, scope, r), nodes, places, count, found)
+        _of_nodes(case, step, asked, nodes, places, found)
 
 
 @lean_numeric_inlined
-def _score(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    steps: Floats,
-    moment: Floats,
-    stack: Floats,
-    places: Ints,
-    count: int,
-) -> None:
+def _score(case: Case, steps: Floats, stack: Floats, places: Ints, count: int) -> None:
     """Write the scores of some places into stack[0]."""
     top = -1
     for step in range(len(steps)):
@@ -225,7 +199,7 @@ def _score(
             stack[top, :count] = value
         elif op == FEATURE:
             top += 1
-            _feature(free, capacity, demand, spread, steps[step], moment, places, count, stack[top])
+            _feature(case, steps[step], places, stack[top, :count])
         elif op < ADD:
             x = stack[top, :count]
             if op == NEGATIVE:
@@ -304,7 +278,7 @@ def best_place(
                 places[0, count], places[1, count] = server, node
                 count += 1
             if count == BLOCK or (count > 0 and server == servers - 1 and node == sides - 1):
-                _score(free, capacity, demand, spread, steps, moment, stack, places, count)
+                _score((free, capacity, demand, spread, moment), steps, stack, places, count)
                 for i in range(count):
                     score = stack[0, i]
                     undefined |= np.isnan(score)
@@ -335,7 +309,7 @@ def features_of(
                 count += 1
     found = np.empty((len(steps), count))
     for k in range(len(steps)):
-        _feature(free, capacity, demand, spread, steps[k], moment, places, count, found[k])
+        _feature((free, capacity, demand, spread, moment), steps[k], places, found[k])
     return places[:, :count], found
 
 
