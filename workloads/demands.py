@@ -173,19 +173,13 @@ def _offered(demands: Demands, capacity: Mapping[str, float]) -> float:
 
 def find_holding(demands: Demands, capacity: Mapping[str, float], load: float) -> int:
     """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`; of two the shorter."""
-    offered = _offered(demands, capacity)
-    for nearest, beyond, held, remedy in (
-        (offered, load < offered, "every request lasted one step", "Take a larger cluster."),
-        (
-            most := average_load(demands, capacity, LONGEST),
-            load > most,
-            f"every request were held {LONGEST:,} steps",
-            "Offer larger requests, or take a smaller cluster.",
-        ),
-    ):
-        if beyond:
-            problem = f"no holding time gives this load: if {held}, it would be {nearest:.1%}"
-            raise WorkloadError(problem, key="workload.load", value=load, remedy=remedy)
+    offered, most = _offered(demands, capacity), average_load(demands, capacity, LONGEST)
+    if not offered <= load <= most:
+        lasts = f"if every request lasted one step, it would be {offered:.1%}"
+        held = f"if every request were held {LONGEST:,} steps, it would be {most:.1%}"
+        problem = f"no holding time gives this load: {lasts}, and {held}"
+        remedy = "Take a larger cluster." if load < offered else "Offer larger requests, or take a smaller cluster."
+        raise WorkloadError(problem, key="workload.load", value=load, remedy=remedy)
     exact = 2 * load / offered - 1
     near = (max(1, floor(exact)), min(LONGEST, floor(exact) + 1))
     return min(near, key=lambda holding: abs(average_load(demands, capacity, holding) - load))

@@ -18,7 +18,8 @@ import numpy as np
 
 from binwright.simcore.errors import UserError, WorkloadError, suggest, unread
 from binwright.simcore.types import QUANTUM
-from binwright.simcore.units import amount, quanta, say
+from binwright.simcore.units import amount as amount_of
+from binwright.simcore.units import quanta, say
 from binwright.workloads.offline import Machines
 from binwright.workloads.traces.text import read_text
 
@@ -37,35 +38,61 @@ def read_instance(file: Path, name: str | None = None) -> Machines:
     except (OSError, UnicodeDecodeError) as error:
         problem, remedy = unread(error, file, "Give a text file in UTF-8.")
         raise WorkloadError(problem, file=file, remedy=remedy) from None
-    reader, vbp = _Reader(file, text), file.suffix.lower() == ".vbp"
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    several = not vbp and len(lines) > 1 and not _is_number(lines[1][0])
+    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    words, vbp = ((word, number) for number, line in lines for word in line), file.suffix.lower() == ".vbp"
+    several = not vbp and len(lines) > 1 and not _is_number(lines[1][1][0])
     if name is not None and not several:
         raise WorkloadError("has one instance", file=file, key="--instance", value=name, remedy="Leave it out.")
-    if vbp:
-        dims = reader.whole("dimensions", 1, 100)
-        capacity, rows = [reader.amount() for _ in range(dims)], list[list[int]]()
-        for _ in range(reader.whole("kinds", 1)):
-            size = [reader.amount() for _ in range(dims)]
-            rows += [size] * reader.whole("balls", 0, MOST - len(rows))
-        return reader.machines(file.name, rows, capacity)
-    if not several:
-        count, capacity = reader.whole("balls", 1), [reader.amount()]
-        return reader.machines(file.name, [[reader.amount()] for _ in range(count)], capacity)
+
+    def word() -> tuple[str, int]:
+        for found in words:
+            return found
+        remedy = f"{FORMATS}; a CSV file needs the suffix .csv."
+        raise WorkloadError("ends before its last number", file=file, remedy=remedy)
+
+    def whole(what: str, least: int, most: int = MOST) -> int:
+        text, line = word()
+        if not text.isdecimal() or not least <= int(text) <= most:
+            problem, remedy = f"is not a number of {what}", f"Give {least:,} to {most:,}."
+            raise WorkloadError(problem, file=file, line=line, value=text, remedy=remedy)
+        return int(text)
+
+    def amount() -> int:
+        """Take an amount, in millionths."""
+        text, line = word()
+        if not _is_number(text) or not 0 <= Decimal(text) <= MOST or Decimal(text) * QUANTUM % 1:
+            remedy = f"Give 0 to {MOST:,}, with six decimals at most."
+            raise WorkloadError("is not a size", file=file, line=line, value=text, remedy=remedy)
+        return int(Decimal(text) * QUANTUM)
+
     found: dict[str, Machines] = {}
-    for _ in range(reader.whole("instances", 1)):
-        title, _line = reader.word()
-        capacity, count = [reader.amount()], reader.whole("balls", 1)
-        reader.amount()
-        found[title] = reader.machines(title, [[reader.amount()] for _ in range(count)], capacity, ends=False)
+    for _ in range(whole("instances", 1) if several else 1):
+        title = word()[0] if several else file.name
+        dims = whole("dimensions", 1, 100) if vbp else 1
+        if several:
+            capacity, count = [amount()], whole("balls", 1)
+            amount()
+        elif vbp:
+            capacity, count = [amount() for _ in range(dims)], whole("kinds", 1)
+        else:
+            count, capacity = whole("balls", 1), [amount()]
+        rows = list[list[int]]()
+        for _ in range(count):
+            size = [amount() for _ in range(dims)]
+            rows += [size] * (whole("balls", 0, MOST - len(rows)) if vbp else 1)
+        if not rows:
+            raise WorkloadError("has no balls", file=file, remedy="Give one or more.")
+        resources = ("size",) if dims == 1 else tuple(f"size{d + 1}" for d in range(dims))
+        found[title] = Machines(title, resources, np.array(rows, np.int64), np.array(capacity, np.int64))
+    for text, line in () if several else words:
+        problem = "goes on after its last number"
+        raise WorkloadError(problem, file=file, line=line, value=text, remedy=f"{FORMATS}.")
     if name is None and len(found) == 1:
         return next(iter(found.values()))
-    if name is None:
-        problem, remedy = "has several instances", f"Name one: --instance {next(iter(found))}."
-        raise WorkloadError(problem, file=file, key="--instance", remedy=remedy)
-    if name not in found:
-        remedy = suggest(name, found)
-        raise WorkloadError("has no such instance", file=file, key="--instance", value=name, remedy=remedy)
+    if name is None or name not in found:
+        problem = "has several instances" if name is None else "has no such instance"
+        remedy = f"Name one: --instance {next(iter(found))}." if name is None else suggest(name, found)
+        raise WorkloadError(problem, file=file, key="--instance", value=name, remedy=remedy)
     return found[name]
 
 
@@ -103,7 +130,7 @@ def read_csv(file: Path, server: str) -> Machines:
 
 def _quanta(resource: str, text: str | None, file: Path | None, line: int | None, key: str) -> int:
     try:
-        return quanta(amount(resource, text or ""))
+        return quanta(amount_of(resource, text or ""))
     except UserError as error:
         raise WorkloadError(error.problem, file=file, line=line, key=key, value=text, remedy=error.remedy) from None
 
@@ -113,44 +140,3 @@ def _is_number(word: str) -> bool:
         return Decimal(word).is_finite()
     except InvalidOperation:
         return False
-
-
-class _Reader:
-    """Takes one word of a file after another."""
-
-    def __init__(self, file: Path, text: str) -> None:
-        self.file = file
-        self.words = ((word, number) for number, line in enumerate(text.splitlines(), 1) for word in line.split())
-
-    def word(self) -> tuple[str, int]:
-        """Take a word, and say which line it is in."""
-        for found in self.words:
-            return found
-        remedy = f"{FORMATS}; a CSV file needs the suffix .csv."
-        raise WorkloadError("ends before its last number", file=self.file, remedy=remedy)
-
-    def whole(self, what: str, least: int, most: int = MOST) -> int:
-        """Take a number of something."""
-        word, line = self.word()
-        if not word.isdecimal() or not least <= int(word) <= most:
-            problem, remedy = f"is not a number of {what}", f"Give {least:,} to {most:,}."
-            raise WorkloadError(problem, file=self.file, line=line, value=word, remedy=remedy)
-        return int(word)
-
-    def amount(self) -> int:
-        """Take an amount, in millionths."""
-        word, line = self.word()
-        if not _is_number(word) or not 0 <= Decimal(word) <= MOST or Decimal(word) * QUANTUM % 1:
-            remedy = f"Give 0 to {MOST:,}, with six decimals at most."
-            raise WorkloadError("is not a size", file=self.file, line=line, value=word, remedy=remedy)
-        return int(Decimal(word) * QUANTUM)
-
-    def machines(self, name: str, rows: list[list[int]], capacity: list[int], *, ends: bool = True) -> Machines:
-        """Make an instance; the file ends with it if it `ends`."""
-        for word, line in self.words if ends else ():
-            problem = "goes on after its last number"
-            raise WorkloadError(problem, file=self.file, line=line, value=word, remedy=f"{FORMATS}.")
-        if not rows:
-            raise WorkloadError("has no balls", file=self.file, remedy="Give one or more.")
-        resources = ("size",) if len(capacity) == 1 else tuple(f"size{d + 1}" for d in range(len(capacity)))
-        return Machines(name, resources, np.array(rows, np.int64), np.array(capacity, np.int64))

@@ -105,9 +105,9 @@ class RecordedCase(UseCase):
         return self
 
     def draw(
-        self, base: Workload, rows: Ints, step: float, resource: str, others: ResourceUse, key: str, cache: Path | None
+        self, base: Workload, step: float, resource: str, others: ResourceUse, key: str, cache: Path | None
     ) -> ResourceUse:
-        """Make the use of these rows of a workload, as far as the file has them; all others use what `others` say."""
+        """Make the use of requests, as far as the file has them; all others use what `others` say."""
         if self.trace and resource not in RECORDED[self.trace].resources:
             return others
         file = Path(self.path)
@@ -119,6 +119,7 @@ class RecordedCase(UseCase):
             raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
         read = resource if self.trace else (self.id, self.time, self.column or resource)
         ids, first, length, values = series_of(Source(file, version, self.trace, read, self.unit, step), cache)
+        rows = np.flatnonzero(matching(base, dict(where_of(self.of)), key))
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
             names = np.array([name if found is None else found[1] for name in names for found in [_DRAWN.match(name)]])
@@ -281,32 +282,33 @@ def draw_use(
     """
 
     def of(resource: str, cases: Cases, written: str) -> ResourceUse:
-        keys = [f"workload.use.{written}" + f".{number}" * (len(cases) > 1) for number in range(len(cases))]
-        for number, case in enumerate(cases):
+        at = f"workload.use.{written}"
+        keyed = [(case, f"{at}.{number}" if len(cases) > 1 else at) for number, case in enumerate(cases)]
+        plain = [(case, key) for case, key in keyed if not isinstance(case, RecordedCase)]
+        one = plain[0][0] if plain else ConstantUse(share=1.0)
+        if len(plain) < 2 and isinstance(one, ConstantUse) and not one.of and isinstance(one.share, float):
+            use: ResourceUse = FixedUse(one.share)
+        else:
+            use = _generated(base, step, resource, plain, seed)
+        for case, key in reversed(keyed):
             if isinstance(case, RecordedCase):
-                rows = np.flatnonzero(matching(base, dict(where_of(case.of)), keys[number]))
-                left = of(resource, [*cases[:number], *cases[number + 1 :]], written)
-                return case.draw(base, rows, step, resource, left, keys[number], cache)
-        if not cases:
-            return FixedUse()
-        if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):
-            return FixedUse(one.share)
-        return _generated(base, step, resource, cases, keys, seed)  # type: ignore[arg-type]  # no recorded one is left
+                use = case.draw(base, step, resource, use, key, cache)
+        return use
 
     uses = (of(name, cases.get(name, others), name if name in cases else "others") for name in base.resources)
     return UseByResource(step, tuple(uses))
 
 
 def _generated(
-    base: Workload, step: float, resource: str, cases: Sequence[ConstantUse | VaryingUse], keys: list[str], seed: int
+    base: Workload, step: float, resource: str, cases: Sequence[tuple[ConstantUse | VaryingUse, str]], seed: int
 ) -> GeneratedUse:
-    """Draw what requests use of one resource; the scenario has the cases under these keys."""
+    """Draw what requests use of one resource, by cases and their keys in the scenario."""
     rng = stream(seed, "workload", "use", resource)
     undecided = np.ones(len(base), np.bool_)
     of = np.zeros((len(base), 4), np.int64)
     of[:, 1], of[:, 2] = -1, np.arange(len(base))
     shapes: list[Floats] = []
-    for number, (case, key) in enumerate(zip(cases, keys, strict=True)):
+    for number, (case, key) in enumerate(cases):
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
         of[rows, 1] = number
@@ -317,5 +319,5 @@ def _generated(
         if isinstance(case, VaryingUse) and case.together:
             words = words_of(base, case.together.by, f"{key}.together.by")
             of[rows, 3] = np.unique(words, return_inverse=True)[1].reshape(-1)[rows]
-    processes = tuple(case.process(step, base.origin) for case in cases)
+    processes = tuple(case.process(step, base.origin) for case, _ in cases)
     return GeneratedUse(np.concatenate(shapes), processes, of, int(rng.integers(2**62)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -53,11 +53,6 @@ class RandomStart(Model):
     )
     of: _Of = "requests"
 
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """The first and the last row that a window may start at."""
-        return self.random
-
 
 class ApartStart(Model):
     """Starts whose windows do not overlap, so that seeds are nearly independent."""
@@ -67,16 +62,10 @@ class ApartStart(Model):
         "for each seed.",
         examples=["[0, 100000]"],
     )
-    of: ClassVar[str] = "requests"
 
     def count(self, length: int) -> int:
         """How many windows of this length there are."""
         return (self.apart[1] - self.apart[0]) // length + 1
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """The first and the last row that a window may start at."""
-        return self.apart
 
 
 class ListedStart(Model):
@@ -98,12 +87,6 @@ class ListedStart(Model):
         except OSError as error:
             problem, remedy = unread(error, file, "Give a CSV file.")
             raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """The first and the last row that a window may start at."""
-        rows = [row for row, _ in self.listed] or [0]
-        return min(rows), max(rows)
 
     def at(self, seed: int) -> tuple[int, int | None]:
         """Find the row of a seed, and how many requests."""
@@ -263,9 +246,10 @@ class Window(Model):
             return 0
         if isinstance(start, str):
             return int(np.searchsorted(table()["arrival"], seconds_of(start)))
-        if isinstance(start, int):
-            return start
-        return requests_from(table(), [start.rows[0]])[0] if start.of == "events" else start.rows[0]
+        if isinstance(start, int | ApartStart):
+            return start if isinstance(start, int) else start.apart[0]
+        first = start.random[0] if isinstance(start, RandomStart) else min((row for row, _ in start.listed), default=0)
+        return requests_from(table(), [first])[0] if start.of == "events" else first
 
 
 def seconds_of(start: str) -> float:
@@ -330,21 +314,25 @@ def select(
     blocks = None
     if window.resample:
         table, blocks = resampled(table, window.resample, seed, file)
-    arrival, lifetime = table["arrival"], table["lifetime"]
-    spans = spans_of(table, window, seed, file)
-    before = [_running_at(table, first if window.running == "keep" else 0, window.time_scale) for first, _ in spans]
-    inside = [np.arange(first, end) for first, end in spans]
-    rows, age = np.concatenate([*(of for of, _ in before), *inside]), np.concatenate([ran for _, ran in before])
-    times = [(arrival[of] - arrival[first]) * window.time_scale for of, (first, _) in zip(inside, spans, strict=True)]
-    moments = np.concatenate([np.zeros(len(age)), *times])
+    arrival, lifetime, spans = table["arrival"], table["lifetime"], spans_of(table, window, seed, file)
+    parts = []
+    for number, (first, end) in enumerate(spans, 1):
+        inside, ran = np.arange(first, end), age_at(table, first, slice(first), window.time_scale)
+        # What ends at that moment has ended.
+        before = np.flatnonzero(lifetime[:first] > ran) if window.running == "keep" else np.zeros(0, np.int64)
+        since = (arrival[inside] - arrival[first]) * window.time_scale
+        moments = np.concatenate([np.zeros(len(before)), since])
+        ages = np.concatenate([ran[before], np.full(len(inside), np.nan)])
+        parts.append((np.concatenate([before, inside]), moments, ages, np.full(len(ages), number)))
+    rows, moments, age, numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((moments, np.isnan(age)))
+    rows, moments, age, numbers = rows[order], moments[order], age[order], numbers[order]
+    age = age[~np.isnan(age)]
     names = table["id"][rows] if table["id"].dtype.kind == "i" else np.char.decode(table["id"][rows], "utf-8")
     if blocks is not None:
         names = _prefixed("b", blocks[rows] + 1, names)
     if window.superpose > 1:
-        numbers = [*range(1, len(spans) + 1)] * 2
-        names = _prefixed("w", np.repeat(numbers, [len(of) for of in (*(of for of, _ in before), *inside)]), names)
-        order = np.concatenate([np.arange(len(age)), len(age) + np.argsort(moments[len(age) :], kind="stable")])
-        rows, moments, names = rows[order], moments[order], names[order]
+        names = _prefixed("w", numbers, names)
     duration = lifetime[rows]
     duration[: len(age)] -= age
     if window.ends == "drop":
@@ -379,16 +367,6 @@ def last_moment(arrival: Floats, lifetime: Floats) -> float:
     """Find the last moment of which a trace says something: an arrival or an end."""
     ends = arrival + lifetime
     return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
-
-
-def _running_at(table: Columns, row: int, time_scale: float) -> tuple[Ints, Floats]:
-    """Find the earlier rows that still run when a row arrives, and for how long they have, in seconds.
-
-    What ends at that moment has ended.
-    """
-    age = age_at(table, row, slice(row), time_scale)
-    rows = np.flatnonzero(table["lifetime"][:row] > age)
-    return rows, age[rows]
 
 
 def age_at(table: Columns, row: int, rows: slice | Ints, time_scale: float = 1.0) -> Floats:
@@ -431,9 +409,10 @@ def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None
     total = length and length * window.superpose
     if isinstance(start, RandomStart | ApartStart):
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        first = requests_from(table, [start.rows[1]])[0] if start.of == "events" else start.rows[1]
-        total, value = length, [*start.rows]  # type: ignore[assignment]
-        key += ".random" if isinstance(start, RandomStart) else ".apart"
+        key, rows_of = ("random", start.random) if isinstance(start, RandomStart) else ("apart", start.apart)
+        events = isinstance(start, RandomStart) and start.of == "events"
+        first = requests_from(table, [rows_of[1]])[0] if events else rows_of[1]
+        total, value, key = length, [*rows_of], f"workload.start.{key}"  # type: ignore[assignment]
     if not 0 <= first < rows or first + (total or 0) > rows:
         wanted = f"{total} requests from row {first}" if total else f"row {first}"
         problem = f"the window leaves the trace: it wants {wanted}"
