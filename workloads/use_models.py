@@ -19,7 +19,6 @@ from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.changes import matching, words_of
 from binwright.workloads.traces.cells import is_number
-from binwright.workloads.traces.recorded import RECORDED
 from binwright.workloads.use import (
     FixedUse,
     GeneratedUse,
@@ -30,7 +29,7 @@ from binwright.workloads.use import (
     UseByResource,
     shape_of,
 )
-from binwright.workloads.use_series import LARGEST, Source, series_of
+from binwright.workloads.use_series import LARGEST, RECORDED, Source, series_of
 
 DAY = 86_400.0
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")

@@ -18,8 +18,8 @@ from binwright.simcore.json_schema import Schema
 from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
-from binwright.workloads.traces.recorded import RECORDED
 from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, RecordedCase, VaryingUse, draw_use
+from binwright.workloads.use_series import RECORDED
 
 
 @dataclass(frozen=True, slots=True)
