@@ -12,8 +12,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
 from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, collecting, filled, is_date, is_number
-from binwright.workloads.traces.table import CENSORED, is_parquet, read_parquet
-from binwright.workloads.traces.text import read_text
+from binwright.workloads.traces.table import CENSORED, read_file
 
 _WORDS = {
     "arrival": "arrival arrived submit submitted submission requested created creation create start started begin "
@@ -346,7 +345,7 @@ class _Look(Proposal):
 def propose(path: Path) -> Proposal:
     """Look at a CSV or Parquet file; refuses one in which nothing says when requests arrive or what they ask for."""
     with collecting():  # whoever reads the rows refuses those that cannot be read
-        frame = read_parquet(path) if is_parquet(path) else read_text(path)
+        frame = read_file(path)
     if frame.is_empty():
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
@@ -365,6 +364,6 @@ def propose(path: Path) -> Proposal:
             "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table`. "
             "The page 'Traces and generated workloads' says how."
         )
-        line = None if is_parquet(path) else 1
+        line = 1 if "line" in frame.columns else None
         raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)
     return look

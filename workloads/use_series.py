@@ -24,8 +24,7 @@ from binwright.simcore.types import Ints
 from binwright.workloads import TRACES
 from binwright.workloads.traces.cells import amounts, moments, number, report, spans
 from binwright.workloads.traces.check import require
-from binwright.workloads.traces.table import is_parquet, read_parquet
-from binwright.workloads.traces.text import read_text
+from binwright.workloads.traces.table import read_file, read_parquet
 
 CONTAINERS = (
     *("container_id", "machine_id", "time_stamp", "cpu_util_percent", "mem_util_percent"),
@@ -146,7 +145,7 @@ def _table(source: Source) -> pl.LazyFrame:
     """Read the columns of a table of one's own."""
     assert isinstance(source.read, tuple)
     file, (name, time, column) = source.file, source.read
-    table = read_parquet(file) if is_parquet(file) else read_text(file)
+    table = read_file(file)
     for wanted in (name, time, column):
         if wanted not in table.columns:
             remedy = suggest(wanted, [each for each in table.columns if each != "line"])

@@ -32,9 +32,8 @@ import yaml
 from binwright.simcore.extras import pl
 from binwright.workloads import PRESETS, TRACES
 from binwright.workloads.traces.base import ServerFile, Trace
-from binwright.workloads.traces.check import check, require
-from binwright.workloads.traces.table import Table, is_parquet, read_parquet
-from binwright.workloads.traces.text import read_text
+from binwright.workloads.traces.check import check
+from binwright.workloads.traces.table import Table, read_file
 
 
 class Preset(Trace):
@@ -57,12 +56,7 @@ class Preset(Trace):
         rows, table = self.forms[0]
         if rows and not isinstance(table, Table):
             return check(rows(path, **options), path, table)
-        if is_parquet(path):
-            frame = read_parquet(path)
-            if not any(needs <= {*frame.columns} for needs in self.headers):
-                require(frame.columns, self.headers[0], path)
-        else:
-            frame = read_text(path, *self.headers, columns=self.header)
+        frame = read_file(path, *self.headers, columns=self.header)
         forms = zip(self.headers, self.forms, strict=True)
         rows, table = next(form for needs, form in forms if needs <= {*frame.columns})
         assert isinstance(table, Table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
@@ -57,7 +57,7 @@ class Table(Trace):
         whatever else stands in the file.
         """
         with nullcontext() if self.faulty == "refuse" or collected() is not None else collecting():
-            frame = read_parquet(path) if is_parquet(path) else read_text(path)
+            frame = read_file(path)
             if collected() is not None and "line" not in frame.columns:
                 frame = frame.with_row_index("line", offset=1)
             return self.requests(frame, path, resources)
@@ -102,9 +102,15 @@ class Table(Trace):
         A column that is not there is refused, with what it may be called.
         """
         there = [name for name in frame.columns if name != "line"]
+        line = 1 if "line" in frame.columns else None
         of = {name: column for name, column in self.columns.items() if isinstance(column, str)}
         of |= {f"where.{label}": name for label, name in self._where.items()}
         of |= {f"{LABELS}{label}": name for label, name in self.labels.items()}
+        for name, column in of.items():
+            if column not in there:
+                key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
+                remedy = suggest(column, there)
+                raise WorkloadError(f"has no column {column}", file=path, line=line, key=key, remedy=remedy)
         needed = ["arrival", *resources, *([] if self.columns else ["id"])]
         if not {"end", "lifetime"} & set(of):
             ends = "end" if "end" in there and "lifetime" not in there else "lifetime"
@@ -113,18 +119,12 @@ class Table(Trace):
         for name in there:
             if (is_text(name) and name not in self._where) or name == "id":
                 of.setdefault(name, name)
-        line = 1 if "line" in frame.columns else None
-        missing = [name for name, column in of.items() if column not in there]
-        for name in missing:
-            if name in self.columns or name.startswith((LABELS, "where.")):
-                key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
-                remedy = suggest(of[name], there)
-                raise WorkloadError(f"has no column {of[name]}", file=path, line=line, key=key, remedy=remedy)
         try:
             require(there, frozenset(of.values()), path, line)
         except WorkloadError as error:
+            missing = next(name for name, column in of.items() if column not in there)
             error.remedy += (
-                f" `columns: {{{missing[0]}: ...}}` says what it calls them; `binwright traces describe` proposes it."
+                f" `columns: {{{missing}: ...}}` says what it calls them; `binwright traces describe` proposes it."
             )
             raise
         return of
@@ -196,3 +196,13 @@ def read_parquet(path: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         problem = f"not a readable Parquet trace: {str(error).splitlines()[0]}"
         raise WorkloadError(problem, file=path, remedy="Convert the trace again.") from error
+
+
+def read_file(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) -> pl.DataFrame:
+    """Read a CSV file as `read_text` does, or a Parquet file, whose columns have types and no `line`."""
+    if not is_parquet(path):
+        return read_text(path, *wanted, columns=columns)
+    frame = read_parquet(path)
+    if wanted and not any(needs <= {*frame.columns} for needs in wanted):
+        require(frame.columns, wanted[0], path)
+    return frame
