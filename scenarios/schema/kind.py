@@ -74,7 +74,8 @@ class WorkloadKind(WithFeatures):
     @property
     def gangs(self) -> Sequence[tuple[Keys, Parts]]:
         """What is said of requests of several parts, with the keys below the workload's."""
-        return ()
+        parts: Parts | None = getattr(self, "parts", None)
+        return [(("parts",), parts)] if parts else []
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""

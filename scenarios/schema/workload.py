@@ -269,11 +269,6 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
         return self
 
     @property
-    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
-        """What all of its requests have in parts."""
-        return [(("parts",), self.parts)] if self.parts else []
-
-    @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:
         """What all of its requests say to rules of placement."""
         return [((), self)]
@@ -346,11 +341,6 @@ class Modelled(Changing, WorkloadKind):
         description="How many parts every job has, placed together or not at all; by default a job lies on one server.",
         examples=["processors"],
     )
-
-    @property
-    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
-        """What all of its jobs have in parts."""
-        return [(("parts",), self.parts)] if self.parts else []
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         known_resources(self.lublin.processor, cluster.resources, ("workload", "lublin", "processor"))

@@ -106,23 +106,23 @@ def _rules(
         return f"`keep: {{{keys.get(name, name)}: '{condition}'}}` in the scenario leaves it out." if own else ""
 
     for name in frame.columns:
-        span = name == "lifetime" and not ends
-        remedy = "Give seconds, or inf to keep running." if span else "Fill the cell or remove the row."
-        if own and name == "lifetime":
-            remedy += f" `empty: {{{'lifetime' if span else 'end'}: never}}` in the scenario says that it runs on;"
-        elif own and name in resources:
-            remedy += f" `empty: {{{name}: 0}}` in the scenario says that it asks for none;"
-        yield name, pl.col(name).is_null(), "no value", f"{remedy} {keep(name, '!=')}".strip()
+        remedy, empty = "Fill the cell or remove the row.", ""
+        if name == "lifetime":
+            remedy = remedy if ends else "Give seconds, or inf to keep running."
+            empty = f" `empty: {{{'end' if ends else name}: never}}` in the scenario says that it runs on;"
+        elif name in resources:
+            empty = f" `empty: {{{name}: 0}}` in the scenario says that it asks for none;"
+        yield name, pl.col(name).is_null(), "no value", f"{remedy}{empty * own} {keep(name, '!=')}".strip()
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
-        remedy = "Demands are amounts of zero or more; correct or remove the row."
-        yield name, demand < 0, "negative demand", f"{remedy} {keep(name, '>= 0')}".strip()
+        remedy = f"Demands are amounts of zero or more; correct or remove the row. {keep(name, '>= 0')}".strip()
+        yield name, demand < 0, "negative demand", remedy
         much = demand * factors.get(name, 1.0) > LARGEST
         yield name, much, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
-    remedy = "Give some resource a demand above zero, or remove the row."
-    yield resources[0], nothing, "a request for nothing", f"{remedy} {keep(resources[0], '> 0')}".strip()
+    remedy = f"Give some resource a demand above zero, or remove the row. {keep(resources[0], '> 0')}".strip()
+    yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     remedy = "A request must end after it arrives: correct or remove it."
