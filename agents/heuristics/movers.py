@@ -80,6 +80,8 @@ class Draft:
         self.running, self.free = running, view.free.copy()
         self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
         self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
+        self.fullness: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
+        """The share of each server's resources that is held, on average, float64 [servers]."""
 
     def open_to(self, request: Request, among: Flags | None = None) -> Flags:
         """Tell on which servers a request may lie, bool [servers], of those `among` which it may choose."""
@@ -109,6 +111,7 @@ class Draft:
         """Take what a placement holds, or with sign -1 give it back."""
         for server, node, amounts in placement.shares:
             self.free[server, node] -= np.array(amounts) * sign
+            self.fullness[server] = 1 - (self.free[server].sum(axis=0) / self._total[server]).mean()
         if isinstance(self._view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
             server, own = placement.shares[0][0], self.devices
             assert own is not None
@@ -116,22 +119,17 @@ class Draft:
             own.free[server, list(placement.devices)] -= sign * each
             own.held[server, len(placement.devices) if each == QUANTUM else 0] += sign
 
-    def _fullness(self) -> Floats:
-        """Return the share of each server's resources that is held, on average, float64 [servers]."""
-        found: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
-        return found
-
     def emptiest_first(self) -> list[int]:
         """List the servers with something that may be moved, the emptiest first."""
         servers = np.unique(self.running.server)
-        order: list[int] = servers[np.argsort(self._fullness()[servers], kind="stable")].tolist()
+        order: list[int] = servers[np.argsort(self.fullness[servers], kind="stable")].tolist()
         return order
 
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
         server = int(self.running.server[item])
         total = self.free[server].sum(axis=0) + np.array(self.request(item).demand)
-        found: Flags = self._fullness() > 1 - (total / self._total[server]).mean()
+        found: Flags = self.fullness > 1 - (total / self._total[server]).mean()
         return found
 
     def out_of_place(self) -> list[int]:

@@ -80,12 +80,12 @@ class RunArrays(RunState):
         self.roles = np.zeros(0, np.int64) if self.rows.roles is None else self.rows.roles
         """The roles of all rows, for rules of placement, int64 [rows]."""
         self._unordered = np.zeros(0, np.int64)
-        self._priority = self._unordered
+        self.priority = self._unordered
         """The priority of every row, int64 [rows]; empty where all are equal."""
         if workload.priority is not None:
-            self._priority = np.require(workload.priority, np.int64, ["C", "W"])
-        self._least = int(self._priority.min(initial=0))
-        self.interested = self._priority > self._least
+            self.priority = np.require(workload.priority, np.int64, ["C", "W"])
+        self._least = int(self.priority.min(initial=0))
+        self.interested = self.priority > self._least
         """Which rows others may give way to, bool [rows]; empty where all are equal."""
         rows, kinds = len(self.requests.rows), workload.demand.shape[1]
         self.holds = zeros(len(record.outcome), np.int8)
@@ -140,7 +140,7 @@ class RunArrays(RunState):
 
     def order(self) -> Any:
         """Return the priorities by which the line goes, int64 [rows]; empty where it does not."""
-        return self._priority if self.overflow.preempt else self._unordered
+        return self.priority if self.overflow.preempt else self._unordered
 
     def lay_out(self) -> None:
         """Take the arrays that the ledger and the record have after something else has changed them."""
@@ -175,8 +175,8 @@ class RunArrays(RunState):
                 self.roles[row] = each.role
             if self.quota_table:
                 self.quota_table.tenant[row] = self.quota_table.tenant[self.rows.source(row)]
-            if len(self._priority):
-                self._priority[row], self.interested[row] = each.priority, each.priority > self._least
+            if len(self.priority):
+                self.priority[row], self.interested[row] = each.priority, each.priority > self._least
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""
@@ -192,8 +192,8 @@ class RunArrays(RunState):
         state, ends = self.state, self.at[ENDS]
         columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
         self.requests = self.requests._replace(**columns)
-        if len(self._priority):
-            self._priority, self.interested = longer(self._priority), longer(self.interested)
+        if len(self.priority):
+            self.priority, self.interested = longer(self.priority), longer(self.interested)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
         self.parts = longer(self.parts) if len(self.parts) else self.parts
         if quotas := self.quota_table:

@@ -51,13 +51,12 @@ class Preemption:
         that did not take such room before. Where nobody can be, those on notice for the less urgent may leave room.
         """
         simulation, now, found = self._simulation, self._simulation.now, ""
-        least = min((simulation.running_request(row).priority for row in simulation.ledger.running), default=inf)
         for request in sorted(requests, key=lambda one: -one.priority):
             row = request.index
             if row in self._noticed:
                 found = "later"
             elif not self._in_vain(request) and self._lacks_room(request):
-                fresh = self._tried.get(row) != now and request.priority > least
+                fresh = self._tried.get(row) != now and self._has_less_urgent(request)
                 self._tried[row] = now
                 victims = self._choose(request, self._victims(request)) if fresh else []
                 evictions = [Eviction(victim, row, now) for victim in victims]
@@ -71,6 +70,12 @@ class Preemption:
                 if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
                     found = "later"
         return "later" if found else ""
+
+    def _has_less_urgent(self, request: Request) -> bool:
+        """Tell whether anybody less urgent runs."""
+        simulation = self._simulation
+        running = np.fromiter(simulation.ledger.running, np.int64)
+        return bool(len(simulation.priority) and (simulation.priority[running] < request.priority).any())
 
     def _in_vain(self, request: Request) -> bool:
         """Tell whether others gave way to a request for nothing: its agent declined, or preferred somebody less urgent.
