@@ -275,7 +275,7 @@ def _advance(
     Servers that changed after the first `changes` are not shown yet.
     """
     while not many.over[i]:
-        status = forward(requests, state, None, many.parts, None, np.inf)
+        status = forward(requests, state, None, many.parts, None, None, np.inf)
         _show_changed(scale.installed, state.log, state.free, shown.free[i], changes)
         changes = state.log[0]
         if status != ASK:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.compiled.limit_table import LimitTable
+from binwright.fabric.compiled.limit_table import count as count_limits
 from binwright.fabric.compiled.quota_table import QuotaTable, exceeded, give_back, grant
 from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
@@ -167,13 +169,17 @@ def readmits(at: Ints, quotas: QuotaTable | None) -> bool:
 
 
 @lean_inlined
-def arrive(requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaTable | None) -> int:
+def arrive(
+    requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaTable | None, limits: LimitTable | None
+) -> int:
     """Put the next request that arrives into the line, behind those that are as urgent, and return its place there.
 
     The place is -1 where that is the caller's to do; the row is then in `ROW`. Changes `state` and `quotas`.
     """
     line, at, priority, row = state.line, state.at, requests.priority, requests.rows[state.at[TAIL]]
     within = not at[GUARDED]
+    if limits is not None:
+        within &= not limits.never[row]
     if quotas is not None:
         many, demand = parts_of(parts, row), requests.demand[row]
         within &= not (at[HELD] and quotas.reclaims)
@@ -208,11 +214,17 @@ def compact(line: Any, at: Ints) -> None:
 
 @lean_inlined
 def forward(
-    requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None, until: float
+    requests: NumaRequests,
+    state: NumaState,
+    rules: Ruling | None,
+    parts: Ints,
+    quotas: QuotaTable | None,
+    limits: LimitTable | None,
+    until: float,
 ) -> int:
     """Let time go on to the next decision, or until the caller has to do something; returns why it stopped.
 
-    Changes `state`, `rules` and `quotas`, which are as for `go`.
+    Changes `state`, `rules`, `quotas` and `limits`, which are as for `go`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
     due, at, clock = state.due, state.at, state.clock
@@ -240,7 +252,7 @@ def forward(
                     return OVER
             if min(end, until) > next_arrival:
                 clock[NOW], at[SERVING] = max(clock[NOW], next_arrival), 0
-                if arrive(requests, state, parts, quotas) < 0:
+                if arrive(requests, state, parts, quotas, limits) < 0:
                     return ARRIVED
                 continue
             if end > until:
@@ -248,17 +260,23 @@ def forward(
                 return EVENT
             at[STIRRED] = 1 if at[BLOCKED] or at[HELD] else 0
         clock[NOW] = max(clock[NOW], end)
-        if end_next(state, rules, parts, quotas, demands, nothing):
+        if end_next(state, rules, parts, quotas, limits, demands, nothing):
             return RELEASED
 
 
 @lean_inlined
 def end_next(
-    state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None, demands: Ints, nothing: Amounts
+    state: NumaState,
+    rules: Ruling | None,
+    parts: Ints,
+    quotas: QuotaTable | None,
+    limits: LimitTable | None,
+    demands: Ints,
+    nothing: Amounts,
 ) -> bool:
     """End the holding period that ends next, and release what it holds; tells whether the caller has to do that.
 
-    The row is then in `ROW`. Changes `state`, `rules` and `quotas`.
+    The row is then in `ROW`. Changes `state`, `rules`, `quotas` and `limits`.
     """
     _, free, left, _, due, holder, at, _ = state[:8]
     servers, nodes_of, _, holds, log = state[11:16]
@@ -281,21 +299,28 @@ def end_next(
                 count(rules.mask, servers[part], rules.roles[part], -1)
     if quotas is not None:
         give_back(quotas, demands[row], many, row)
+    if limits is not None:
+        count_limits(limits, demands[row], many, row, False)
     return False
 
 
 @kernel
 def bundled(
-    requests: NumaRequests, state: NumaState, rules: Ruling | None, parts: Ints, quotas: QuotaTable | None
+    requests: NumaRequests,
+    state: NumaState,
+    rules: Ruling | None,
+    parts: Ints,
+    quotas: QuotaTable | None,
+    limits: LimitTable | None,
 ) -> Any:
     """Return a bundle of what `advance` and `begin` work on."""
-    return Bundle(requests, state, rules, parts, quotas)
+    return Bundle(requests, state, rules, parts, quotas, limits)
 
 
 @kernel
 def advance(run: Any, until: float) -> int:
     """Let a run go on to the next decision as `forward` does; `run` is what `bundled` has made."""
-    return forward(run.requests, run.state, run.rules, run.parts, run.quotas, until)
+    return forward(run.requests, run.state, run.rules, run.parts, run.quotas, run.limits, until)
 
 
 @kernel
@@ -303,7 +328,7 @@ def end_one(run: Any) -> int:
     """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
     requests, state = run.requests, run.state
     state.clock[NOW] = max(state.clock[NOW], state.due[0])
-    if end_next(state, run.rules, run.parts, run.quotas, requests.demand, requests.nothing):
+    if end_next(state, run.rules, run.parts, run.quotas, run.limits, requests.demand, requests.nothing):
         return int(state.at[ROW])
     return -1
 
@@ -394,7 +419,7 @@ def go(
     nodes = left.shape[1]
     made, code, status = 0, -1, ASK
     while status == ASK and (ahead or made != answers):
-        status = forward(requests, state, rules, parts, quotas, until)
+        status = forward(requests, state, rules, parts, quotas, None, until)
         if status != ASK or made == answers:
             break
         # -- one decision ----------------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.compiled.limit_table import LimitTable
 from binwright.fabric.compiled.numa_loop import (
     ALL,
     ARRIVED,
@@ -51,27 +53,32 @@ BACKFILLING = ("none", "any", "easy", "conservative")
 RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
 """Places in `Queue.at`: how many run, how many of the line have been offered at this
 instant (-1: the instant is over), how many answers there were as `play` counts them, who was asked last, and how many
-have come into the line before and behind all others."""
+have come into the line before and behind all others that are as urgent."""
+URGENT = 40
+"""Turns of so many bits follow one another within each urgency."""
 
 
 class Queue(NamedTuple):
     """Holds the line of a run. The loop changes what comes after `factor`, but for `least`.
 
-    `expected` float64 [n] is how long each of the n requests is expected to stay. The line goes by `key` float64 [n],
-    the least first; it is empty where requests stay as they came, or where `divisor` and `factor`, float64 [n], order
-    them with the wait. `turn` int64 [n] is the order in which those who wait have come.
+    `expected` float64 [n] is how long each of the n requests is expected to stay. The line goes by `urgency` int64 [n],
+    the largest first, and of equals by `key` float64 [n], the least first. `urgency` is empty without queues, and `key`
+    where requests stay as they came, or where `divisor` and `factor`, float64 [n], order them with the wait. `turn`
+    int64 [n] is the order in which those who wait are offered: by urgency, and as they have come.
 
-    `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that
-    run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
-    that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64 [resources] is the least
-    that any request needs.
+    `startable` and `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are
+    when those that run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to
+    each, then the end that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64
+    [resources] is the least that any request needs.
     """
 
     expected: Floats
+    urgency: Ints
     key: Floats
     divisor: Floats
     factor: Floats
     turn: Ints
+    startable: Any
     offered: Any
     keys: Floats
     until: Floats
@@ -85,15 +92,19 @@ class Queue(NamedTuple):
 @lean
 def sort_in(queue: Queue, line: Any, first: int, last: int) -> None:
     """Let the row that has come last into the line, at `last`, take its turn and its place: after its equals."""
-    row, low, key = line[last], last, queue.key
+    row, low, key, urgency = line[last], last, queue.key, queue.urgency
     queue.turn[row] = queue.at[BEHIND]
     queue.at[BEHIND] += 1
-    if len(key):
+    if len(urgency):
+        queue.turn[row] -= urgency[row] << URGENT
+    if len(key) or len(urgency):
         low = first
         high = last
         while low < high:
             middle = (low + high) // 2
-            if key[line[middle]] <= key[row]:
+            other = line[middle]
+            more = urgency[other] - urgency[row] if len(urgency) else 0
+            if more > 0 or (more == 0 and (len(key) == 0 or key[other] <= key[row])):
                 low = middle + 1
             else:
                 high = middle
@@ -129,18 +140,18 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 
 
 @kernel
-def choose(queue: Queue, line: Any, last: int, arrival: Floats, now: float, first: int, count: int) -> None:
-    """Write to `offered` who is offered, in order: of the line, from `first` to `last`, the `count` that came first."""
-    offered, waiting, turn = queue.offered, last - first, queue.turn
+def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> None:
+    """Write to `offered` who is offered, in order: of those in `line` int32 [waiting] the `count` whose turn it is."""
+    offered, waiting, turn = queue.offered, len(line), queue.turn
     if len(queue.key) and count < waiting:
-        latest = np.sort(turn[line[first : first + waiting]])[count - 1]
+        latest = np.sort(turn[line])[count - 1]
         found = 0
-        for i in range(first, first + waiting):
+        for i in range(waiting):
             if turn[line[i]] <= latest:
                 offered[found] = line[i]
                 found += 1
     else:
-        offered[:count] = line[first : first + count]
+        offered[:count] = line[:count]
     if len(queue.divisor):
         for i in range(count):
             row = offered[i]
@@ -150,6 +161,8 @@ def choose(queue: Queue, line: Any, last: int, arrival: Floats, now: float, firs
             else:
                 queue.keys[i] = -wait / queue.divisor[row]
         offered[:count] = offered[:count][np.argsort(queue.keys[:count], kind="mergesort")]
+        if len(queue.urgency):
+            offered[:count] = offered[:count][np.argsort(-queue.urgency[offered[:count]], kind="mergesort")]
 
 
 @lean
@@ -176,6 +189,7 @@ def to_offer(
     rules: Ruling | None,
     parts: Ints,
     quotas: QuotaTable | None,
+    limits: LimitTable | None,
     queue: Queue | None,
     together: int,
     window: float,
@@ -210,7 +224,7 @@ def to_offer(
                 if queue is not None and queue.at[RUNNING] and state.holds[row] != EVICTED:
                     forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
                     queue.at[RUNNING] -= 1
-                if end_next(state, rules, parts, quotas, demands, nothing):
+                if end_next(state, rules, parts, quotas, limits, demands, nothing):
                     return RELEASED
                 change = min(due[0] if at[ENDS] else np.inf, until)
             if not at[STIRRED]:
@@ -219,12 +233,12 @@ def to_offer(
             if readmits(at, quotas):
                 return CHANGED
         while coming <= clock[NOW]:
-            place = arrive(requests, state, parts, quotas)
+            place = arrive(requests, state, parts, quotas, limits)
             if place < 0:
                 return ARRIVED
             if queue is not None:
                 sort_in(queue, line, at[FIRST], at[LAST] - 1)
-            if place < together:
+            if place < together or limits is not None:
                 at[STIRRED] = 1
             coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
         at[ARRIVING], changed, at[STIRRED] = 0, at[STIRRED], 0
@@ -238,7 +252,8 @@ def to_offer(
 @kernel
 def advance_line(run: Any, together: int, window: float, until: float) -> int:
     """Let a run go on to the next offer as `to_offer` does; `run` is what `numa_loop.bundled` has made."""
-    return to_offer(run.requests, run.state, run.rules, run.parts, run.quotas, None, together, window, until)
+    arrays = run.requests, run.state, run.rules, run.parts, run.quotas, run.limits
+    return to_offer(*arrays, None, together, window, until)
 
 
 def queue_of(run: RunArrays, how: InOrder) -> Queue:
@@ -250,14 +265,17 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
     ordered, timed, cubed = how.score is not None and how.by_wait is None, how.by_wait is not None, False
     if how.by_wait is not None and rows:
         cubed = len(how.by_wait(next(run.rows.requests(possible[:1])))) > 1
-    scratch = rows if ordered or timed else 0
+    limited = run.limits is not None
+    scratch = rows if ordered or timed or limited else 0
     demand = run.requests.demand
     queue = Queue(
         np.require(run.workload.expected, np.float64, ["C", "W"]),
+        urgency=run.urgency,
         key=np.zeros(n if ordered else 0),
         divisor=np.zeros(n if timed else 0),
         factor=np.zeros(n if cubed else 0),
         turn=np.zeros(n, np.int64),
+        startable=np.zeros(rows if limited else 0, np.int32),
         offered=np.zeros(scratch, np.int32),
         keys=np.zeros(scratch),
         until=np.zeros(rows),
@@ -282,15 +300,15 @@ def rank(queue: Queue, how: InOrder, view: View, requests: Iterable[Request]) ->
             queue.key[request.index] = how.score(view, request)
 
 
-def longer(queue: Queue, rows: int) -> Queue:
+def longer(queue: Queue, rows: int, urgency: Ints) -> Queue:
     """Return a queue for so many rows, of which some were sent back."""
     if rows <= len(queue.turn):
-        return queue
+        return queue._replace(urgency=urgency)
     names = [name for name in ("expected", "key", "divisor", "factor", "turn", "promise") if len(getattr(queue, name))]
     columns = {name: np.resize(getattr(queue, name), rows) for name in names}
     place = np.full(rows, -1)
     place[: len(queue.place)] = queue.place
-    return queue._replace(place=place, **columns)
+    return queue._replace(place=place, urgency=urgency, **columns)
 
 
 def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any, *, before: bool) -> int:
@@ -304,9 +322,13 @@ def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any,
     rank(queue, how, view, [request])
     queue.at[BEFORE if before else BEHIND] += 1
     queue.turn[row] = -queue.at[BEFORE] if before else queue.at[BEHIND] - 1
-    if not len(queue.key):
-        return 0 if before else len(line)
-    return int(np.searchsorted(queue.key[line], queue.key[row], "left" if before else "right"))
+
+    def standing(row: int) -> tuple[int, float]:
+        return -int(queue.urgency[row]) if len(queue.urgency) else 0, queue.key[row] if len(queue.key) else 0.0
+
+    if len(queue.urgency):
+        queue.turn[row] -= int(queue.urgency[row]) << URGENT
+    return (bisect_left if before else bisect_right)(line.tolist(), standing(row), key=standing)
 
 
 def drop_evicted(queue: Queue, holds: npt.NDArray[np.int8]) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
 from binwright.fabric.compiled.heap import push
+from binwright.fabric.compiled.limit_table import LimitTable, is_kept, limit_reached
+from binwright.fabric.compiled.limit_table import count as count_limits
 from binwright.fabric.compiled.numa_loop import (
     ASK,
     BROKEN,
@@ -59,6 +61,7 @@ def go_line(
     queue: Queue,
     parts: Ints,
     quotas: QuotaTable | None,
+    limits: LimitTable | None,
     backfilling: int,
     together: int,
     window: float,
@@ -68,15 +71,16 @@ def go_line(
     """Offer the line whenever something changes, until there were so many answers (without limit when negative).
 
     `rule`, `weights`, `parts` and `quotas` are as for `numa_loop.go`, but every part is an answer, and an offer is one
-    at least. `together` are offered at once, at multiples of `window` if that is not 0. The clock has something to do
-    at `until_event`.
+    at least. Whom `limits` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
+    that is not 0. The clock has something to do at `until_event`.
 
-    Changes `state`, `queue` and `quotas`. Returns how many answers were made, why it stopped, and the last answer.
+    Changes `state`, `queue`, `quotas` and `limits`. Returns how many answers were made, why it stopped, and the last
+    answer.
     """
     _, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, key, _, _, turn, offered, _, until, runs, promise, place, counts, least = queue
+    expected, _, key, _, _, turn, startable, offered, _, until, runs, promise, place, counts, least = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
@@ -94,22 +98,34 @@ def go_line(
         if seen < 0:
             at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[FIRST], at[LAST], clock[NOW] = first, last, now
-            status = to_offer(asked, state, None, parts, quotas, queue, together, window, until_event)
+            status = to_offer(asked, state, None, parts, quotas, limits, queue, together, window, until_event)
             ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[NOW]
             if status != ASK:
                 break
             seen = 0
         # -- one offer -------------------------------------------------------------------------------------------------
         waiting = last - first
+        if limits is not None:
+            waiting = 0
+            for i in range(first, last):
+                row = line[i]
+                if is_kept(limits, demands[row], parts_of(parts, row), row, now):
+                    place[row] = -1
+                else:
+                    startable[waiting] = row
+                    waiting += 1
+            if not waiting:
+                seen = -1
+                continue
         count = min(waiting, together)
         seen = count - waiting
-        plain = not len(queue.divisor) and (count == waiting or not len(key))
+        plain = limits is None and not len(queue.divisor) and (count == waiting or not len(key))
         chosen, begin = (line, first) if plain else (offered, 0)
         if not plain:
-            choose(queue, line, last, arrival, now, first, count)
-        if backfilling == CONSERVATIVE and count < waiting and counts[BEFORE]:
+            choose(queue, startable[:waiting] if limits is not None else line[first:last], arrival, now, count)
+        if backfilling == CONSERVATIVE and count < waiting and (counts[BEFORE] or limits is not None):
             # Others came before some who had a promise: those who are not offered lose it.
-            latest = turn[chosen[begin : begin + count]].max()
+            latest = turn[chosen[begin : begin + count]].max() if count else 0
             for i in range(first, last):
                 if turn[line[i]] > latest:
                     place[line[i]] = -1
@@ -170,6 +186,12 @@ def go_line(
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
+            if limits is not None and limit_reached(limits, demands[row], many, row) >= 0:
+                if backfilling == CONSERVATIVE and place[row] >= 0:
+                    end = over(promise[row], expected[row])
+                    hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
+                    place[row] = -1
+                continue
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
             if pure and blocked and backfilling != CONSERVATIVE:
@@ -241,6 +263,8 @@ def go_line(
                     sequence[answered] = part
                     answered += 1
                 started += many
+                if limits is not None:
+                    count_limits(limits, demands[row], many, row, True)
                 if duration[row] < np.inf:
                     push(due, holder, ends, now + duration[row], row)
                     ends += 1
@@ -301,8 +325,13 @@ def go_line(
         if answers >= 0:
             made = min(made, answers)
         counts[COUNTED] += counted
-        seen += last - first
-        if last - first == waiting or last - first <= seen:
+        left_over = last - first
+        if limits is not None:
+            left_over = 0
+            for i in range(first, last):
+                left_over += not is_kept(limits, demands[line[i]], parts_of(parts, line[i]), line[i], now)
+        seen = max(0, seen + left_over)  # who starts may keep others from starting
+        if left_over == waiting or left_over <= seen:
             seen = -1
     at[FIRST], at[LAST], at[ENDS], answers_given[0] = first, last, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.limit_table import LimitTable
 from binwright.fabric.compiled.numa_loop import (
     COUNTERS,
     ENDS,
@@ -47,6 +48,10 @@ class RunArrays(RunState):
         """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
+        self.limits: LimitTable | None = None
+        """The limits of several queues, where there are some."""
+        self.urgency = np.zeros(0, np.int64)
+        """How urgent every row's queue is, int64 [rows]; empty where there are not several."""
         self.quota_table: QuotaTable | None = None
         """The quotas of the requests, where there are some."""
         self._run: Any = None
@@ -121,7 +126,7 @@ class RunArrays(RunState):
         if self._run is None:
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
-            self.at[GUARDED] = bool(self.queues or self.speeds or self._pacing)
+            self.at[GUARDED] = bool(self.speeds or self._pacing)
             self.at[ORDERED] = self._rules.one_by_one
             arrays = (
                 self.requests._replace(priority=self.order()),
@@ -129,6 +134,7 @@ class RunArrays(RunState):
                 self.rules,
                 self.parts,
                 self.quota_table,
+                self.limits,
             )
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
@@ -139,8 +145,9 @@ class RunArrays(RunState):
         return self._run
 
     def order(self) -> Any:
-        """Return the priorities by which the line goes, int64 [rows]; empty where it does not."""
-        return self.priority if self.overflow.preempt else self._unordered
+        """Return the urgencies by which the line goes, int64 [rows]; empty where it does not."""
+        own = self.priority if self.overflow.preempt else self._unordered
+        return own if not len(self.urgency) else (self.urgency << 40) + own if len(own) else self.urgency
 
     def lay_out(self) -> None:
         """Take the arrays that the ledger and the record have after something else has changed them."""
@@ -175,6 +182,10 @@ class RunArrays(RunState):
                 self.roles[row] = each.role
             if self.quota_table:
                 self.quota_table.tenant[row] = self.quota_table.tenant[self.rows.source(row)]
+            if limits := self.limits:
+                source = self.rows.source(row)
+                limits.queue[row], self.urgency[row] = limits.queue[source], self.urgency[source]
+                limits.owner[:, row], self._run = limits.owner[:, source], None
             if len(self.priority):
                 self.priority[row], self.interested[row] = each.priority, each.priority > self._least
 
@@ -198,6 +209,13 @@ class RunArrays(RunState):
         self.parts = longer(self.parts) if len(self.parts) else self.parts
         if quotas := self.quota_table:
             self.quota_table = quotas._replace(tenant=longer(quotas.tenant), granted=longer(quotas.granted))
+        if limits := self.limits:
+            names = ("queue", "never", "runs", "since", "until", "limit")
+            grown = {name: longer(getattr(limits, name)) for name in names}
+            for name in ("since", "until"):
+                grown[name][-more:] = np.nan
+            owner = np.ascontiguousarray(longer(limits.owner.T).T)
+            self.limits, self.urgency = limits._replace(owner=owner, **grown), longer(self.urgency)
         heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
         self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
         self.holds, self._run = self.state.holds, None

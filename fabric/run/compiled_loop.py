@@ -58,7 +58,7 @@ class CompiledLoop:
         self._known: tuple[Compiled, Ints, Standings] | None = None
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
         self._ready: tuple[Any, Loop] | None = None
-        self._queue: Queue | None = None
+        self.queue: Queue | None = None
         self._order = InOrder()
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
@@ -154,17 +154,15 @@ class CompiledLoop:
             at[STIRRED] |= offering.handle(status)
         return made
 
-    def place(self, request: Request, place: int) -> int:
-        """Return the place in line of a request that comes to it from elsewhere, before all others or behind them.
+    def come_in(self, request: Request, line: Any, before: bool) -> int:
+        """Return the place in the `line` of a compiled queue, int32 [waiting], of a request that was held or sent back.
 
-        It is `place` where the line is in no order of a compiled queue.
+        It is before or behind those that are as urgent.
         """
         run = self._run
-        if self._queue is None:
-            return place
-        self._queue = longer(self._queue, len(run.record.outcome))
-        rows = run.state.line[run.at[FIRST] : run.at[LAST]]
-        return come_in(self._queue, self._order, run.view, request, rows, before=not place)
+        assert self.queue
+        self.queue = longer(self.queue, len(run.record.outcome), run.urgency)
+        return come_in(self.queue, self._order, run.view, request, line, before=before)
 
     def _line_loop(self, rule: Compiled) -> tuple[Loop, Queue, tuple[Any, ...]]:
         """Return the loop that offers the line, the queue, and its arguments but the last two.
@@ -172,12 +170,12 @@ class CompiledLoop:
         The first rule says in which order.
         """
         run, how, overflow = self._run, rule.in_order or InOrder("any"), self._run.overflow
-        if self._queue is None:
-            self._queue, self._order = queue_of(run, how), how
-        queue = self._queue
+        if self.queue is None:
+            self.queue, self._order = queue_of(run, how), how
+        queue = self.queue
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, run.requests, run.state, queue, run.parts, run.quota_table),
+            *(decide, rule.weights, run.requests, run.state, queue, run.parts, run.quota_table, run.limits),
             *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
         )
         return prepared(go_line, *form, 0.0, 0), queue, form

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import MutableSequence, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from binwright.fabric.compiled.numa_loop import FIRST, LAST
 from binwright.simcore.types import Request
 
 if TYPE_CHECKING:
@@ -55,34 +57,32 @@ class WaitingLine:
         self.readmit()
         return place
 
-    def _urgency(self, request: Request) -> tuple[int, int]:
-        """Say how far ahead a request stands: by the priority of its queue, then by its own where others give way."""
-        queues = self._run.queues
-        return queues.priority(request) if queues else 0, request.priority if self._run.overflow.preempt else 0
+    def _place(self, request: Request, before: bool) -> int:
+        """Return the place of a request in line, before or behind those that are as urgent."""
+        run = self._run
+        run.make_room_for(request)
+        rows = run.state.line[run.at[FIRST] : run.at[LAST]]
+        if run.loop.queue is not None:
+            return run.loop.come_in(request, rows, before)
+        order = run.order()
+        if not len(order):
+            return 0 if before else len(rows)
+        return int(np.searchsorted(-order[rows], -order[request.index], "left" if before else "right"))
 
     def _enter(self, request: Request) -> int:
         """Put a request into the line, behind those that are as urgent; returns its place."""
-        line, place, preempt = self.requests, len(self.requests), self._run.overflow.preempt
-        if preempt or self._run.queues:
-            urgency = self._urgency(request)
-            for one in reversed(line):
-                if self._urgency(one) >= urgency:
-                    break
-                place -= 1
-        if preempt:
+        place = self._place(request, False)
+        if self._run.overflow.preempt:
             self._run.blocked = self._run.blocked and place > 0
-        line.insert(self._run.loop.place(request, place), request)
+        self.requests.insert(place, request)
         return place
 
     def take_back(self, requests: Sequence[Request]) -> None:
         """Put requests that were interrupted before the others that are as urgent, if their quotas have room."""
         quotas = self._run.quotas
+        for request in requests:
+            self._run.make_room_for(request)
         if quotas:
-            for request in requests:
-                self._run.make_room_for(request)
             requests = [one for one in requests if quotas.admits(one, again=True)]
         for request in reversed(requests):
-            urgency, place = self._urgency(request), 0
-            if self._run.queues or self._run.overflow.preempt:  # else all are as urgent
-                place = bisect_left(self.requests, True, key=lambda one: self._urgency(one) <= urgency)
-            self.requests.insert(self._run.loop.place(request, place), request)
+            self.requests.insert(self._place(request, True), request)

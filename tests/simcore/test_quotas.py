@@ -99,7 +99,8 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
     assert sorted(evicted) == sorted(reference.evicted + reference.reclaimed)
     assert all(reference.urgency(row) < reference.urgency(by) for row, by, _, _ in reference.evicted)
     if isinstance(simulation.queues, QueueBook):
-        assert simulation.queues._held.keys() == {*simulation.ledger.running}
+        table, running = simulation.queues.table, sorted(simulation.ledger.running)
+        assert np.flatnonzero(table.runs).tolist() == [row for row in running if table.queue[row] >= 0]
     return simulation, quotas
 
 
@@ -131,7 +132,7 @@ def test_quotas_are_never_exceeded(start: int) -> None:
         record = simulation.record
         reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
         refused += sum(reason.startswith("quota: ") for reason in reasons)
-        queued += len(simulation.queues.waited) if isinstance(simulation.queues, QueueBook) else 0
+        queued += np.isfinite(simulation.queues.table.since).sum() if isinstance(simulation.queues, QueueBook) else 0
         for since, until in quotas.waited.values():
             assert since <= until
     assert min(evicted, held, refused, queued) > 10

@@ -49,6 +49,9 @@ class _Feature(Feature):
     stepped = "requests wait in several queues"
     labels = ("queue",)
 
+    def is_stepped(self, scenario: Any, waits: bool) -> bool:
+        return False
+
     def section(self, scenario: Any) -> Mapping[str, Queue]:
         wait = way(scenario.overflow, "wait")
         return wait.queues if wait else {}
@@ -101,9 +104,9 @@ class _Feature(Feature):
 
     def why(self, simulation: Simulation, row: int) -> list[str]:
         book = simulation.queues
-        if not isinstance(book, QueueBook) or row not in book.waited:
+        if not isinstance(book, QueueBook) or (waited := book.waited(row)) is None:
             return []
-        since, until, reason = book.waited[row]
+        since, until, reason = waited
         return [f"kept waiting from {since:g} s to {min(until, simulation.now):g} s by {reason}"]
 
 

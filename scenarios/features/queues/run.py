@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.compiled.limit_table import REQUESTS, LimitTable, count, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
+from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Ints, Request, Workload
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 
 COUNTED = "requests"
 """What is limited beside resources: how many run."""
-REQUESTS = -1
-"""Stands for it among the numbers of resources."""
-Limits = dict[int, int]
-"""The most that runs at once: quanta by the number of a resource, or how many `REQUESTS`."""
-Key = tuple[int, int, int, int]
-"""What is counted: the numbers of a queue, of a bound of it, of an owner, and of a resource (or `REQUESTS`)."""
 
 
 def queues_of(queues: Mapping[str, Queue], workload: Workload, at: str) -> Ints:
@@ -43,7 +38,7 @@ def queues_of(queues: Mapping[str, Queue], workload: Workload, at: str) -> Ints:
     return found
 
 
-def limits_of(amounts: Mapping[str, float], resources: Sequence[str]) -> Limits:
+def limits_of(amounts: Mapping[str, float], resources: Sequence[str]) -> dict[int, int]:
     """Turn what may run at once into quanta, and a number of requests."""
     counted = {REQUESTS: int(amounts[COUNTED])} if COUNTED in amounts else {}
     return by_place({name: units for name, units in amounts.items() if name != COUNTED}, resources) | counted
@@ -54,81 +49,108 @@ class QueueBook:
 
     def __init__(self, simulation: Simulation, queues: Mapping[str, Queue], at: str) -> None:
         self._simulation, self.names, self._queues = simulation, [*queues], [*queues.values()]
-        workload, resources = simulation.workload, simulation.view.resources
-        self.of: list[int] = queues_of(queues, workload, at).tolist()
-        """The number of the queue of every row of the workload, negative for none."""
-        self.waited: dict[int, tuple[float, float, str]] = {}
-        """For every row that a limit kept in line: since when, until when, and the first such limit."""
-        self._bounds: list[list[tuple[Limits, list[int], str]]] = []
+        workload, self._resources = simulation.workload, simulation.view.resources
+        limits: list[tuple[int, int, str, int]] = []  # resource, most, label, the place in `used` of its first owner
+        owners, first, rows, used = list[Ints](), [0], len(simulation.record.outcome), 0
         for name, queue in queues.items():
-            bounds = [(limits_of(queue.running, resources), [0] * len(workload), "")] if queue.running else []
-            for label, amounts in queue.each.items():
-                owners = np.unique(words_of(workload, label, f"{at}.{name}.each"), return_inverse=True)[1].tolist()
-                bounds.append((limits_of(amounts, resources), owners, label))
-            self._bounds.append(bounds)
-        self._used: Counter[Key] = Counter()
-        self._held: dict[int, list[tuple[Key, int]]] = {}
+            for label, amounts in [*([("", queue.running)] if queue.running else []), *queue.each.items()]:
+                owner = np.zeros(rows, np.int64)
+                if label:
+                    words = words_of(workload, label, f"{at}.{name}.each")
+                    owner[: len(workload)] = np.unique(words, return_inverse=True)[1]
+                for resource, most in limits_of(amounts, self._resources).items():
+                    limits.append((resource, most, label, used))
+                    owners.append(owner + used)
+                    used += int(owner.max(initial=0)) + 1
+            first.append(len(limits))
+        self._labels = [label for _, _, label, _ in limits]
+        queue_of = np.full(rows, -1)
+        queue_of[: len(workload)] = queues_of(queues, workload, at)
+        simulation.limits = table = LimitTable(
+            queue_of,
+            never=queue_of < -1,
+            first=np.array(first, np.int64),
+            resource=np.array([resource for resource, *_ in limits], np.int64),
+            most=np.array([most for _, most, *_ in limits], np.int64),
+            owner=np.array(owners, np.int64).reshape(len(limits), rows),
+            used=np.zeros(used, np.int64),
+            runs=np.zeros(rows, np.bool_),
+            since=np.full(rows, np.nan),
+            until=np.full(rows, np.nan),
+            limit=np.full(rows, -1),
+        )
+        demand = np.zeros(len(self._resources), np.int64)
+        self._reached = prepared(limit_reached, table, demand, 1, 0)
+        self._count = prepared(count, table, demand, 1, 0, True)
+        self._is_kept = prepared(is_kept, table, demand, 1, 0, 0.0)
+        # With nothing running, a limit that is reached is one for ever.
+        for row in np.flatnonzero(queue_of[: len(workload)] >= 0).tolist():
+            table.never[row] = self._reached(table, *self._demand(row), row) >= 0
+        ranks = np.unique([0, *(queue.priority for queue in queues.values())])
+        urgency = np.searchsorted(ranks, [queue.priority for queue in self._queues] + [0])
+        simulation.urgency = urgency[np.where(queue_of >= 0, queue_of, len(urgency) - 1)]
         simulation.queues = simulation.view.queues = self
 
-    def _asks(self, request: Request) -> list[tuple[Key, int, int]]:
-        """List the bounds that a request counts against, by how much, and their limits."""
-        row = self._simulation.source(request.index)
-        if (number := self.of[row]) < 0:
-            return []
-        return [
-            ((number, place, owners[row], r), request.parts * request.demand[r] if r >= 0 else 1, most)
-            for place, (limits, owners, _) in enumerate(self._bounds[number])
-            for r, most in limits.items()
-        ]
+    @property
+    def table(self) -> LimitTable:
+        """The limits, and what counts against them."""
+        table = self._simulation.limits
+        assert table is not None
+        return table
 
-    def _reason(self, key: Key) -> str:
-        number, place, _, r = key
-        what = "requests" if r < 0 else self._simulation.view.resources[r]
-        label = self._bounds[number][place][2]
-        return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[number]}"
+    def _demand(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        run = self._simulation
+        return run.requests.demand[row], int(run.parts[row]) if len(run.parts) else 1
+
+    def _reason(self, limit: int) -> str:
+        """Say which limit that is."""
+        table, label = self.table, self._labels[limit]
+        r, queue = int(table.resource[limit]), int(np.searchsorted(table.first, limit, "right")) - 1
+        what = COUNTED if r == REQUESTS else self._resources[r]
+        return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[queue]}"
 
     def rows(self, name: str) -> npt.NDArray[np.bool_]:
         """Tell which rows of the workload are in the queue of this name, bool [n]."""
-        return np.array([number >= 0 and self.names[number] == name for number in self.of], np.bool_)
+        found: npt.NDArray[np.bool_] = self.table.queue[: len(self._simulation.workload)] == self.names.index(name)
+        return found
 
     def priority(self, request: Request) -> int:
         """Return the priority of a request's queue."""
-        number = self.of[self._simulation.source(request.index)]
-        return self._queues[number].priority if number >= 0 else 0
+        queue = self.table.queue[request.index]
+        return self._queues[queue].priority if queue >= 0 else 0
 
     def refusal(self, request: Request) -> str:
         """Say why a request may never run; empty where it may."""
-        if (number := self.of[self._simulation.source(request.index)]) < -1:
-            return f"{QUEUE}time in {self.names[-2 - number]}"
-        return next((self._reason(key) for key, amount, most in self._asks(request) if amount > most), "")
+        table, row = self.table, request.index
+        if not table.never[row]:
+            return ""
+        if table.queue[row] < -1:
+            return f"{QUEUE}time in {self.names[-2 - table.queue[row]]}"
+        nothing = table._replace(used=np.zeros_like(table.used))
+        return self._reason(self._reached(nothing, *self._demand(row), row))
 
     def limit_reached(self, request: Request) -> str:
         """Say which limit keeps a request from starting now; empty where none does."""
-        used = self._used
-        return next(
-            (self._reason(key) for key, more, most in self._asks(request) if more and used[key] + more > most), ""
-        )
+        limit = self._reached(self.table, *self._demand(request.index), request.index)
+        return self._reason(limit) if limit >= 0 else ""
 
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
-        """Leave out requests of a line that a limit keeps from starting now, and note them in `waited`."""
-        found, waited, now = [], self.waited, self._simulation.now
-        for request in line:
-            if reason := self.limit_reached(request):
-                since, _, first = waited.get(request.index, (now, inf, reason))
-                waited[request.index] = since, inf, first
-            else:
-                if request.index in waited and waited[request.index][1] == inf:
-                    waited[request.index] = waited[request.index][0], now, waited[request.index][2]
-                found.append(request)
-        return found
+        """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
+        now, table = self._simulation.now, self.table
+        return [one for one in line if not self._is_kept(table, *self._demand(one.index), one.index, now)]
+
+    def waited(self, row: int) -> tuple[float, float, str] | None:
+        """Return since when and until when a limit kept a row in line, and the first that did so; None if none did."""
+        table = self.table
+        if np.isnan(table.since[row]):
+            return None
+        return float(table.since[row]), float(table.until[row]), self._reason(int(table.limit[row]))
 
     def started(self, request: Request) -> None:
         """Count a request that starts now."""
-        self._held[request.index] = held = [(key, amount) for key, amount, _ in self._asks(request)]
-        for key, amount in held:
-            self._used[key] += amount
+        self._count(self.table, *self._demand(request.index), request.index, True)
 
     def freed(self, row: int) -> None:
         """Stop counting the request of a row, if it runs."""
-        for key, amount in self._held.pop(row, ()):
-            self._used[key] -= amount
+        self._count(self.table, *self._demand(row), row, False)

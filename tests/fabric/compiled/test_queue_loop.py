@@ -1,9 +1,10 @@
 """Compiled queues against the engine, job by job."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.queues import Queue
+from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quotas
 from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.errors import InfeasiblePlacement
@@ -39,7 +42,7 @@ ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "uni
 def queues(draw: st.DrawFn) -> tuple[Any, ...]:
     """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter.
 
-    Servers fail in some, and servers are added; jobs have quotas in some.
+    Servers fail in some, and servers are added; jobs have quotas in some, and several queues.
     """
     nodes, servers = draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 1), (2, 3)]))
     resources = draw(forms(1, 2))
@@ -58,11 +61,22 @@ def queues(draw: st.DrawFn) -> tuple[Any, ...]:
     if draw(st.booleans()):
         expected = np.round(duration * rng.choice(draw(st.sampled_from([[1.0, 1.5, 3.0], [0.3, 1.0, 2.0]])), n), 1)
         workload = replace(workload, foresight=LifetimeInfo(expected, lambda row, first, elapsed: first))
-    quotas = None
+    quotas, lines = None, dict[str, Queue]()
     if draw(forms(0, 1)):
+        groups = rng.choice(["a", "b", "c", ""], n).tolist()
+        workload = replace(workload, roles=Roles.of_texts(n, groups), labels={"user": rng.choice([*"xyz"], n)})
+    if workload.roles is not None and draw(st.booleans()):
+        for number in range(rng.integers(1, 4)):
+            lines[str(number)] = Queue.model_construct(
+                of={"group": [rng.choice([*"abc"])]} if rng.random() < 0.8 else {},
+                priority=int(rng.integers(0, 3)),
+                longest=5.0 if rng.random() < 0.5 else None,
+                running=[{}, {"requests": 3}, {"a": 7.0}, {"a": 6.0, "requests": 2}][rng.integers(0, 4)],
+                each={"user": {"requests": 1}} if rng.random() < 0.3 else {},
+            )
+    if workload.roles is not None and draw(st.booleans()):
         of = {name: quota_of(queue) for name, queue in drawn_quotas(Random(int(rng.integers(2**32))), 12).items()}
         reclaim, full = draw(st.sampled_from(["never", "any"])), draw(st.sampled_from(["wait", "wait", "refuse"]))
-        workload = replace(workload, roles=Roles.of_texts(n, rng.choice(["a", "b", "c", ""], n).tolist()))
         quotas = Quotas.model_construct(of=of, reclaim=reclaim, above=full)
     if draw(forms(0, 1)):  # jobs in parts have a loop of their own
         gangs = Gangs.of_parts(rng.choice(draw(st.sampled_from([[1, 2, 4], [3, 9]])), n))
@@ -82,7 +96,7 @@ def queues(draw: st.DrawFn) -> tuple[Any, ...]:
         mtbf = draw(st.sampled_from([inf, 20.0]))
         faults = [Faults(mtbf, 2.0, scheduled, requeue=bool(rng.random() < 0.8), seed=int(rng.integers(9)))]
     growth = draw(st.sampled_from([[], [(2.0, 1)], [(0.5, 1), (5.0, 2), (60.0, 1)]]))
-    return workload, cluster, overflow, agent, growth, faults, quotas
+    return workload, cluster, overflow, agent, growth, faults, quotas, lines
 
 
 def both(
@@ -93,6 +107,7 @@ def both(
     expansion: Sequence[tuple[float, int]] = (),
     faults: Sequence[Faults] = (),
     quotas: Quotas | None = None,
+    lines: Mapping[str, Queue] = MappingProxyType({}),
 ) -> tuple[Simulation, Simulation]:
     """Play a queue with decisions in Python and in machine code, and compare what was seen on the way."""
     seen: list[Any] = []
@@ -102,6 +117,8 @@ def both(
         for ledger, way in zip(ledgers, (False, True), strict=True)
     )
     for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
+        if lines:
+            QueueBook(one, lines, "queues")
         if quotas:
             QuotaBook(one, quotas)
         sampler = Sampler(one, ledger)
