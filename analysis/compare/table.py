@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isnan
@@ -265,19 +264,14 @@ def _best(ranked: Ranked) -> list[str]:
     return [name for name, entry in ranked if abs(entry.mean - best) <= TOLERANCE * abs(best)]
 
 
-def _tied(ranked: Ranked) -> list[str]:
-    return [name for name, entry in ranked if entry.mark == TIED]
+def _effect(metric: Metric, ranked: Ranked) -> tuple[str, float]:
+    """Name the worst of those that the seeds can tell from the best, and say how far it is from that.
 
-
-def _last(ranked: Ranked) -> tuple[str, Entry]:
-    """Return the worst of those that the seeds can tell from the best."""
-    return next(one for one in reversed(ranked) if one[1].mark != TIED)
-
-
-def _effect(metric: Metric, ranked: Ranked) -> float:
-    """Return how far the best is from the last: percentage points of a share, else percent of the last."""
-    best, last = ranked[0][1].mean, _last(ranked)[1].mean
-    return 100 * abs(best - last) / (1.0 if metric.unit == "%" else abs(last) or abs(best))
+    That is in percentage points of a share, else in percent of the last.
+    """
+    name, last = next(one for one in reversed(ranked) if one[1].mark != TIED)
+    best = ranked[0][1].mean
+    return name, 100 * abs(best - last.mean) / (1.0 if metric.unit == "%" else abs(last.mean) or abs(best))
 
 
 def _short(effect: float) -> str:
@@ -295,11 +289,11 @@ def _does(metric: Metric, agents: list[str]) -> str:
 
 
 def _at_one(metric: Metric, ranked: Ranked) -> str:
-    tied, by = _tied(ranked), _short(_effect(metric, ranked))
-    way, unit = "above" if metric.better == "higher" else "below", "%"
-    if metric.unit == "%":
-        unit = f"point{'s' * (by != '1')}"
-    said = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {_last(ranked)[0]}"
+    tied = [name for name, entry in ranked if entry.mark == TIED]
+    (last, effect), way = _effect(metric, ranked), "above" if metric.better == "higher" else "below"
+    by = _short(effect)
+    unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
+    said = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}"
     if tied:
         them = _and(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
         said += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
@@ -308,22 +302,20 @@ def _at_one(metric: Metric, ranked: Ranked) -> str:
 
 def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     """Count the points at which each agent is best, or not significantly different from the best."""
-    wins: Counter[tuple[str, ...]] = Counter()
     effects: dict[tuple[str, ...], list[float]] = {}
     for ranked in points:
         best = sorted(name for name, entry in ranked if entry.mark) if is_tested else _best(ranked)
         who = () if len(best) == len(ranked) else tuple(best)
-        wins[who] += 1
-        effects.setdefault(who, []).append(_effect(metric, ranked))
-    told = [(names, count) for names, count in wins.most_common() if names]
-    if not told:
+        effects.setdefault(who, []).append(_effect(metric, ranked)[1])
+    nowhere = effects.pop((), [])
+    if not effects:
         return _none(metric, len(points))
-    (first, count), *others = told
-    by = " to ".join(dict.fromkeys(map(_short, (min(effects[first]), max(effects[first])))))
-    where = f"{'all' if count == len(points) else f'{count} of'} {len(points)} points"
+    (first, found), *others = sorted(effects.items(), key=lambda one: -len(one[1]))
+    by = " to ".join(dict.fromkeys(map(_short, (min(found), max(found)))))
+    where = f"{'all' if len(found) == len(points) else f'{len(found)} of'} {len(points)} points"
     parts = [f"{_does(metric, list(first))} at {where}, by {by} {'points' if metric.unit == '%' else '%'}"]
-    parts += [f"{_and(list(names))} at {times}" for names, times in others[:NAMED]]
-    parts += [f"no significant difference at {wins[()]}"] * bool(wins[()])
+    parts += [f"{_and(list(names))} at {len(one)}" for names, one in others[:NAMED]]
+    parts += [f"no significant difference at {len(nowhere)}"] * bool(nowhere)
     return "; ".join(parts)
 
 
@@ -344,22 +336,19 @@ def site_table(results: ResultsFolder) -> Sheet | None:
     if "sites" not in results.done.columns:
         return None
     swept = telling_keys(results.runs, results.swept)
-    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    found: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
     for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
         for site, said in json.loads(text).items():
-            mine = found.setdefault((*map(as_written, point), results.heading(agent), site), {})
-            for name, value in said.items():
-                mine.setdefault(name, []).extend([] if value is None else [value])
+            found.setdefault((*map(as_written, point), results.heading(agent), site), []).append(said)
     currency = next((one.unit for one in results.columns.metrics if one.name == "cost"), "")
     shown = [one.paid_in("" if currency == MONEY else currency) for one in METRICS]
-    shown = [one for one in shown if any(values.get(one.name) for values in found.values())]
-    rows = [
-        [*map(Cell, who), *(_mean(one, values.get(one.name, [])) for one in shown)] for who, values in found.items()
-    ]
+    shown = [one for one in shown if any(said.get(one.name) is not None for runs in found.values() for said in runs)]
+    rows = [[*map(Cell, who), *(_mean(one, runs) for one in shown)] for who, runs in found.items()]
     headings = [*map(results.heading, swept), "agent", "site", *(one.heading for one in shown)]
     return Sheet(headings, rows, len(swept) + 2, "Sites: means and 95 % intervals over the runs") if rows else None
 
 
-def _mean(metric: Metric, values: list[float]) -> Cell:
-    """Write the mean of some values with its interval."""
+def _mean(metric: Metric, runs: Sequence[dict[str, float | None]]) -> Cell:
+    """Write the mean of a value that some runs have, with its interval."""
+    values = [value for said in runs if (value := said.get(metric.name)) is not None]
     return Cell(metric.write(*mean_interval(np.array(values)))) if values else Cell("-")

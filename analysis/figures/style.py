@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -61,51 +61,40 @@ def style_of(
 
     `size` is width x height of a whole figure, as in "3.3x2.2" (inches) or "84x56 mm"; `font` a family, `text` points.
     """
-    name = style or HOUSE
-    found = _venue(name) if name in VENUES else _of_matplotlib(name)
-    rc = dict(found.rc)
+    read = _read(style or HOUSE)
+    if text is not None and not 1 <= text <= 100:
+        raise UserError("is no size of text", key="text", value=text, remedy="Give points from 1 to 100.")
+    figsize = read.pop("figure.figsize", None)
+    column, page = VENUES.get(style or HOUSE) or ((figsize[0], figsize[0]) if figsize else VENUES[HOUSE])
+    own = FontProperties(size=read.get("font.size", TEXT)).get_size_in_points()
+    rc: Any = _read(HOUSE) | _sizes(own) | read | (_sizes(text) if text else {})
     if font is not None:
-        others = rc.get("font.family", [])
+        others = rc["font.family"]
         rc["font.family"] = [_known_font(font), *([others] if isinstance(others, str) else others)]
-    if text is not None:
-        if not 1 <= text <= 100:
-            raise UserError("is no size of text", key="text", value=text, remedy="Give points from 1 to 100.")
-        rc |= _sizes(text)
-    changed = replace(found, rc=rc, text=text or found.text, titles=titles is not False)
-    if size is None:
-        return changed
-    width, height = inches(size)
-    return replace(changed, size=(width, height), widths={"column": width, "page": width})
+    whole = inches(size) if size else None
+    if whole:
+        column = page = whole[0]
+    return Style(rc, {"column": column, "page": page}, text or own, titles is not False, whole)
 
 
-def _venue(name: str) -> Style:
-    venue = VENUES[name]
-    installed = set(get_font_names())
-    fonts = [font for font in venue.fonts if font in installed] or ["DejaVu Sans"]
-    # The house names a family of fonts, so that an SVG says which others would do.
-    family = {"font.family": "sans-serif", "font.sans-serif": list(venue.fonts)}
-    rc: Any = _sizes(venue.points) | (family if name == HOUSE else {"font.family": fonts}) | venue.rc
-    return Style(rc, {"column": venue.column, "page": venue.page}, text=venue.points)
-
-
-def _of_matplotlib(name: str) -> Style:
-    """Read fonts, sizes, lines and width of a style that matplotlib knows by name, or of the file of one."""
+def _read(name: str) -> dict[str, Any]:
+    """Read fonts, sizes and lines of a venue, of a style that matplotlib knows by name, or of the file of one."""
     from matplotlib.style import available, library
 
+    file = Path(__file__).with_name("styles") / f"{name}.mplstyle" if name in VENUES else name
     try:
-        read: Any = dict(library[name] if name in available else rc_params_from_file(name, use_default_template=False))
+        read: Any = library[name] if name in available else rc_params_from_file(file, use_default_template=False)
     except OSError as error:
         remedy = f"{meant(name) or suggest(name, [*VENUES, *available])} Or name a file."
         raise UserError("there is no such style", key="style", value=name, remedy=remedy) from error
     except (ValueError, UnicodeDecodeError) as error:
         remedy = "Write lines as `font.size: 9`."
         raise UserError(f"is not a style of matplotlib: {error}", file=name, remedy=remedy) from error
-    house = _venue(HOUSE)
-    figsize = read.pop("figure.figsize", None)
-    widths: Mapping[Width, float] = {"column": figsize[0], "page": figsize[0]} if figsize else house.widths
-    size = FontProperties(size=read.get("font.size", TEXT)).get_size_in_points()
-    rc = {key: value for key, value in read.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
-    return replace(house, text=size, rc={**house.rc, **_sizes(size), **rc}, widths=widths)
+    found = {key: value for key, value in read.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
+    if name in VENUES:  # of the fonts, best first, those that there are; the house's family says others in an SVG
+        there = {*get_font_names(), "sans-serif"}
+        found["font.family"] = [font for font in read["font.family"] if font in there] or ["DejaVu Sans"]
+    return found
 
 
 def _known_font(font: str) -> str:
@@ -127,7 +116,7 @@ def _sizes(points: float) -> Any:
 
 ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42}
 """Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
-PLAIN = _venue(HOUSE)
+PLAIN = style_of()
 _CURRENT: ContextVar[Style] = ContextVar("style", default=PLAIN)
 
 

@@ -99,11 +99,6 @@ def _parts(
             raise UserError("names a heading", key=key, value=said, remedy=f'Did you mean "{meant}"? {remedy}')
     found = _FORM.fullmatch(said)
     if found is None or found[2] not in signs:
-        if key == "until" and (loose := re.fullmatch(r"\s*(\w+)\s*(=|>|<|=>|=<)\s*([\d.]+)(.*)", said)):
-            share = any(one.name == loose[1] and one.unit == "%" for one in metrics) and float(loose[3]) > 1
-            unit = loose[4].strip() or "%" * share
-            meant = " ".join(filter(None, (loose[1], "<=" if "<" in loose[2] else ">=", loose[3], unit)))
-            remedy = f'Did you mean "{meant}"? {remedy}'
         raise UserError(problem, key=key, value=said, remedy=remedy)
     name, sign, text = found.groups()
     known = {metric.name: metric for metric in metrics}

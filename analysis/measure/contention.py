@@ -37,20 +37,10 @@ class Items(NamedTuple):
 
 @kernel
 def account(
-    begin: float,
-    end: float,
-    active: Ints,
-    shares: Floats,
-    items: Items,
-    capacity: Ints,
-    wanted: Floats,
-    missing: Floats,
-    contended: Floats,
-    totals: Floats,
-    power: int,
-    drawn: Floats,
-) -> int:
-    """Add up the time from `begin` to `end`, in which `active` items int64 [n] use `shares` float64 [n, resources].
+    begin: float, end: float, active: Ints, use: Floats, items: Items, capacity: Ints, wanted: Floats, missing: Floats,
+    contended: Floats, totals: Floats, power: int, drawn: Floats,
+) -> int:  # fmt: skip
+    """Add up the time from `begin` to `end`, in which `active` items int64 [n] use `use` float64 [n, resources] quanta.
 
     The active items are in order, and so are their servers. `capacity` is int64 [servers, nodes, resources]. Adds
     quanta x seconds to `wanted` and `missing` float64 [items, resources], and seconds to `contended` float64 [servers];
@@ -59,34 +49,27 @@ def account(
     nothing changes on a server that holds something, the server, begin and end, and the quanta of it that are used;
     returns how many there are.
     """
-    server, starts, ends, amounts = items.server, items.start, items.end, items.amounts
-    nodes, resources = capacity.shape[1:]
-    load, left, noted, granted = np.empty((nodes, resources)), np.empty((nodes, resources)), 0, np.empty(1)
-    moments, first = np.empty(2 * len(active) + 2), 0
+    load, left = np.empty(capacity.shape[1:]), np.empty(capacity.shape[1:])
+    moments, first, noted = np.empty(2 * len(active) + 2), 0, 0
     while first < len(active):
-        s, last, changes = server[active[first]], first, 0
-        while last < len(active) and server[active[last]] == s:
-            item = active[last]
-            changes += (begin < starts[item] < end) + (begin < ends[item] < end)
-            for r in range(resources):
-                shares[last, r] *= amounts[item, r]
-            last += 1
-        moments[0], moments[1], count = begin, end, 2
-        for place in range(first, last if changes else first):
-            for moment in (starts[active[place]], ends[active[place]]):
+        s, last, count = items.server[active[first]], first, 2
+        moments[0], moments[1] = begin, end
+        while last < len(active) and items.server[active[last]] == s:
+            for moment in (items.start[active[last]], items.end[active[last]]):
                 if begin < moment < end:
                     moments[count] = moment
                     count += 1
-        if changes:
+            last += 1
+        if count > 2:
             moments[:count].sort()
-        for k in range(changes + 1):
-            if moments[k + 1] > moments[k]:
-                part = active[first:last], shares[first:last], items, capacity[s], load, left, wanted, missing, totals
-                lacks = between(moments[k], moments[k + 1], *part, power, granted)
-                contended[s] += lacks * (moments[k + 1] - moments[k])
-                if granted[0] >= 0:
-                    drawn[noted, 0], drawn[noted, 1], drawn[noted, 2] = s, moments[k], moments[k + 1]
-                    drawn[noted, 3] = granted[0]
+        for k in range(count - 1):
+            since, until = moments[k], moments[k + 1]
+            if until > since:
+                part = active[first:last], use[first:last], items, capacity[s], load, left, wanted, missing, totals
+                lacks, used = between(since, until, *part, power)
+                contended[s] += lacks * (until - since)
+                if used >= 0:
+                    drawn[noted, 0], drawn[noted, 1], drawn[noted, 2], drawn[noted, 3] = s, since, until, used
                     noted += 1
         first = last
     return noted
@@ -94,40 +77,28 @@ def account(
 
 @inlined
 def between(
-    begin: float,
-    end: float,
-    active: Ints,
-    use: Floats,
-    items: Items,
-    capacity: Ints,
-    load: Floats,
-    left: Floats,
-    wanted: Floats,
-    missing: Floats,
-    totals: Floats,
-    power: int,
-    granted: Floats,
-) -> bool:
+    begin: float, end: float, active: Ints, use: Floats, items: Items, capacity: Ints, load: Floats, left: Floats,
+    wanted: Floats, missing: Floats, totals: Floats, power: int,
+) -> tuple[bool, float]:  # fmt: skip
     """Account for one server and a time in which nothing changes on it; returns whether it lacks anything.
 
-    `active` are the items on it, and `use` float64 [n, resources] the quanta that each would use. `granted` float64 [1]
-    gets what is used of the resource `power`, -1 where there is none or nothing is held.
+    `active` are the items on it. Returns, too, what is used of the resource `power`, -1 where there is none or nothing
+    is held. `load` and `left` float64 [nodes, resources] are scratch.
     """
-    node, starts, ends, priority = items.node, items.start, items.end, items.priority
     nodes, resources = load.shape
-    seconds, lacks = end - begin, False
-    load[:], granted[0] = 0.0, -1.0
+    seconds, lacks, used = end - begin, False, -1.0
+    load[:] = 0.0
     for place in range(len(active)):
         item = active[place]
-        if starts[item] <= begin and ends[item] >= end:
+        if items.start[item] <= begin and items.end[item] >= end:
             for r in range(resources):
-                load[node[item], r] += use[place, r]
+                load[items.node[item], r] += use[place, r]
                 wanted[item, r] += use[place, r] * seconds
                 if power >= 0 and items.amounts[item, r] > 0:
-                    granted[0] = 0.0
-    if granted[0] == 0.0:
+                    used = 0.0
+    if used == 0.0:
         for n in range(nodes):
-            granted[0] += min(load[n, power], float(capacity[n, power]))
+            used += min(load[n, power], float(capacity[n, power]))
     for r in range(resources):
         some = False
         for n in range(nodes):
@@ -136,32 +107,28 @@ def between(
             some |= load[n, r] > capacity[n, r] * ROUNDED
         totals[2, r] += seconds * some
         lacks |= some
-    if not lacks:
-        return False
-    # The highest priority takes what it uses, then the next one what is left.
     left[:] = capacity
-    above = np.iinfo(np.int64).max
-    while True:
-        level, found = above, False
+    level = np.iinfo(np.int64).max
+    while lacks:  # the highest priority takes what it uses, then the next one what is left
+        above, level = level, np.iinfo(np.int64).min
         for item in active:
-            there = starts[item] <= begin and ends[item] >= end
-            if there and priority[item] < above and (not found or priority[item] > level):
-                level, found = priority[item], True
-        if not found:
-            return True
+            if items.start[item] <= begin and items.end[item] >= end and level <= items.priority[item] < above:
+                level = items.priority[item]
+        if level == np.iinfo(np.int64).min:
+            break
         load[:] = 0.0
         for adds in (True, False):
             for place in range(len(active)):
                 item = active[place]
-                if starts[item] <= begin and ends[item] >= end and priority[item] == level:
+                if items.start[item] <= begin and items.end[item] >= end and items.priority[item] == level:
                     for r in range(resources):
-                        total, there_is = load[node[item], r], left[node[item], r]
+                        total, there_is = load[items.node[item], r], left[items.node[item], r]
                         if adds:
-                            load[node[item], r] = total + use[place, r]
+                            load[items.node[item], r] = total + use[place, r]
                         elif total > there_is * ROUNDED:
                             missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
         left[:] = np.maximum(left - load, 0.0)
-        above = level
+    return lacks, used
 
 
 Run: TypeAlias = Any
@@ -212,10 +179,10 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     power = run.costs.resource if run.costs is not None and run.costs.has_power else -1
     drawn = [np.zeros((0, 4))]
     for k, ((begin, end), active) in enumerate(zip(pairwise(time.tolist()), _active(items, time), strict=True)):
-        shares = np.ascontiguousarray(use.at(active, first + k))
+        quanta = np.ascontiguousarray(use.at(active, first + k) * items.amounts[active])
         found = np.empty((3 * len(active) if power >= 0 else 0, 4))
         totals = wanted, missing, contended, levels[k]
-        drawn.append(found[: account(begin, end, active, shares, items, capacity, *totals, power, found)].copy())
+        drawn.append(found[: account(begin, end, active, quanta, items, capacity, *totals, power, found)].copy())
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
     parts = Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
     if power < 0:

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from io import BytesIO
 from math import inf
 from pathlib import Path
@@ -211,7 +210,7 @@ class ResultsFolder:
             if kind == "times":
                 remedy += " Where requests that wait are offered together, their decisions are not timed one by one."
             raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
-        return _read(path, lambda: "Delete it and run the scenario again: a run without its details is run again.")
+        return _read(path, path, "Delete it and run the scenario again: a run without its details is run again.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
@@ -230,73 +229,49 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
     """Read the table of runs, and what its columns are."""
     import polars as pl
 
-    path = folder / RUNS
+    path, scenario, has_journal = folder / RUNS, folder / "scenario.yaml", (folder / "journal.jsonl").is_file()
+    again = "Run the scenario again with this version of Binwright"
+    again += ": it takes finished runs from journal.jsonl" * has_journal
+    if scenario.is_file():
+        again += f": binwright run {quote(str(scenario))} --out {quote(str(folder))}"
+
+    def refused(problem: str, file: Path = path, remedy: str = f"{again}.") -> ResultsError:
+        return ResultsError(problem, file=file, remedy=remedy)
+
+    if path.is_dir():
+        raise refused("is a folder, and a file belongs here", remedy=f"Move it away. {again}.")
+    if has_journal and not path.is_file():
+        raise refused("this batch is unfinished: it has no runs.parquet yet", folder)
     if not path.is_file():
-        if path.is_dir():
-            remedy = f"Move it away. {_again(folder)}"
-            raise ResultsError("is a folder, and a file belongs here", file=path, remedy=remedy)
-        if (finished := _finished(folder)) is None:
-            is_file = "this is a file, and results are a folder"
-            problem = is_file if folder.is_file() else "there are no results here"
-            raise ResultsError(problem, file=folder, remedy=_instead(folder))
-        problem = f"this batch is unfinished: {finished} in journal.jsonl, and no runs.parquet yet"
-        remedy = f"Run the scenario again, it goes on from there{_command(folder)}."
-        raise ResultsError(problem, file=folder, remedy=remedy)
+        is_file = "this is a file, and results are a folder"
+        raise refused(is_file if folder.is_file() else "there are no results here", folder, _instead(folder))
     content = path.read_bytes()  # once, as a batch that goes on may write another one
-    runs = _read(path, lambda: _again(folder), content)
+    runs = _read(content, path, f"{again}.")
     wrong = [name for name in NEEDED if name not in runs.columns]
     wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
-    if wrong or not len(runs):
-        problem = "another version or another program wrote this: column {} is missing, or of another kind"
-        problem = problem.format(", ".join(wrong)) if wrong else "there are no runs in it"
-        raise ResultsError(problem, file=path, remedy=_again(folder))
+    if wrong:
+        which = ", ".join(wrong)
+        raise refused(f"another version or another program wrote this: column {which} is missing, or of another kind")
+    if not len(runs):
+        raise refused("there are no runs in it")
     try:
         columns = read_columns(pl.read_parquet_metadata(BytesIO(content)).get("binwright", ""))
         unknown = [key for key in columns.swept if key in NEEDED or key not in runs.columns]
     except ValueError:
         unknown = ["what its columns are"]
     if unknown:
-        problem = f"another program wrote this: it does not have {', '.join(unknown)}"
-        raise ResultsError(problem, file=path, remedy=_again(folder))
+        raise refused(f"another program wrote this: it does not have {', '.join(unknown)}")
     return runs, columns
 
 
-def _read(path: Path, remedy: Callable[[], str], content: bytes | None = None) -> pl.DataFrame:
+def _read(source: Path | bytes, path: Path, remedy: str) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return pl.read_parquet(path, glob=False) if content is None else pl.read_parquet(content)
+        return pl.read_parquet(source, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = (str(error).splitlines() or [""])[0]
-        raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy()) from error
-
-
-def _again(folder: Path) -> str:
-    """Say what to do about spoilt tables: nothing is lost where the journal is whole."""
-    if finished := _finished(folder):
-        taken = f"it takes {finished} from journal.jsonl and writes this file anew"
-        return f"Run the scenario again, {taken}{_command(folder)}."
-    return f"Run the scenario again with this version of Binwright{_command(folder)}."
-
-
-def _command(folder: Path) -> str:
-    """Write how to run the folder's own scenario again, if it is there."""
-    scenario = folder / "scenario.yaml"
-    return f": binwright run {quote(str(scenario))} --out {quote(str(folder))}" if scenario.is_file() else ""
-
-
-def _finished(folder: Path) -> str | None:
-    """Count the finished runs that the folder's journal has whole lines of, in words; None without a journal."""
-    journal = folder / "journal.jsonl"
-    if not journal.is_file():
-        return None
-    found = set()
-    for line in journal.read_text("utf-8", "replace").splitlines():
-        with suppress(json.JSONDecodeError):
-            row = json.loads(line)
-            if isinstance(row, dict) and row.get("status") == "done":
-                found.add(str(row.get("run")))
-    return f"{len(found)} finished run{'s' * (len(found) != 1)}"
+        raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy) from error
 
 
 def _instead(named: Path) -> str:

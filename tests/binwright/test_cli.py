@@ -272,7 +272,7 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("list movers quickstart", ["movers: takes no name"]),
     ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
     ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
-    ("size s.yaml --until acceptance=99", ['Did you mean "acceptance >= 99 %"?']),
+    ("size s.yaml --until acceptance=99", ['Write a metric, >= or <=, and a number: "acceptance >= 99 %"']),
     ("solve vm-placement --ball 3", ["--ball: which answer?"]),
     ("", ["usage"]),
 ]

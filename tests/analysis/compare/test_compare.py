@@ -391,12 +391,13 @@ JOURNAL = '{"run": "a0", "status": "done"}\n{"run": "a1", "status": "failed"}\n{
     ("files", "message"),
     [
         ({}, "there are no results here\n  Name the folder that `binwright run` wrote"),
-        ({"journal.jsonl": JOURNAL}, "unfinished: 1 finished run in journal.jsonl.*\n  .*again, it goes on"),
+        ({"journal.jsonl": JOURNAL},
+         "this batch is unfinished: it has no runs.parquet yet\n  Run the scenario again .*takes finished runs"),
         ({"runs.parquet": ""}, "not a readable Parquet.*with this version"),
         ({"runs.parquet": "PAR1", "journal.jsonl": JOURNAL},
-         "not a readable.*it takes 1 finished run from journal.jsonl and writes this file anew."),
+         "not a readable.*: it takes finished runs from journal.jsonl."),
         ({"journal.jsonl": JOURNAL, "scenario.yaml": "name: x"},
-         "goes on from there: binwright run (/.*)/scenario.yaml --out \\1.\n"),
+         "takes finished runs from journal.jsonl: binwright run (/.*)/scenario.yaml --out \\1.\n"),
     ],
 )  # fmt: skip
 def test_spoilt_folders_say_what_to_do(

@@ -77,7 +77,7 @@ def test_running_again_restores_what_columns_are_without_runs(tmp_path: Path) ->
     first.runs.write_parquet(file)
     with pytest.raises(ResultsError, match="it does not have what its columns are") as caught:
         Results(tmp_path)
-    assert "it takes 6 finished runs from journal.jsonl" in caught.value.remedy
+    assert "it takes finished runs from journal.jsonl" in caught.value.remedy
     assert f"binwright run {tmp_path}/scenario.yaml --out {tmp_path}" in caught.value.remedy
     batch = Batch(scenario(), tmp_path)
     assert len(batch.done()) == len(batch.runs)
