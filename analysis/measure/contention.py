@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from binwright.simcore.extras import pl
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import QUANTUM, Floats, Ints
+
+if TYPE_CHECKING:
+    from binwright.analysis.measure.finished_run import FinishedRun
 
 ROUNDED = 1 + 1e-9
 """What floats round is no contention."""
@@ -131,10 +134,6 @@ def between(
     return lacks, used
 
 
-Run: TypeAlias = Any
-"""An `binwright.analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
-
-
 @dataclass(frozen=True, eq=False)
 class Contention:
     """Says how much was used, and lacked, within the measured time.
@@ -164,7 +163,7 @@ class Contention:
         return found
 
 
-def contention_of(run: Run, by_priority: bool) -> Contention | None:
+def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
     """Measure a run; None where nobody says what its requests use, or nothing is held for any time."""
     use = run.asked.use
     if use is None or run.finish <= run.begin:
@@ -203,7 +202,7 @@ def _active(items: Items, time: Floats) -> Iterator[Ints]:
         yield active
 
 
-def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
+def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
     """List what is held within the measured time, with the row of each item, int64 [n]."""
     places, nodes = run.places, run.capacity.shape[1]
     while_measured = np.flatnonzero((places.start < run.finish) & (places.end > run.begin))
@@ -220,7 +219,7 @@ def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
     return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))
 
 
-def _by_request(run: Run, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
+def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
     """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
     source, gangs = run.sources(row), run.asked.gangs
     if gangs is not None and gangs.first is not None:
@@ -233,7 +232,7 @@ def _by_request(run: Run, row: Ints, wanted: Floats, missing: Floats) -> tuple[F
     return found[0][ours], found[1][ours]
 
 
-def over_time(run: Run) -> pl.DataFrame:
+def over_time(run: FinishedRun) -> pl.DataFrame:
     """Return what was installed, allocated, wanted, used and missing in every step of use: means, in units.
 
     Columns: `time` from which on, `seconds`, then of each resource the five, and `contended_cpu`, the share of the

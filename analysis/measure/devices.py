@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.analysis.measure.stays import Order, stays
+from binwright.analysis.measure.stays import Order
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
-from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.types import QUANTUM, Floats, Ints
+
+if TYPE_CHECKING:
+    from binwright.analysis.measure.finished_run import FinishedRun
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,15 @@ class DeviceHistory:
         return found
 
 
-def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats) -> DeviceHistory | None:
-    """Play a run's decisions again; None where servers have none, where they failed or were added, or requests evicted.
-
-    `got_place` int64 [k] are the rows that got a place, `start` and `end` float64 [k] say when each begins and ends.
-    """
-    ledger, record = simulation.ledger, simulation.record
+def history(run: FinishedRun) -> DeviceHistory | None:
+    """Play a run's decisions again; None where servers have none, some failed or were added, or requests gave way."""
+    simulation, ledger, answered = run.simulation, run.simulation.ledger, run.sequence
     changed = simulation.changes or simulation.preempting
-    if ledger.devices is None or changed or not len(record.sequence):
+    if ledger.devices is None or changed or not len(answered):
         return None
-    view, workload = ledger.view, simulation.workload
-    answered = np.frombuffer(record.sequence, np.int32)
-    lay = stays(simulation, got_place, start, end)
-    held = got_place[lay.who]
-    first, after = Order(answered, record.decided).lasting(held, lay.end)
+    view, lay = ledger.view, run.places
+    held = run.held[lay.who]
+    first, after = Order(answered, run.decided).lasting(held, lay.end)
     placed_at, gone_at = np.where(lay.first < 0, first, lay.first), np.where(lay.last < 0, after, lay.last)
     # Whoever moved on before the next decision was there after none.
     order = np.argsort(placed_at, kind="stable")
@@ -56,29 +54,13 @@ def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats)
     held, placed_at, gone_at = held[order], placed_at[order], gone_at[order]
     last = np.array([ledger.devices.taken.get(row, 0) for row in held.tolist()], np.int64)
     taken = np.where(lay.devices[order] < 0, last, lay.devices[order])
-    demand, empty = workload.demand, empty_devices(ledger.cluster)
-    amounts = demand[held, view.resource]
-    cpu = cpu_of(view)
-    cores = demand[held, cpu] if cpu >= 0 else np.zeros(len(held), np.int64)
+    demand, empty, cpu = simulation.workload.demand, empty_devices(ledger.cluster), cpu_of(view)
+    amounts = np.ascontiguousarray(demand[held, view.resource])
+    cores = np.ascontiguousarray(demand[held, cpu]) if cpu >= 0 else np.zeros(len(held), np.int64)
     room = view.capacity[:, 0, cpu].copy() if cpu >= 0 else np.zeros(len(view.capacity), np.int64)
-    kinds, share = typical(view)
-    out = np.zeros((len(answered), len(CAUSES)))
-    follow(
-        room,
-        empty.free,
-        empty.there,
-        empty.model,
-        kinds,
-        share,
-        lay.server[order],
-        taken,
-        np.ascontiguousarray(cores),
-        np.ascontiguousarray(amounts),
-        placed_at,
-        gone_at,
-        np.argsort(gone_at, kind="stable"),
-        out,
-    )
+    out, devices = np.zeros((len(answered), len(CAUSES))), (empty.free, empty.there, empty.model)
+    ends = np.argsort(gone_at, kind="stable")
+    follow(room, *devices, *typical(view), lay.server[order], taken, cores, amounts, placed_at, gone_at, ends, out)
     change = np.zeros(len(answered) + 1, np.int64)
     np.add.at(change, placed_at, amounts)
     np.subtract.at(change, gone_at, amounts)

@@ -16,7 +16,6 @@ from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
 from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
-from binwright.fabric.devices import DeviceView
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
 from binwright.simcore.errors import LedgerError, RunError
@@ -332,14 +331,14 @@ class FinishedRun(Rows):
     # -- decisions -------------------------------------------------------------------------------------------------
 
     @property
-    def _sequence(self) -> npt.NDArray[np.int32]:
+    def sequence(self) -> npt.NDArray[np.int32]:
         """The rows that got their answer, in order, int32 [all decisions]."""
         return np.frombuffer(self.simulation.record.sequence, np.int32)
 
     @column
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
-        answered = self._sequence
+        answered = self.sequence
         measured = np.empty(len(answered), np.bool_)
         for some in memmap.blocks(len(answered)):
             rows = answered[some]
@@ -364,7 +363,7 @@ class FinishedRun(Rows):
 
         First the mean over all that are measured, then after the last one of these.
         """
-        measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
+        measured, size, order = self._measured, self._sizes[1], Order(self.sequence, self.decided)
         last = len(measured) - 1 - int(measured[::-1].argmax())
         grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
         total, now = np.zeros((2, size.shape[1]))
@@ -409,9 +408,7 @@ class FinishedRun(Rows):
     @cached_property
     def devices(self) -> DeviceHistory | None:
         """How devices were used, where none failed or were added."""
-        if not isinstance(self.simulation.view, DeviceView):
-            return None
-        return history(self.simulation, self.held, self.start, self.end)
+        return history(self)
 
     @cached_property
     def contention(self) -> Contention | None:

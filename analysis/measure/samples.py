@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.measure.stays import added_at, outages_of, stays
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.stays import added_at, outages_of
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
-from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
+from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import Floats, Ints
 
 KEPT = 128
@@ -91,58 +92,47 @@ def smallest(flavours: Ints) -> Ints:
 Shares = npt.NDArray[np.float32]
 
 
-def states(simulation: Simulation, first: int, begin: float) -> pl.DataFrame:
+def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     """Return a row per moment from `begin` on: the state after all that happened until then.
 
-    `time` in seconds; requests `offered` and `accepted` so far, those before row `first` not counted, and `waiting`;
-    `allocation_<resource>`, the share of what is installed; as lists of float32 a share of each server's capacity in
-    `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out of service.
+    `time` in seconds; requests `offered` and `accepted` so far, those before the run's `first` not counted, and
+    `waiting`; `allocation_<resource>`, the share of what is installed; as lists of float32 a share of each server's
+    capacity in `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out
+    of service.
     """
-    record, asked = simulation.record, simulation.asked()
+    simulation, asked, lay = run.simulation, run.asked, run.places
     times = moments(begin, simulation.now)
-    outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
-    got_place = np.isin(outcome, (PLACED, INTERRUPTED))
-    leads = asked.leads(np.arange(record.rows))
-    ours = leads[(leads >= first) & (leads < simulation.offered)]
+    leads = asked.leads(np.arange(len(run.outcome)))
+    ours = leads[(leads >= run.first) & (leads < simulation.offered)]
     line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
-    line = line[outcome[line] != IMPOSSIBLE]
+    line = line[run.outcome[line] != IMPOSSIBLE]
     # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
     came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
     columns: dict[str, Any] = {
         "time": times,
         "offered": _until(times, came),
-        "accepted": _until(times, decided[ours][got_place[ours]]),
-        "waiting": _until(times, asked.arrival[line]) - _until(times, decided[line]),
+        "accepted": _until(times, run.decided[ours][run.got_place[ours]]),
+        "waiting": _until(times, asked.arrival[line]) - _until(times, run.decided[line]),
     }
-    end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
-    held = np.flatnonzero(got_place)
-    capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
+    capacity, installed = simulation.view.capacity.sum(axis=1), run.capacity.sum(axis=1)
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
 
     def down(kind: str, moment: int) -> Ints:
         now = pl.lit(times[moment])
         return out[kind].filter(pl.col("start") <= now, now < pl.col("end"))["server"].to_numpy()
 
-    network = simulation.ledger.network
-    if network is None:
-        lay = stays(simulation, held, decided[held], end[held])
-        spans, where, amounts = (lay.start, lay.end), lay.server, lay.amounts
-    else:
-        who, where, _, amounts = network.places(held)
-        spans = decided[held[who]], end[held[who]]
     allocated, used = [], []
-    for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
+    for moment, now in enumerate(_held(times, lay.start, lay.end, lay.server, lay.amounts, len(capacity))):
         there = int((added <= times[moment]).sum())
         allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
         used.append(_shares(capacity[:there], now[:there]))
         used[-1][down("server", moment)] = np.nan
-    resources = simulation.view.resources
-    columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
-    columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
-    if network is not None:
+    columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(run.resources)}
+    columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(run.resources)}
+    if (network := simulation.ledger.network) is not None:
         topology, links = network.topology, []
-        who, where, amount = network.wires(held)
-        spans = decided[held[who]], end[held[who]]
+        who, where, amount = network.wires(run.held)
+        spans = run.start[who], run.end[who]
         for moment, now in enumerate(_held(times, *spans, where, amount[:, None], topology.links)):
             links.append(_shares(topology.link_capacity, now[:, 0]))
             links[-1][down("link", moment)] = np.nan

@@ -52,7 +52,7 @@ def write_details(
         "requests": lambda path: write_requests(path, simulation, first),
         "samples": lambda path: _write_samples(path, simulation, run.samples),
         "times": lambda path: _write_times(path, simulation, first),
-        "states": lambda path: _write(path, [states(simulation, first, begin)]),
+        "states": lambda path: _write(path, [states(run, begin)]),
     }
     if run.devices:
         written["devices"] = partial(_write_devices, found=run.devices)

@@ -139,7 +139,7 @@ def test_move_metrics_are_counts_of_the_log(case: Case, decide: Decide, salt: in
 def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     case.requests = [(arrival, duration or 1.0, demand) for arrival, duration, demand in case.requests]
     run, history, _, _ = played(case, decide, rules, salt)
-    frame = states(run.simulation, 0, 0.0)
+    frame = states(run, 0.0)
     capacity = np.maximum(run.capacity.sum(axis=1), 1)
     for row in frame.rows(named=True)[:-1]:  # at the last moment, the run may have ended before a release
         last = [held for time, held in history.steps if time <= row["time"]][-1]

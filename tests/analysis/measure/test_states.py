@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis.strategies import floats
 
 import binwright as bw
 from binwright.agents import AGENTS
+from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import KEPT, moments, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
@@ -88,7 +89,8 @@ def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case)
     """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
     ran = run(case)
     simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.asked()
-    found = states(simulation, ran.first, ran.begin)
+    assume(ran.first < len(simulation.workload))
+    found = states(FinishedRun(simulation, ran.first, {}, 0), ran.begin)
     capacity = simulation.view.capacity.sum(axis=1)
     grown = [change for change in simulation.changes if change.what == "expansion"]
     outcome = [OUTCOMES[code] for code in record.outcome[: record.rows]]
@@ -164,7 +166,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
     agent.decide = noted
     play(simulation, agent)
     ends, record, asked = routing.topology.link_ends, simulation.record, simulation.asked()
-    frame = states(simulation, 0, 0.0)
+    frame = states(FinishedRun(simulation, 0, {}, 0), 0.0)
     assert len(frame) > KEPT / 2
     assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
     for time, links, used in frame.select("time", "links", "used_cpu").rows():
