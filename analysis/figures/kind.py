@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -28,22 +28,18 @@ class FigureFailed(ResultsError):
     """A figure that is not ours cannot be loaded, raises, or returns no figure: whatever the results are."""
 
 
+@dataclass(eq=False)
 class Kind:
-    """Draws figures of one kind, from results or from the folders of a training, and says what they show and need."""
+    """Draws figures of one kind, from results or from the folders of a training, and says what they show and need.
 
-    def __init__(
-        self, function: Callable[[Any, Options], Figure], meaning: str, needs: str = ANY, source: Source = "results"
-    ) -> None:
-        self._function, self.meaning, self.needs, self.source = function, meaning, needs, source
-        self.is_ours = False  # what is not, may raise anything
+    A function that is not ours may raise anything.
+    """
 
-    def __call__(self, given: Any, options: Options) -> Figure:
-        return self._function(given, options)
-
-    @property
-    def name(self) -> str:
-        """What the function is called; an object that can be called may have no name."""
-        return str(getattr(self._function, "__name__", type(self._function).__name__))
+    function: Callable[[Any, Options], Figure]
+    meaning: str
+    needs: str = ANY
+    source: Source = "results"
+    is_ours: bool = False
 
     def draw(self, given: Any, **options: Any) -> Figure:
         """Draw the figure of results, or of training folders; `options` are those of `Options`.
@@ -58,27 +54,26 @@ class Kind:
             look = replace(look, rc={**look.rc, "text.parse_math": False})
         with style(look):
             found = self._drawn(given if self.source == "training" else FigureData(given, asked), asked)
-            if isinstance(found, Figure):
-                finish(found)
-        if not isinstance(found, Figure):
-            problem = f"{self.name} returned {short(repr(found))}, which is not a figure"
-            raise FigureFailed(problem, remedy="Return a matplotlib Figure.")
+            finish(found)
         return found
 
-    def _drawn(self, given: Any, asked: Options) -> object:
+    def _drawn(self, given: Any, asked: Options) -> Figure:
         if self.is_ours:
-            return self._function(given, asked)
+            return self.function(given, asked)
+        name, found = getattr(self.function, "__name__", type(self.function).__name__), None
         try:
-            found = self._function(given, asked)
+            found = self.function(given, asked)
             if isinstance(found, Figure):
                 with catch_warnings(action="ignore"):
                     found.draw_without_rendering()  # for what matplotlib refuses only when it draws
-            return found
+                return found
         except UserError:
             raise
         except (Exception, SystemExit) as error:
-            problem = f"{self.name} raised {said(error)} at {place_in(self._function.__module__, error)}"
+            problem = f"{name} raised {said(error)} at {place_in(self.function.__module__, error)}"
             raise FigureFailed(problem, remedy="Mend it, or leave this figure out.") from error
+        problem = f"{name} returned {short(repr(found))}, which is not a figure"
+        raise FigureFailed(problem, remedy="Return a matplotlib Figure.")
 
 
 def said(error: BaseException) -> str:
@@ -137,25 +132,20 @@ def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options:
     return kind_named(kind).draw(parts[0] if len(parts) == 1 else Together(parts), **options)
 
 
-def svg(figure: Figure) -> str:
-    """Write the figure as the text of an `<svg>` element, to be put into a page."""
-    text = rendered(figure, "svg").decode()
-    return text[text.index("<svg") :]
-
-
 def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     """Write the figure as an image for a page: its kind, its bytes, and width and height in pixels.
 
     The kind is `svg`, or `png` where an SVG would be large, and larger than that.
     """
     width, height = figure.get_size_inches()
-    size, text = (round(96 * width), round(96 * height)), svg(figure)
-    if len(text) <= LARGE:
-        return "svg", text.encode(), size
+    size, text = (round(96 * width), round(96 * height)), rendered(figure, "svg")
+    text = text[text.index(b"<svg") :]
+    if len(text.decode()) <= LARGE:
+        return "svg", text, size
     drawn, few = BytesIO(), BytesIO()
     figure.savefig(drawn, format="png", dpi=150)
     Image.open(drawn).convert("RGB").quantize(PALETTE).save(few, "png", optimize=True)
-    kind, content = min(("svg", text.encode()), ("png", few.getvalue()), key=lambda one: len(one[1]))
+    kind, content = min(("svg", text), ("png", few.getvalue()), key=lambda one: len(one[1]))
     return kind, content, size
 
 

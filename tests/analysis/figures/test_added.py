@@ -72,7 +72,7 @@ WRAPS_OURS = """
 from functools import wraps
 from binwright.analysis.figures.kinds import differences
 
-@wraps(differences.draw._function)
+@wraps(differences.draw.function)
 def f(chosen, options): return chosen.swept[0]
 """
 REFUSED_LATER = """

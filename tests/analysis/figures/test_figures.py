@@ -21,8 +21,9 @@ import binwright as bw
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import Verdicts
-from binwright.analysis.figures.kind import draw, kind_named, svg
+from binwright.analysis.figures.kind import draw, kind_named
 from binwright.analysis.figures.kinds.gantt import rows
+from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
@@ -100,7 +101,7 @@ def test_every_kind_has_its_text_as_text_and_says_over_how_many_seeds(
 ) -> None:
     results = found[DRAWN_FROM[kind]]
     figure = draw(results, kind)
-    text = svg(figure)
+    text = rendered(figure, "svg").decode()
     assert "<text" in text
     assert "<metadata>" not in text
     assert f">{results.name}" in text

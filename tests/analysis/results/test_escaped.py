@@ -16,7 +16,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.figures.kind import draw, svg
+from binwright.analysis.figures.kind import draw
+from binwright.analysis.figures.style import rendered
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.report.page import Drawn, compose
@@ -175,7 +176,7 @@ def test_a_figure_shows_names_as_they_are(kind: str, tmp_path: Path) -> None:
     # Ranks need three agents.
     results.runs = pl.concat([results.runs, results.done[:6].with_columns(agent=pl.lit("third$_$"))])
     metrics = ["own", "acceptance", "servers_used"][: 2 if kind == "pareto" else 3]
-    texts = Text(svg(draw(results, kind, metrics=metrics))).text
+    texts = Text(rendered(draw(results, kind, metrics=metrics), "svg").decode()).text
     assert not set(texts) & {"\x1b", "\x00"}
     for text in ("$x^$ \\frac{$", "$\\alpha$ <b>", "third$_$"):
         assert text in texts
