@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from binwright.analysis.measure.contention import Contention
 from binwright.analysis.measure.definition import Definition, define, table
-from binwright.analysis.measure.devices import DeviceHistory
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
@@ -79,11 +79,6 @@ def _fragmentation(run: FinishedRun) -> list[float]:
 # -- what requests used --------------------------------------------------------------------------------------------
 
 
-def _of_use(run: FinishedRun) -> Contention | None:
-    """Need what requests use (`workload.use`)."""
-    return run.contention
-
-
 def _wanted_and_missing(found: Contention) -> list[tuple[float, float]]:
     """Add up of each resource what requests would have used, and what they did not get, in quanta x seconds."""
     wanted, missing, _ = found.levels.sum(axis=0).tolist()
@@ -96,7 +91,7 @@ def _used(run: FinishedRun, found: Contention) -> list[float]:
     return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, there, strict=True)]
 
 
-USE: dict[str, Any] = {"needs": _of_use, "unit": "%", "in_parts": True}
+USE: dict[str, Any] = {"needs": attrgetter("contention"), "unit": "%", "in_parts": True}
 CONTENTION = table((
     define("used_{}", "{} used %",
            "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
@@ -119,17 +114,8 @@ CONTENTION = table((
            better="lower", table="differs", **USE),
 ))  # fmt: skip
 
-# -- devices -------------------------------------------------------------------------------------------------------
-
-
-def _of_devices(run: FinishedRun) -> DeviceHistory | None:
-    """Need servers with devices, which neither fail nor are added."""
-    return run.devices
-
-
-DEVICE: dict[str, Any] = {"needs": _of_devices, "unit": "%", "better": "lower"}
+DEVICE: dict[str, Any] = {"needs": attrgetter("devices"), "unit": "%", "better": "lower"}
 COULD_NOT = "free parts of devices that a usual request could not take, of all that are free, "
-
 
 DEVICES = table((
     define("fragmented_gpu", "gpu fragmented %", f"{COULD_NOT}mean over the decisions",

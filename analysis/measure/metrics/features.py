@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from binwright.analysis.measure.costs.bill import Bill
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import HOUR, FinishedRun, Rows, ratio
 from binwright.analysis.measure.metric import MONEY
@@ -21,9 +21,8 @@ MONTH, YEAR = 30, 365
 """Days."""
 
 
-def _bill(run: FinishedRun) -> Bill | None:
-    """Need `costs`."""
-    return run.bill
+BILL, MOVING, SPANNED = attrgetter("bill"), attrgetter("moving"), attrgetter("spans")
+"""What needs `costs`; `rescheduling`, `make_room` or `on_load`; and a network."""
 
 
 def _earned(run: FinishedRun, seconds: Callable[[Rows], Floats]) -> float | None:
@@ -58,7 +57,7 @@ def per_days(run: FinishedRun, money: float | None, days: int = MONTH) -> float 
 
 def _billed(part: str, name: str, heading: str, meaning: str, **how: Any) -> Definition:
     """Make the metric of a part of the bill."""
-    return define(name, heading, meaning, lambda run, bill: getattr(bill, part), needs=_bill, better="lower", **how)
+    return define(name, heading, meaning, lambda run, bill: getattr(bill, part), needs=BILL, better="lower", **how)
 
 
 OF_RUN: dict[str, Any] = {"unit": MONEY, "table": "never"}
@@ -100,11 +99,6 @@ LOWER: dict[str, Any] = {"better": "lower"}
 # -- moves ---------------------------------------------------------------------------------------------------------
 
 
-def _moving(run: FinishedRun) -> Any:
-    """Need `rescheduling`, `make_room` or `on_load`."""
-    return run.moving
-
-
 def _moved(run: FinishedRun, moving: Any) -> float | None:
     """Add up what the requests that were moved held of memory."""
     if moving.resource < 0:
@@ -116,7 +110,7 @@ def _moves(run: FinishedRun, which: Callable[[Moved], bool]) -> int:
     return sum(map(which, run.moves_ended))
 
 
-MOVE: dict[str, Any] = {"needs": _moving, "better": "lower"}
+MOVE: dict[str, Any] = {"needs": MOVING, "better": "lower"}
 MOVES = table((
     define("moves", "moves", "requests that were moved while they ran, each as often as it arrived",
            lambda run, moving: len(run.arrived), **MOVE),
@@ -353,11 +347,6 @@ DRAINS = table((
 # -- networks and gangs --------------------------------------------------------------------------------------------
 
 
-def _spans(run: FinishedRun) -> Ints | None:
-    """Need a network: servers, span and links of each answered request with a place, int64 [n, 3]."""
-    return run.spans
-
-
 def _mean(column: int) -> Callable[[FinishedRun, Ints], float]:
     """Average a column of the spans; 0 where nothing was placed."""
     return lambda run, spans: float(spans.T[column].mean()) if len(spans) else 0.0
@@ -382,14 +371,14 @@ def _share(number: int, where: str) -> Definition:
     """Make the metric of the share of placements with one span."""
     return define(f"span_{number}", f"{where} %", f"share of the placements in {where}",
                   lambda run, spans: float((spans.T[1] == number).mean()) if len(spans) else 0.0,
-                  needs=_spans, unit="%", table="never", in_parts=True)  # fmt: skip
+                  needs=SPANNED, unit="%", table="never", in_parts=True)  # fmt: skip
 
 
 SPANS = table((
     define("servers_per_request", "servers/request", "servers that a placed request is spread over", _mean(0),
-           needs=_spans, in_parts=True, **LOWER),
+           needs=SPANNED, in_parts=True, **LOWER),
     define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean", _mean(1),
-           needs=_spans, in_parts=True, **LOWER),
+           needs=SPANNED, in_parts=True, **LOWER),
     _share(0, "one server"),
     _share(1, "one rack"),
     _share(2, "neighbouring racks"),
