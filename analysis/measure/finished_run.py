@@ -401,9 +401,8 @@ class FinishedRun(Rows):
     @cached_property
     def spans(self) -> Ints | None:
         """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
-        network, found = self.simulation.ledger.network, self.answered[self.got_place[self.answered]]
-        spans: Ints | None = network and network.spans(found)[:, :3]
-        return spans
+        network = self.simulation.ledger.network
+        return network and network.spans(self.answered[self.got_place[self.answered]])[:, :3]
 
     @cached_property
     def devices(self) -> DeviceHistory | None:
