@@ -16,6 +16,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from binwright.analysis.compare.comparison import Comparison
@@ -44,14 +45,9 @@ def refusals(results: ResultsFolder) -> str:
     if "reasons" not in done.columns:
         noted = " for a reason that was noted" if "rejected" in done.columns and done["rejected"].sum() else ""
         return f"<p>No request was refused{noted}.</p>"
-    shares, total = refused_shares(done, [*results.swept, "agent"])
-    named = [reason for reason, _ in total.most_common(MOST_REASONS)]
-    rows = []
-    for which, runs in shares.items():
-        means = [sum(run.get(reason, 0.0) for run in runs) / len(runs) for reason in named]
-        others = sum(share for run in runs for reason, share in run.items() if reason not in named) / len(runs)
-        rows.append((which, [*means, others] if len(total) > len(named) else means))
-    heads = [f"{reason} %" for reason in named] + ["others %"] * (len(total) > len(named))
+    names, shares, _ = refused_shares(done, [*results.swept, "agent"], MOST_REASONS)
+    rows = [(which, np.mean(runs, axis=0).tolist()) for which, runs in shares.items()]
+    heads = [f"{reason} %" for reason in names]
     caption = "Requests that were refused, in % of all, by reason; means over the runs"
     note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
     return f'{_shares(results, caption, heads, rows).html("table-refused")}\n<p class="soft">{note}</p>'

@@ -24,26 +24,32 @@ if TYPE_CHECKING:
 
 
 def refused_shares(
-    done: pl.DataFrame, keys: Sequence[str]
-) -> tuple[dict[tuple[Any, ...], list[dict[str, float]]], Counter[str]]:
-    """Return by values of `keys` what every run refused for which reason, in %; and all counts.
+    done: pl.DataFrame, keys: Sequence[str], most: int
+) -> tuple[list[str], dict[tuple[Any, ...], list[list[float]]], Counter[str]]:
+    """Return the `most` frequent reasons of refusals, then "others" if there are more; and all counts.
 
-    The shares are of what acceptance is a share of: the offered, and those that were sent back in vain.
-    Runs that refused nothing are there, too.
+    Between them is what every run refused for each of these, in %, by values of `keys`, of what acceptance is a share
+    of: the offered, and those that were sent back in vain. Runs that refused nothing are there, too.
     """
-    shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}
+    runs: dict[tuple[Any, ...], list[tuple[int, Counter[str]]]] = {}
     total: Counter[str] = Counter()
     if "reasons" not in done.columns:
-        return shares, total
+        return [], {}, total
     lost = done["lost"].fill_null(0).to_list() if "lost" in done.columns else [0] * len(done)
     rows = done.select(*keys, "offered", "reasons").iter_rows()
     for (*group, offered, text), again in zip(rows, lost, strict=True):
-        counts: dict[str, int] = json.loads(text) if text else {}
+        counts = Counter(json.loads(text) if text else {})
         total.update(counts)
-        asked = (offered or 0) + again
-        share = {reason: 100 * count / asked for reason, count in counts.items()} if asked else {}
-        shares.setdefault(tuple(group), []).append(share)
-    return shares, total
+        runs.setdefault(tuple(group), []).append(((offered or 0) + again, counts))
+    named = [reason for reason, _ in total.most_common(most)]
+    names = [*named, "others"] if len(total) > most else named
+
+    def shares(asked: int, counts: Counter[str]) -> list[float]:
+        found = [counts[name] for name in named]
+        found += [counts.total() - sum(found)] * (len(total) > most)
+        return [100 * count / asked if asked else 0.0 for count in found]
+
+    return names, {group: [shares(*run) for run in mine] for group, mine in runs.items()}, total
 
 
 def as_written(value: Any) -> str:

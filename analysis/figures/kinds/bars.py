@@ -12,26 +12,18 @@ from binwright.analysis.results.folder import refused_shares
 from binwright.fabric.network import SPANS
 from binwright.simcore.errors import ResultsError
 
-MOST, OTHERS = 5, "others"
+MOST = 5
 """Reasons of their own; the others are one."""
 
 
 @figure(meaning="refusals by cause, a stacked bar per agent", needs="requests that were refused")
 def refusals(chosen: FigureData, options: Options) -> Figure:
     """Draw means over the seeds, in % of what acceptance is a share of; of many reasons the most frequent."""
-    shares, total = refused_shares(chosen.runs, [*chosen.swept, "agent"])
+    names, shares, total = refused_shares(chosen.runs, [*chosen.swept, "agent"], MOST)
     if not total:
         problem = "no request was refused for a reason that was noted"
         raise ResultsError(problem, file=chosen.results.folder, remedy="Draw another kind.")
-    named = [reason for reason, _ in total.most_common(MOST)]
-    parts = {}
-    for group, runs in shares.items():
-        each = [[run.get(name, 0.0) for name in named] for run in runs]
-        if len(total) > len(named):
-            for row, run in zip(each, runs, strict=True):
-                row.append(sum(share for name, share in run.items() if name not in named))
-        parts[group[:-1], str(group[-1])] = each
-    names = [*named, OTHERS] if len(total) > len(named) else named
+    parts = {(group[:-1], str(group[-1])): runs for group, runs in shares.items()}
     figure = stacked(chosen, options, parts, names, "refused, % of requests")
     first, count = total.most_common(1)[0]
     is_sent_back = "lost" in chosen.runs.columns and bool(chosen.runs["lost"].sum())
