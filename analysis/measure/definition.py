@@ -153,6 +153,12 @@ def table(definitions: Iterable[Definition]) -> dict[str, Definition]:
     return {one.key: one for one in definitions}
 
 
+def definition_of(name: str) -> Any:
+    """Load what is registered as this metric, or what `package.module:name` or `file.py:name` names."""
+    found = METRICS.load(name)
+    return found[name] if name in BUILT_IN or name in ASKED else found
+
+
 KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
@@ -198,12 +204,12 @@ def describe(
 @cache
 def built_in() -> tuple[Definition, ...]:
     """Return the metrics that every run has."""
-    return tuple(METRICS.load(name) for name in BUILT_IN)
+    return tuple(map(definition_of, BUILT_IN))
 
 
 def added_metric(asked: Asked) -> Definition:
     """Return the metric that a scenario asks for by its registered name, `package.module:name` or `file.py:name`."""
-    found = METRICS.load(asked.name)
+    found = definition_of(asked.name)
     if not isinstance(found, Definition):
         raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
     if asked.last is None and not asked.by:
@@ -212,7 +218,7 @@ def added_metric(asked: Asked) -> Definition:
         problem, remedy = "is no metric of waits", f"By class there are {', '.join(OF_CLASSES)}."
         raise UserError(problem, value=asked.name, remedy=remedy)
     if asked.last is not None and not found.in_parts:
-        known = ", ".join(name for name in (*BUILT_IN, *ASKED) if METRICS.load(name).in_parts)
+        known = ", ".join(name for name in (*BUILT_IN, *ASKED) if definition_of(name).in_parts)
         problem, remedy = "is a metric of whole runs only", f"Of the last part of the requests there are {known}."
         raise UserError(problem, value=asked.name, remedy=remedy)
     classes = tuple((label, value) for label, values in asked.by for value in values)

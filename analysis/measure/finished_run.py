@@ -402,7 +402,8 @@ class FinishedRun(Rows):
     def spans(self) -> Ints | None:
         """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
         network = self.simulation.ledger.network
-        return network and network.spans(self.answered[self.got_place[self.answered]])[:, :3]
+        found: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])[:, :3]
+        return found
 
     @cached_property
     def devices(self) -> DeviceHistory | None:

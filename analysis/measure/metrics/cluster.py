@@ -1,4 +1,4 @@
-"""How full servers and links were, what was fragmented, and what requests used and lacked."""
+"""How full servers and links were, what was fragmented, used, lacked and emptied, and how far requests were spread."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE, REJECTED
+from binwright.simcore.types import Floats, Ints
 
 NO_PATH = "no path: "
 """Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
+LOWER: dict[str, Any] = {"better": "lower"}
 Shares = Callable[[FinishedRun, slice], list[float] | None]
 """(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
 
@@ -123,7 +125,87 @@ DEVICES = table((
     define("fragmented_gpu_end", "gpu fragmented % (end)", f"{COULD_NOT}after the last decision",
            lambda run, found: float(found.fragmented[-1] / max(found.free[-1], 1e-9)), table="never", **DEVICE),
 ))  # fmt: skip
-TABLE = CONTENTION | DEVICES | table((
+# -- servers that are to be emptied --------------------------------------------------------------------------------
+
+Emptied = tuple[Floats, Floats]
+
+
+def _emptied(run: FinishedRun) -> Emptied | None:
+    """Need servers to be emptied: since when each was, and when it was empty, float64 [n] each, infinite for never.
+
+    Servers that take nothing from the start are none of them. Of several drains of a server the first counts. One that
+    still holds something when its drain ends was not emptied.
+    """
+    ledger = run.simulation.ledger
+    drains = ledger.rules.drains if ledger.rules else []
+    since, until = np.full((2, len(run.capacity)), np.inf)
+    for begins, ends, servers in drains:
+        first = servers & (begins < since)
+        since[first], until[first] = begins, ends
+    some = np.flatnonzero((since > 0) & (since <= run.finish))
+    if not len(some):
+        return None
+    lay, empty = run.places, since.copy()
+    before = lay.start < until[lay.server]
+    np.maximum.at(empty, lay.server[before], lay.end[before])
+    empty[empty > until] = np.inf
+    return since[some], empty[some]
+
+
+DRAINS = table((
+    define("drained", "until drained", "from when servers were to be emptied until the last of them was",
+           lambda run, found: None if np.isinf(found[1]).any() else float((found[1] - found[0]).max()),
+           needs=_emptied, unit="s", **LOWER),
+    define("undrained", "not drained", "servers to be emptied that still held something at the last decision",
+           lambda run, found: int((found[1] > run.finish).sum()), needs=_emptied, table="harm", **LOWER),
+))  # fmt: skip
+
+# -- networks and gangs --------------------------------------------------------------------------------------------
+
+
+def _mean(column: int) -> Callable[[FinishedRun, Ints], float]:
+    """Average a column of the spans; 0 where nothing was placed."""
+    return lambda run, spans: float(spans.T[column].mean()) if len(spans) else 0.0
+
+
+def _domains(label: str) -> Callable[[FinishedRun], float | None]:
+    """Average over how many domains of a label the parts of placed gangs are spread; 0 where none was placed."""
+
+    def measured(run: FinishedRun) -> float | None:
+        gangs, domain = run.asked.gangs, run.simulation.ledger.domains(label)
+        if gangs is None or gangs.first is None or domain is None:
+            return None
+        rows = np.arange(run.first, run.simulation.offered)
+        rows = rows[run.got_place[rows] & (gangs.parts[rows] > 1)]
+        lies = np.unique(np.stack([gangs.first[rows], domain[run.server[rows]]]), axis=1)
+        return len(lies.T) / max(len(np.unique(lies[0])), 1)
+
+    return measured
+
+
+def _share(number: int, where: str) -> Definition:
+    """Make the metric of the share of placements with one span."""
+    return define(f"span_{number}", f"{where} %", f"share of the placements in {where}",
+                  lambda run, spans: float((spans.T[1] == number).mean()) if len(spans) else 0.0,
+                  needs=attrgetter("spans"), unit="%", table="never", in_parts=True)  # fmt: skip
+
+
+SPANS = table((
+    define("servers_per_request", "servers/request", "servers that a placed request is spread over", _mean(0),
+           needs=attrgetter("spans"), in_parts=True, **LOWER),
+    define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean", _mean(1),
+           needs=attrgetter("spans"), in_parts=True, **LOWER),
+    _share(0, "one server"),
+    _share(1, "one rack"),
+    _share(2, "neighbouring racks"),
+    _share(3, "racks further apart"),
+    define("gang_servers", "servers/gang",
+           "servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
+           _domains("server"), **LOWER),
+    define("gang_racks", "racks/gang", "racks, by their label, that the parts of a placed gang lie in",
+           _domains("rack"), **LOWER),
+))  # fmt: skip
+TABLE = CONTENTION | DEVICES | DRAINS | SPANS | table((
     *_allocated("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time, in_parts=True),
     *_allocated("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",
                 ", mean over the moments right after every decision",

@@ -1,6 +1,6 @@
 """What buying servers came to."""
 
-from binwright.analysis.measure.definition import define
+from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import MONEY
 
@@ -14,10 +14,12 @@ def _log(run: FinishedRun) -> list[tuple[float, float, bool]] | None:
     return [(each, one.price, is_new) for each, one, is_new in zip(hours, scaler.log, new, strict=True)]
 
 
-servers_bought = define("servers_bought", "bought", "servers that were bought, each as often as that",
-                        lambda run, log: sum(new for _, _, new in log), needs=_log, better="lower")  # fmt: skip
-bought_hours = define("bought_hours", "hours bought", "hours for which servers were there that can be bought",
-                      lambda run, log: sum(hours for hours, _, _ in log), needs=_log, better="lower")  # fmt: skip
-cost_bought = define("cost_bought", "cost of bought servers of the run", "these hours at their prices",
-                     lambda run, log: sum(hours * price for hours, price, _ in log),
-                     unit=MONEY, needs=_log, better="lower", table="never")  # fmt: skip
+TABLE = table((
+    define("servers_bought", "bought", "servers that were bought, each as often as that",
+           lambda run, log: sum(new for _, _, new in log), needs=_log, better="lower"),
+    define("bought_hours", "hours bought", "hours for which servers were there that can be bought",
+           lambda run, log: sum(hours for hours, _, _ in log), needs=_log, better="lower"),
+    define("cost_bought", "cost of bought servers of the run", "these hours at their prices",
+           lambda run, log: sum(hours * price for hours, price, _ in log),
+           unit=MONEY, needs=_log, better="lower", table="never"),
+))  # fmt: skip

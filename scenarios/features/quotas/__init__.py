@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics.features import tenants_column
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
+from binwright.scenarios.features.quotas.metrics import tenants_column
 from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, together, wrong

@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 from binwright.agents.world import Requests
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics.features import sites_column
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.sites.build import build_sites, energy_of_sites, postponed, sites_of
+from binwright.scenarios.features.sites.metrics import sites_column
 from binwright.scenarios.features.sites.run import ROUTERS, Routing
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong

@@ -15,11 +15,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from binwright.analysis.measure import ASKED, BUILT_IN, METRICS
+from binwright.analysis.measure import ASKED, BUILT_IN
 from binwright.analysis.measure.costs.bill import Costs
-from binwright.analysis.measure.definition import Asked, built_in, measure
+from binwright.analysis.measure.definition import Asked, built_in, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics import TABLE
 from binwright.analysis.measure.metrics.requests import held, scheduled_bound
 from binwright.analysis.measure.samples import KEPT, Sampler
 from binwright.fabric.cluster import NEVER, Cluster
@@ -324,7 +323,7 @@ def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Cas
     assume(any(d.row >= part.first and d.time >= begin for d in ran.decisions))
     expected = by_definition(part) | asked_by_definition(part, ran.first)
     whole = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
-    names = [name for name in (*BUILT_IN, *ASKED) if METRICS.load(name).in_parts]
+    names = [name for name in (*BUILT_IN, *ASKED) if definition_of(name).in_parts]
     found = measure(whole, [Asked(name, percent / 100) for name in names])
     compared = 0
     for name, value in expected.items():
@@ -498,10 +497,10 @@ def test_moves(time: float, measured: int, lifetime: float, downtime: float, arr
     drive(simulation, first_fit)
     assert [(one.end, one.outcome) for one in moving.log] == [(time, "done" if arrives else "ended")]
     over = FinishedRun(simulation, 2, {}, 0, prices={}, costs=costs(2, move=2.0))
-    assert TABLE["moves"](over) == measured * arrives
-    assert TABLE["moves_failed"](over) == measured * (1 - arrives)
-    assert TABLE["downtime"](over) == measured * arrives * downtime
-    assert TABLE["moved"](over) == measured * arrives * 3 / 1e6
+    assert definition_of("moves")(over) == measured * arrives
+    assert definition_of("moves_failed")(over) == measured * (1 - arrives)
+    assert definition_of("downtime")(over) == measured * arrives * downtime
+    assert definition_of("moved")(over) == measured * arrives * 3 / 1e6
     assert over.bill is not None
     assert over.bill.moves == 2.0 * measured * arrives
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from binwright.agents import MOVERS
+from binwright.analysis.measure.definition import definition_of
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics import TABLE
 from binwright.analysis.measure.samples import Sampler, states
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
@@ -91,14 +91,14 @@ def test_requests_held_twice_in_a_move_count_twice(case: Case, decide: Decide, s
     steps = history.between(run.begin, run.finish)
     total = run.capacity.sum(axis=(0, 1))
     seconds = run.finish - run.begin
-    for r, share in enumerate(TABLE["allocation"](run)):
+    for r, share in enumerate(definition_of("allocation")(run)):
         held = sum(length * float(servers[:, r].sum()) for length, servers in steps)
         assert share == pytest.approx(held / (total[r] * seconds) if seconds else 0.0)
     mean, last = (np.array(share) * total for share in run.shares)
     np.testing.assert_allclose(mean, np.mean(after, axis=0))
     np.testing.assert_allclose(last, after[-1])
     used = sum(length * int((servers > 0).any(axis=1).sum()) for length, servers in steps)
-    assert TABLE["server_hours_used"](run) == pytest.approx(used / 3600)
+    assert definition_of("server_hours_used")(run) == pytest.approx(used / 3600)
 
 
 def test_moves_under_way_at_the_end_count_twice_until_arrival() -> None:
@@ -109,8 +109,8 @@ def test_moves_under_way_at_the_end_count_twice_until_arrival() -> None:
     run = FinishedRun(simulation, 0, {}, 0, prices={}, costs=None)
     [moved] = simulation.moving.log if simulation.moving else []
     assert (moved.begin, moved.outcome, run.finish, run.last) == (2.0, "under way", 3.0, 100.0)
-    assert TABLE["utilisation"](run) == [(100 + 100 + 10 + 4) / 1600]
-    assert TABLE["allocation"](run) == [(3 + 3 + 1) / 48]
+    assert definition_of("utilisation")(run) == [(100 + 100 + 10 + 4) / 1600]
+    assert definition_of("allocation")(run) == [(3 + 3 + 1) / 48]
 
 
 @scaled(1)
@@ -119,11 +119,11 @@ def test_move_metrics_are_counts_of_the_log(case: Case, decide: Decide, salt: in
     run, _, _, moving = played(case, decide, rules, salt)
     done = [one for one in moving.log if one.outcome == "done" and one.end <= run.finish]
     others = [one for one in moving.log if one.outcome not in ("done", "under way") and one.end <= run.finish]
-    assert TABLE["moves"](run) == len(done)
-    assert TABLE["moves_failed"](run) == len(others)
-    assert TABLE["downtime"](run) == len(done) * rules.downtime
+    assert definition_of("moves")(run) == len(done)
+    assert definition_of("moves_failed")(run) == len(others)
+    assert definition_of("downtime")(run) == len(done) * rules.downtime
     if rules.at_once:
-        assert TABLE["moves_under_way"](run) <= rules.at_once
+        assert definition_of("moves_under_way")(run) <= rules.at_once
     for hour in (one.begin for one in moving.log if rules.per_hour):
         assert sum(hour - 3600 < one.begin <= hour for one in moving.log) <= rules.per_hour
     assert run.bill is not None
