@@ -43,14 +43,12 @@ class Description:
     moment: quantiles are those of Kaplan and Meier, inf where so many have not ended; the mean is over those that end.
     `lifetimes`: the same columns over all requests, one row.
     `load`: a row per point in time: time (s), running (requests), and the demand of each resource running (units).
-    `peak`: the largest running demand of each resource, and of `running`, at any time.
     """
 
     resources: pl.DataFrame
     flavours: pl.DataFrame
     lifetimes: pl.DataFrame
     load: pl.DataFrame
-    peak: dict[str, float]
 
 
 def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
@@ -71,7 +69,6 @@ def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
         frame.group_by(names).agg(*summary).sort("count", *names, descending=[True] + [False] * len(names)),
         frame.select(*summary),
         pl.DataFrame({"time": points, **{name: amount[at] for name, amount in running.items()}}),
-        {name: float(amount.max()) for name, amount in running.items()},
     )
 
 

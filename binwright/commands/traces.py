@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,6 @@ OVERFLOWS = ("drop", "wait", "stop")
 
 if TYPE_CHECKING:
     from binwright.workloads.column_guesses import Proposal
-    from binwright.workloads.describe import Description
 
 
 def init(args: Namespace) -> int:
@@ -128,7 +127,7 @@ def describe(args: Namespace) -> int:
     shown = found.flavours.head(20)
     _print(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes")
     _print(found.lifetimes, "All lifetimes")
-    _print_load(found)
+    _print_load(found.load, requests.loads)
     doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
         print_line(line)
@@ -204,14 +203,13 @@ def _print(frame: pl.DataFrame, title: str, words: int = 0) -> None:
     out.print(Sheet([*names.values()], rows, words, title).terminal(out.width))
 
 
-def _print_load(found: Description) -> None:
+def _print_load(load: pl.DataFrame, loads: Mapping[str, tuple[float, float]]) -> None:
     """Print a bar for every other point in time, of the first resource, so that what stands above is still there."""
-    name = found.load.columns[2]
-    print_line(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})")
+    name, first = load.columns[2], load["time"][0]
+    peak, _ = loads[name]
+    print_line(f"\nLoad over time: {name} running (peak {peak:,.4g})")
     bar = "█" if out.encoding.startswith("utf") else "#"
-    top = max(found.peak[name], 1e-12)
-    rows = found.load.select("time", name).rows()[::-2][::-1]
-    first = found.load["time"][0]
+    rows = load.select("time", name).rows()[::-2][::-1]
     scale, unit = unit_of_time(rows[-1][0] - first)
     for time, amount in rows:
-        print_line(f"{(time - first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")
+        print_line(f"{(time - first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / max(peak, 1e-12))}")

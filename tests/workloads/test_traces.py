@@ -14,7 +14,7 @@ import pytest
 
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
-from binwright.workloads.describe import Description, describe, fit
+from binwright.workloads.describe import Description, describe, fit, loads
 from binwright.workloads.traces.check import COMMON, check
 from binwright.workloads.traces.library import detect, find, read, read_mapped
 from binwright.workloads.windows import Window, select
@@ -295,7 +295,7 @@ def described(path: Path) -> Description:
 
 def test_describe(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n1,4,8,10,20\n2,1,2,10,inf\n3,1,2,47,1\n")
-    found = described(path)
+    found, frame = described(path), read("huawei-east-1", path)
     assert detect(path) == "huawei-east-1"
     assert found.resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
     assert found.flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
@@ -308,7 +308,9 @@ def test_describe(tmp_path: Path) -> None:
     # Two had been seen for 5 s or less when the trace ended, and say nothing of those that stay for longer.
     assert described(path).lifetimes.select("p10", "p50", "p90", "never_ending").row(0) == (10, 10, 30, 2)
     # The release at 10 comes before the arrivals at 10.
-    assert found.peak == {"running": 2.0, "cpu": 5.0, "mem": 10.0}
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
+    running = loads(columns["arrival"], columns["lifetime"], {name: columns[name] for name in ("cpu", "mem")})
+    assert [peak for peak, _ in running.values()] == [5.0, 10.0]
     assert found.load.filter(pl.col("time").is_in([0.0, 9.0, 10.0, 30.0, 47.0]))["cpu"].to_list() == [1, 1, 5, 1, 2]
     assert len(found.load) == 48
 

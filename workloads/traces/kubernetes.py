@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -147,14 +148,11 @@ def _pod(item: Mapping[str, Any], nodes: Mapping[str, Node]) -> dict[str, Any] |
 def _requested(spec: Mapping[str, Any], name: str) -> dict[str, float]:
     """Add up what the containers of a pod request."""
     total = _amounts(spec.get("overhead", {}), f"pod {name}")
-    for key in ("containers", "initContainers"):
+    for key, joined in (("containers", add), ("initContainers", max)):
         for container in spec.get(key, ()):
             asked = container.get("resources", {})
-            for resource, amount in _amounts(
-                {**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}"
-            ).items():
-                before = total.get(resource, 0.0)
-                total[resource] = before + amount if key == "containers" else max(before, amount)
+            amounts = _amounts({**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}")
+            total |= {resource: joined(total.get(resource, 0.0), amount) for resource, amount in amounts.items()}
     return total
 
 
