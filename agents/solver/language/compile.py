@@ -215,16 +215,20 @@ class Compiler:
         return value if isinstance(value, Local | Const) else self.stored(value)
 
     @contextmanager
-    def apart(self, facts: frozenset[s.Node] = frozenset()) -> Iterator[list[Stmt]]:
-        """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends."""
-        before, known, learnt = self.out, self.locals, self.facts
-        self.out, self.locals, self.facts = [], dict(known), learnt | facts
+    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int | None = None) -> Iterator[list[Stmt]]:
+        """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends.
+
+        It is in a loop if that runs so often, at most.
+        """
+        before = self.out, self.locals, self.facts, self.depth, self.trips, self.within_block
+        self.out, self.locals, self.facts = [], dict(self.locals), self.facts | facts
         self.within_block += 1
+        if trips is not None:
+            self.depth, self.trips = self.depth + 1, self.trips * trips
         try:
             yield self.out
         finally:
-            self.within_block -= 1
-            self.out, self.locals, self.facts = before, known, learnt
+            self.out, self.locals, self.facts, self.depth, self.trips, self.within_block = before
 
     def guard(self, wrong: Expr, what: str, at: At) -> None:
         """Write a test that rejects at run time."""
@@ -613,7 +617,7 @@ class Compiler:
         if trips == 0:
             return
         slot = self.local()
-        with self._looped(trips), self.apart() as block:
+        with self.apart(trips=trips) as block:
             number: Expr = slot if entries is None else self.stored(self.read(entries, slot, axis.at))
             self.locals[name] = Typed(INT, low, high, number)
             self.step(axis.at)
@@ -625,61 +629,41 @@ class Compiler:
                 block.append(If(Op("ne", number, skip.code), tuple(inner)))
         self.out.append(For(slot.slot, start, stop, tuple(block)))
 
-    @contextmanager
-    def _looped(self, trips: int) -> Iterator[None]:
-        """Go into a loop that runs so often, at most."""
-        self.depth, self.trips = self.depth + 1, self.trips * trips
-        try:
-            yield
-        finally:
-            self.depth, self.trips = self.depth - 1, self.trips // trips
-
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
-        if kind in ("min", "max"):
-            return self._extreme_over(node, kind, axis, term)
+        """Write a sum, a count, or in goals the least or most over a range of constants, which is not empty."""
+        extremes = kind in ("min", "max")
+        if extremes and self.ceiling is None:
+            raise SpecError(f"{kind} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
         begun, before = len(self.out), self.trips
         total = self.stored(Const(0))
-        found, bounds = INT, (0, 0)
+        none = self.stored(Const(1)) if extremes else None
+        found = Typed(INT, 0, 0, total)
 
         def body() -> None:
-            nonlocal found, bounds
+            nonlocal found
             if kind == "count":
                 self.out.append(If(self.truth(term), (Set(total.slot, Op("add", total, Const(1))),)))
-                low = high = 1
+                value = Typed.of(INT, 1)
             else:
-                found, low, high, code = self.number(term)
-                self.out.append(Set(total.slot, Op("add", total, code)))
+                value = self.number(term)
+            if none is not None:
+                once = self.repeatable(value.code)
+                test = Op("lt", once, total) if kind == "min" else Op("lt", total, once)
+                self.out.append(If(Op("or", none, test), (Set(total.slot, once), Set(none.slot, Const(0)))))
+                found = value._replace(code=total)
+                return
+            if kind == "sum":
+                self.out.append(Set(total.slot, Op("add", total, value.code)))
             times = self.trips // before
-            bounds = min(0, low * times), max(0, high * times)
+            found = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
 
         self.loop(axis, body)
-        self._note_reduction(node, "add", total, begun, 1)
-        return Typed(found, *bounds, total)
-
-    def _extreme_over(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
-        """Write min or max over a range of constants, which is not empty."""
-        if self.ceiling is None:
-            raise SpecError(f"{kind} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
-        begun, best, none = len(self.out), self.stored(Const(0)), self.stored(Const(1))
-        found: list[Typed] = []
-
-        def body() -> None:
-            found.append(self.number(term))
-            value = self.repeatable(found[0].code)
-            test = Op("lt", value, best) if kind == "min" else Op("lt", best, value)
-            self.out.append(If(Op("or", none, test), (Set(best.slot, value), Set(none.slot, Const(0)))))
-
-        self.loop(axis, body)
-        if not found or not _constant(self.out[-1]) or axis.parts[2] is not None:
+        initial, loops = self.out[begun : begun + 1 + extremes], self.out[begun + 1 + extremes :]
+        if extremes and (axis.parts[2] is not None or not loops or not _constant(loops[-1])):
             raise SpecError(f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
-        self._note_reduction(node, kind, best, begun, 2)
-        return found[0]._replace(code=best)
-
-    def _note_reduction(self, node: s.Node, kind: str, total: Local, begun: int, initial: int) -> None:
-        """Note what was written from statement `begun` on: so many `initial` ones and a loop, if it is a reduction."""
-        first, made = tuple(self.out[begun : begun + initial]), self.out[begun + initial :]
-        if self.ceiling is not None and not self.within_block and len(made) == 1 and _constant(made[0]):
-            self.reductions.append((node, kind, total, first, made[0]))
+        if self.ceiling is not None and not self.within_block and len(loops) == 1 and _constant(loops[0]):
+            self.reductions.append((node, kind if extremes else "add", total, tuple(initial), loops[0]))
+        return found
 
 
 def _constant(statement: Stmt) -> TypeGuard[For]:

@@ -86,15 +86,18 @@ def opened_bound(problem: Problem, proven: int) -> int:
     """
     if problem.counted:
         return 1
-    differ = problem.bins_differ or not problem.without_alloc.bin_blind
+    differ, shown, low = _shown(problem)
     if not differ and (problem.pins == NULL).all() and (problem.now == NULL).all() and not problem.drained.any():
         return proven
-    shown = problem.widest if differ else problem.with_bins(problem.limits[0])
-    low = None if shown is None else floor(shown)
     different = _different(problem)
-    return (
-        different if shown is None or low is None else max(different, _of_alike(shown, low, low.capacity.max(axis=0)))
-    )
+    return different if low is None else max(different, _of_alike(shown, low, low.capacity.max(axis=0)))
+
+
+def _shown(problem: Problem) -> tuple[bool, Problem, Matrix | None]:
+    """Tell whether bins differ, and return the problem with as many as show all of them, and the least demand there."""
+    differ = problem.bins_differ or not problem.without_alloc.bin_blind
+    shown = problem.widest if differ else problem
+    return differ, shown or problem, None if shown is None else floor(shown)
 
 
 def _different(problem: Problem) -> int:
@@ -115,12 +118,10 @@ def _for_moves(problem: Problem) -> int:
 def _for_sizes(problem: Problem) -> int:
     """Return a number of bins without which balls find no room."""
     least, most = problem.limits
-    alike = not problem.bins_differ and problem.without_alloc.bin_blind
-    shown = problem.with_bins(least) if alike else problem.widest
-    low = None if shown is None else floor(shown)
-    if shown is None or low is None:
+    differ, shown, low = _shown(problem)
+    if low is None:
         return least
-    if alike or (low.capacity == low.capacity[0]).all():
+    if not differ or (low.capacity == low.capacity[0]).all():
         return _of_alike(shown, low, low.capacity[0])
     total, sums = low.demand.sum(axis=0), low.capacity.cumsum(axis=0, dtype=object)
     first, last = least, most + 1
@@ -227,9 +228,8 @@ def _reasons(problem: Problem) -> Iterator[str]:
         widest = problem.widest  # what a bin takes may depend on which it is
         if widest is not None and widest.program.non_negative:
             yield from _by_calls(widest)
-    shown = problem.widest if problem.bins_differ or not problem.without_alloc.bin_blind else problem
-    low = None if shown is None else floor(shown)
-    if shown is not None and low is not None and low.names:
+    _, shown, low = _shown(problem)
+    if low is not None and low.names:
         yield from _too_large(shown, low)
         if not problem.searched:
             yield from _too_many(problem, low)

@@ -215,11 +215,8 @@ class Build:
             if needed and count < 0:
                 raise SpecError(f"{what} is not known yet", f"Write {what} above this line.", at)
 
-    def _number_of(self, node: s.Node, what: str, count: int, of: str | None) -> int:
-        """Evaluate the number of a ball or a bin."""
-        return self._within(self.constants.int_of(node, of=of), what, count, node.at)
-
     def _within(self, number: int, what: str, count: int, at: At) -> int:
+        """Return the number of a ball or a bin, which must be there."""
         if not 0 <= number < count:
             raise SpecError(f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
         return number
@@ -464,7 +461,8 @@ class Build:
     def _pinned(self, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> Iterator[tuple[int, int]]:
         """Iterate over pinned balls and their bins."""
         for _ in self.constants.combinations(axes):
-            number = self._number_of(ball, "ball", self.scope.balls, self.called.balls)
+            number = self.constants.int_of(ball, of=self.called.balls)
+            self._within(number, "ball", self.scope.balls, ball.at)
             place = self.constants.value(to, self.called.bins)
             if place.kind != PLACE or place.high >= 0:
                 place = self.constants.whole(to, of=self.called.bins)

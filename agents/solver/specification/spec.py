@@ -148,12 +148,42 @@ class Spec:
         return self._built[1:]
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
-        """Find declarations that are impossible together, and of which none can be left out; and say why.
+        """Find declarations that together are impossible, and of which none can be left out; and say why.
 
-        `why` says why a problem is impossible, or nothing. There are none if all together are not, or if that is not
-        known when `monotonic()` is `until`.
+        Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
+        The number of balls and of bins is never at fault. `why` says why a problem is impossible, or nothing.
         """
-        return at_fault(_without(self.tree, "goal"), lambda tree: why(self._with_tree(tree).problem()), until)
+        kept = every = _limits(self.tree)
+
+        def still(kept: Sequence[s.Node]) -> str:
+            gone = {id(node) for node in every} - {id(node) for node in kept}
+            declarations: list[s.Node] = []
+            for node in _without(self.tree, "goal").declarations:
+                if node.kind == "family" and id(node) in gone:  # UTILFN adds to it
+                    unlimited = s.Node("number", node.at, (LARGEST, True))
+                    declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
+                elif id(node) not in gone:
+                    declarations.append(node)
+            accepts = any(node.kind == "reject" and id(node) in gone for node in every)
+            body = _accepting(self.tree.body) if accepts else self.tree.body
+            return why(self._with_tree(s.Tree(tuple(declarations), body)).problem())
+
+        reason = still(kept)
+        for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
+            untried = [kept] if kept else []
+            while untried:
+                if monotonic() > until or not reason:
+                    return (), ""
+                some = untried.pop()
+                tried = {id(node) for node in some}
+                others = [node for node in kept if id(node) not in tried]
+                then = still(others)
+                if then == reason or (then and not same):
+                    kept, reason = others, then
+                elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
+                    half = len(some) // 2
+                    untried += [some[half:], some[:half]]
+        return tuple(Fault(_word(node), node.at.line or None) for node in kept), reason
 
     def without_alloc(self, bins: int) -> Program:
         """Make UTILFN without the statements that depend on ALLOC."""
@@ -217,45 +247,6 @@ def _number(what: str, value: object) -> tuple[int, bool]:
         return number(str(value).strip(), None)
     except (ArithmeticError, ValueError):
         raise SpecError(f"{what} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
-
-
-def at_fault(tree: s.Tree, impossible: Callable[[s.Tree], str], until: float) -> tuple[tuple[Fault, ...], str]:
-    """Find declarations that together are impossible, and of which none can be left out; and say why.
-
-    Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
-    The number of balls and of bins is never at fault. `impossible` says why another tree is, or nothing.
-    """
-    kept = every = _limits(tree)
-
-    def still(kept: Sequence[s.Node]) -> str:
-        gone = {id(node) for node in every} - {id(node) for node in kept}
-        declarations: list[s.Node] = []
-        for node in tree.declarations:
-            if node.kind == "family" and id(node) in gone:  # UTILFN adds to it
-                unlimited = s.Node("number", node.at, (LARGEST, True))
-                declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
-            elif id(node) not in gone:
-                declarations.append(node)
-        accepts = any(node.kind == "reject" and id(node) in gone for node in every)
-        body = _accepting(tree.body) if accepts else tree.body
-        return impossible(s.Tree(tuple(declarations), body))
-
-    why = still(kept)
-    for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
-        untried = [kept] if kept else []
-        while untried:
-            if monotonic() > until or not why:
-                return (), ""
-            some = untried.pop()
-            tried = {id(node) for node in some}
-            others = [node for node in kept if id(node) not in tried]
-            then = still(others)
-            if then == why or (then and not same):
-                kept, why = others, then
-            elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
-                half = len(some) // 2
-                untried += [some[half:], some[:half]]
-    return tuple(Fault(_word(node), node.at.line or None) for node in kept), why
 
 
 def _limits(tree: s.Tree) -> list[s.Node]:
