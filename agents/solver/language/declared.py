@@ -119,36 +119,38 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     are its own; of every hose its members, of every end the ball at the other one; and the rates.
     """
     own, members, rates = f"{name} of", f"{name} balls", f"{name} rates"
-    other = s.name(node.at, f"{name} there")
-    parts: dict[str, Any] = {"OWN": own, "MEMBERS": members, "RATES": rates}
-    parts |= {"hose": f"{name} one", "pipe": f"{name} one", "other": f"{name} other", "there": f"{name} there"}
+    parts: dict[str, Any] = {"OWN": own, "MEMBERS": members, "RATES": rates, "there": f"{name} there"}
+    parts |= {"hose": f"{name} one", "pipe": f"{name} one", "other": f"{name} other"}
     links, hose = node.parts[3], node.parts[0] == "HOSE"
+    there = s.name(node.at, f"{name} there")
     if hose:
-        other = s.Node("placed", node.at, (s.name(node.at, f"{name} other"),))
+        there = s.Node("placed", node.at, (s.name(node.at, f"{name} other"),))
     for n, link in enumerate(links):
-        far = s.Node("used", link.at, _elsewhere(link.parts, other))
-        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": _same(link.parts[1], far.parts[1])}
-        parts |= {f"below{n}": f"{name} below {n}", f"beside{n}": _below(link, other)}
+        far = s.Node("used", link.at, _elsewhere(link.parts, there))
+        same = _same(link.parts[1], far.parts[1])
+        beside = s.Node("binary", node.at, ("==", there, s.name(node.at, "BIN")))  # a ball may be nowhere
+        if link.parts[1] != beside.parts[2:]:
+            beside = expression(link.at, "there != NULL and same", there=there, same=same)
+        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": same, f"beside{n}": beside}
+        parts[f"below{n}"] = f"{name} below {n}"
+    text = "".join((HOSE if hose else PIPE).format(n=n) for n in range(len(links)))
     if hose:
-        text = "".join(HOSE.format(n=n) for n in range(len(links)))
         block = statements(node.at, f"for hose in OWN[BALL] {text} end", **parts)
-        return block, [
-            rows_of(balls, [each for each, _ in sets], own), rows(members, [each for each, _ in sets]),
-            Table(rates, False, (len(sets),), np.array([rate for _, rate in sets], np.int64)),
-        ]  # fmt: skip
-    text = "".join(PIPE.format(n=n) for n in range(len(links)))
-    placed = f"let there = ALLOC[MEMBERS[pipe]] if there != NULL {text} end"
-    pairs: dict[tuple[int, int], int] = {}  # both ways, and several pipes of two balls, are one
-    for ends, rate in sets:
-        pair = min(ends), max(ends)
-        pairs[pair] = pairs.get(pair, 0) + rate
-    mine, others, amounts = np.array(
-        [each for (low, high), rate in pairs.items() for each in ((low, high, rate), (high, low, rate))], np.int64
-    ).T.copy()
-    return statements(node.at, f"for pipe in OWN[BALL] {placed} end", **parts), [
-        rows_of(balls, [[ball] for ball in mine.tolist()], own), Table(members, True, others.shape, others),
-        Table(rates, False, amounts.shape, amounts),
-    ]  # fmt: skip
+        hoses = [balls_of for balls_of, _ in sets]
+        mine, far_balls = rows_of(balls, hoses, own), rows(members, hoses)
+        amounts = np.array([rate for _, rate in sets], np.int64)
+    else:
+        placed = f"let there = ALLOC[MEMBERS[pipe]] if there != NULL {text} end"
+        block = statements(node.at, f"for pipe in OWN[BALL] {placed} end", **parts)
+        pairs: dict[tuple[int, int], int] = {}  # both ways, and several pipes of two balls, are one
+        for ends, rate in sets:
+            pair = min(ends), max(ends)
+            pairs[pair] = pairs.get(pair, 0) + rate
+        both = [end for low, high in pairs for end in ((low, high), (high, low))]
+        mine = rows_of(balls, [[ball] for ball, _ in both], own)
+        far_balls = Table(members, True, (len(both),), np.array([other for _, other in both], np.int64))
+        amounts = np.repeat(np.array(list(pairs.values()), np.int64), 2)
+    return block, [mine, far_balls, Table(rates, False, amounts.shape, amounts)]
 
 
 def rows(name: str, entries: Sequence[Sequence[int]]) -> Table:
@@ -164,15 +166,6 @@ def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
         for ball in members:
             found[ball].append(number)
     return rows(name, found)
-
-
-def _below(link: s.Node, there: s.Node) -> s.Node:
-    """Tell whether another ball, which may be nowhere, is below the same link as BIN."""
-    indices = link.parts[1]
-    if indices == (s.name(link.at, "BIN"),):
-        return s.Node("binary", there.at, ("==", there, indices[0]))
-    same = _same(indices, _elsewhere(indices, there))
-    return expression(link.at, "there != NULL and same", there=there, same=same)
 
 
 def _same(mine: Sequence[s.Node], others: Sequence[s.Node]) -> s.Node:
