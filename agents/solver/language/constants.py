@@ -74,14 +74,13 @@ class Constants(Compiler):
         finally:
             self.locals.pop(name, None)
 
-    def combinations(self, axes: Sequence[s.Node]) -> Iterator[tuple[int, ...]]:
-        """Iterate over every combination of the axes, the last running fastest; their names are set meanwhile."""
-        if not axes:
-            yield ()
-            return
-        for number in self.each(axes[0]):
-            for rest in self.combinations(axes[1:]):
-                yield (number, *rest)
+    def combinations(self, axes: Sequence[s.Node]) -> Iterator[None]:
+        """Set the names of the axes to every combination of their numbers in turn, the last running fastest."""
+        if axes:
+            for _ in self.each(axes[0]):
+                yield from self.combinations(axes[1:])
+        else:
+            yield
 
     def holds(self, node: s.Node) -> bool:
         """Evaluate a truth value."""

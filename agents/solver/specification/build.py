@@ -130,18 +130,14 @@ class Build:
             least = int(leaving(now, drained, pins).sum())
             counting = [goal.parts[1] == declared.moved(goal.at) for goal in self.goals]
             objective = objective.at_least([least if counts else None for counts in counting])
-        labels = {
-            node.kind: self._labels(node, balls if node.kind == "balls" else bins)
-            for node in self.spec.tree.declarations
-            if node.kind in ("balls", "bins")
-        }
         lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
             self.spec, balls, bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            labels["balls"], labels["bins"], Least(lower[0], lower[1], lower[2] > 0),
+            self._labels("balls", self.called.balls, balls), self._labels("bins", self.called.bins, bins),
+            Least(lower[0], lower[1], lower[2] > 0),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
@@ -157,21 +153,20 @@ class Build:
             raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
         return (declared_grouping(groups, self.scope.bins),)
 
-    def _labels(self, node: s.Node, count: int) -> tuple[str, ...]:
+    def _labels(self, kind: str, named: str | None, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
-        named = node.parts[1]
         if named is None:
             return ()
         if named not in self.named:
             remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
-            raise SpecError(f"nothing is read AS {named}", remedy, node.at)
+            raise SpecError(f"nothing is read AS {named}", remedy, self._first(kind))
         names = self.spec.names.get(named)
         if names is None:  # they came from outside, as numbers
             return ()
         if len(names) < count:
             remedy = f"Read as many AS {named}, each once, or leave AS out."
-            what = node.kind.upper()
-            raise SpecError(f"{what} are {count:,}, and there are {len(names):,} names", remedy, node.at)
+            problem = f"{kind.upper()} are {count:,}, and there are {len(names):,} names"
+            raise SpecError(problem, remedy, self._first(kind))
         return tuple(islice(names, count))
 
     # What declarations have in common
