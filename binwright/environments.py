@@ -20,38 +20,41 @@ except ImportError as error:
         f"binwright.environments needs Gymnasium ({error}). {install('learned')}", name=error.name
     ) from error
 
-from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
-from binwright.agents.environments.numa_env import NumaEnv, NumaVector
+from binwright.agents.environments.fabric_env import FabricBatch
+from binwright.agents.environments.numa_env import NumaBatch
+from binwright.agents.environments.stepping import BatchEnv, BatchVector
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.features.costs.prices import hourly
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario
 
 
-def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:
-    """Make `binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
-    return FabricEnv(build_learning(loaded(scenario, overrides)), **options)
+def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> BatchEnv:
+    """Make `binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; options of `BatchEnv`, `FabricBatch`."""
+    return BatchEnv(FabricBatch, build_learning(loaded(scenario, overrides)), **options)
 
 
 def fabric_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
-) -> FabricVector:
+) -> BatchVector:
     """Make many `binwright/Fabric-v0` that are stepped together."""
-    return FabricVector(build_learning(loaded(scenario, overrides)), num_envs, **options)
+    return BatchVector(FabricBatch, build_learning(loaded(scenario, overrides)), num_envs, **options)
 
 
-def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
-    """Make `binwright/Numa-v0`: see `NumaEnv` for the options."""
+def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> BatchEnv:
+    """Make `binwright/Numa-v0`: see `BatchEnv` and `NumaBatch` for the options."""
     given = loaded(scenario, overrides)
-    return NumaEnv(build_learning(given), prices=hourly(given.prices, given.resources), **options)
+    return BatchEnv(NumaBatch, build_learning(given), prices=hourly(given.prices, given.resources), **options)
 
 
 def numa_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
-) -> NumaVector:
+) -> BatchVector:
     """Make many `binwright/Numa-v0` that are stepped together."""
     given = loaded(scenario, overrides)
-    return NumaVector(build_learning(given), num_envs, prices=hourly(given.prices, given.resources), **options)
+    return BatchVector(
+        NumaBatch, build_learning(given), num_envs, prices=hourly(given.prices, given.resources), **options
+    )
 
 
 gymnasium.register(

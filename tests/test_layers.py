@@ -14,15 +14,15 @@ from tests.support import ROOT
 LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
-        "rules nested_agent networked policy world", "availability", "environments formulas",
+        "rules nested_agent policy world", "availability", "environments formulas",
         "heuristics", "learned solver",
     ),
     "agents.heuristics": (
-        "devices lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line",
+        "devices lifetimes movers servers networks orders", "random_fit virtual", "feasible in_line",
     ),
     "agents.learned": (
         "weights mlp", "loop", "ppo numa", "value replay", "dqn_update", "dqn",
-        "cvd_rl hindsight nara padrl sched_rl value_es", "nara_network", "nara_training",
+        "cvd_rl hindsight nara padrl sched_rl", "nara_network", "nara_training",
     ),
     "agents.solver": (
         "model", "language", "specification", "backends", "search", "local", "solving",

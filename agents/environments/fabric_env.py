@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from binwright.agents.environments.observation import Features, Observer, edge_index
-from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch
+from binwright.agents.environments.stepping import Buffers, EpisodeBatch
 from binwright.agents.world import World
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
@@ -20,7 +20,13 @@ REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
 
 
 class FabricBatch(EpisodeBatch):
-    """Shows episodes in a network. The servers are the actions."""
+    """Requests for several servers of a network, answered one server at a time.
+
+    An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already; it is
+    `info["action_mask"]`, too) fails the request. With `mask="feasible"` servers without a working route to those
+    chosen are forbidden, too. `reset(seed=7)` offers the requests that the scenario has for seed 7. `info` counts what
+    a step placed and rejected.
+    """
 
     episodes: NetworkEpisodes
 
@@ -72,21 +78,3 @@ class FabricBatch(EpisodeBatch):
         self.episodes.reset(simulation, self.world.draw(seed))
         self._observer.bind()
         self._observer.show(simulation, simulation + 1, False)
-
-
-class FabricEnv(BatchEnv):
-    """Requests for several servers of a network, answered one server at a time.
-
-    An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already; it is
-    `info["action_mask"]`, too) fails the request. With `mask="feasible"` servers without a working route to those
-    chosen are forbidden, too. `reset(seed=7)` offers the requests that the scenario has for seed 7. `info` counts what
-    a step placed and rejected. With `in_place` every step returns the same arrays, written anew.
-    """
-
-    batch_of = FabricBatch
-
-
-class FabricVector(BatchVector):
-    """Many `FabricEnv`s stepped together; `BatchVector` and `EpisodeBatch` say of the other options."""
-
-    batch_of = FabricBatch

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from binwright.agents.environments.stepping import BatchEnv, BatchVector, Buffers, EpisodeBatch, RuledEpisodes
+from binwright.agents.environments.stepping import Buffers, EpisodeBatch, RuledEpisodes
 from binwright.agents.world import World
 from binwright.fabric.compiled.many import NumaEpisodes, NumaShown
 from binwright.simcore.errors import UserError
@@ -20,7 +20,17 @@ HOUR = 3600.0
 
 
 class NumaBatch(EpisodeBatch):
-    """Shows episodes on servers. Their places are the actions; `prices` are per hour of a unit, by resource."""
+    """Requests for servers with NUMA nodes, answered one by one.
+
+    An action is server * nodes + node; a spread request takes a server by its first node. What the observation's `mask`
+    forbids (it is `info["action_mask"]`, too) refuses the request. Requests that fit nowhere are refused on the way;
+    with overflow `stop` a refusal ends the episode. A server that rules of placement keep the request from looks full.
+    `reset(seed=7)` offers the requests that the scenario has for seed 7. Many are stepped in one compiled call, but
+    with rules of placement, where the engine plays one after another.
+
+    `reward` for a request placed: `one`; `delta`, what it takes of the cluster's first resource, as a share; `income`,
+    at `prices` per hour of a unit, by resource, over its whole holding period.
+    """
 
     episodes: NumaEpisodes | RuledEpisodes
 
@@ -75,28 +85,3 @@ class NumaBatch(EpisodeBatch):
         elif self._reward == "income":
             worth = rows_dot(workload.demand, self._prices) * workload.duration
         return worth
-
-
-class NumaEnv(BatchEnv):
-    """Requests for servers with NUMA nodes, answered one by one.
-
-    An action is server * nodes + node; a spread request takes a server by its first node. What the observation's `mask`
-    forbids (it is `info["action_mask"]`, too) refuses the request. Requests that fit nowhere are refused on the way;
-    with overflow `stop` a refusal ends the episode. A server that rules of placement keep the request from looks full.
-    `reset(seed=7)` offers the requests that the scenario has for seed 7.
-
-    `reward` for a request placed: `one`; `delta`, what it takes of the cluster's first resource, as a share; `income`,
-    at the scenario's prices over its whole holding period. With `in_place` every step returns the same arrays, written
-    anew.
-    """
-
-    batch_of = NumaBatch
-
-
-class NumaVector(BatchVector):
-    """Many `NumaEnv`s stepped together; `BatchVector` and `EpisodeBatch` say of the other options.
-
-    It is one compiled call, but with rules of placement, where the engine plays one after another.
-    """
-
-    batch_of = NumaBatch

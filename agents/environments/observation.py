@@ -34,7 +34,7 @@ class Features(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Holds what is seen. The first axis of every array is the simulation, and all numbers are from 0 to 1.
+    """Holds what is seen. The first axis of every array is the simulation, and all but rewards are from 0 to 1.
 
     enough(free, wanted) is the sigmoid of free / wanted - 1.
 
@@ -44,11 +44,17 @@ class Observation(NamedTuple):
 
     Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. `Features`
     say how it is otherwise.
+
+    `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the
+    last step.
     """
 
     nodes: Reals
     edges: Reals
     cluster: Reals
+    chosen: npt.NDArray[np.int8]
+    rewards: Floats
+    ended: npt.NDArray[np.bool_]
 
 
 def edge_index(topology: Topology) -> Indices:
@@ -70,31 +76,12 @@ class Watched(NamedTuple):
     result: Ints
     need: Ints
     counts: Ints
-    servers: Indices
     chosen: Ints
 
 
-class Shown(NamedTuple):
-    """Holds what is shown: `nodes`, `edges` and `cluster` are an `Observation`.
-
-    The first axis is the simulation. `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and
-    `ended` bool [s] say what came of the last step.
-    """
-
-    nodes: Reals
-    edges: Reals
-    cluster: Reals
-    chosen: npt.NDArray[np.int8]
-    rewards: Floats
-    ended: npt.NDArray[np.bool_]
-
-    @property
-    def seen(self) -> Observation:
-        """What is seen, the same arrays every time."""
-        return Observation(self.nodes, self.edges, self.cluster)
-
-
-def shown(topology: Topology, resources: int, count: int, features: Features, **arrays: npt.NDArray[Any]) -> Shown:
+def shown(
+    topology: Topology, resources: int, count: int, features: Features, **arrays: npt.NDArray[Any]
+) -> Observation:
     """Make the arrays for that many simulations, those by name that are not given, and write what is constant."""
     made: dict[str, Any] = {
         "nodes": np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
@@ -104,7 +91,7 @@ def shown(topology: Topology, resources: int, count: int, features: Features, **
         "rewards": np.zeros(count),
         "ended": np.zeros(count, np.bool_),
     }
-    found = Shown(**(made | arrays))
+    found = Observation(**(made | arrays))
     found.nodes[:], found.edges[:] = 0.0, 1.0
     if features.plain:
         found.nodes[:, : topology.switches, :resources] = NOTHING
@@ -114,7 +101,7 @@ def shown(topology: Topology, resources: int, count: int, features: Features, **
 class Observer:
     """Writes what all simulations look like, in one compiled call.
 
-    `arrays` are where to write to, by name as in `Shown`, new ones by default. `worth` float64 [3] rewards a request
+    `arrays` are where to write to, by name, new ones by default. `worth` float64 [3] rewards a request
     placed, one rejected, and a choice.
     """
 
@@ -149,19 +136,19 @@ class Observer:
         self.show(0, self.episodes.count, False)
         if self._left:
             self._deduct(watched(self.episodes), *self._fixed, self.episodes.filling, self.shown)
-        return self.shown.seen
+        return self.shown
 
 
 def watched(episodes: NetworkEpisodes) -> Watched:
     """Collect what is looked at; to be done again when `episodes.state` was replaced."""
     state, room = episodes.state, episodes.filling
     arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth
-    return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.servers, room.chosen)
+    return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.chosen)
 
 
 @lean
 def show(
-    watched: Watched, plain: bool, switches: int, worth: Floats, shown: Shown, first: int, end: int, stepped: bool
+    watched: Watched, plain: bool, switches: int, worth: Floats, shown: Observation, first: int, end: int, stepped: bool
 ) -> None:
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
@@ -174,7 +161,7 @@ def show(
 
 
 @lean
-def _show(watched: Watched, plain: bool, nodes: Reals, shown: Shown, i: int, row: int) -> None:
+def _show(watched: Watched, plain: bool, nodes: Reals, shown: Observation, i: int, row: int) -> None:
     """Show one simulation."""
     free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
     resources, cluster = watched.need.shape[1], shown.cluster[i]
@@ -204,7 +191,7 @@ def _show(watched: Watched, plain: bool, nodes: Reals, shown: Shown, i: int, row
 
 
 @lean
-def deduct(watched: Watched, plain: bool, switches: int, fillings: Filling, shown: Shown) -> None:
+def deduct(watched: Watched, plain: bool, switches: int, fillings: Filling, shown: Observation) -> None:
     """Write the servers chosen and the links to be reserved with what the request has left there."""
     for i in range(len(shown.nodes)):
         row, room, nodes = (

@@ -132,16 +132,22 @@ def _array(left: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) 
 
 
 class BatchEnv(gymnasium.Env[Seen, np.int64]):
-    """Shows one simulation as a Gymnasium environment. With `in_place` it returns the same arrays every time.
+    """Shows one simulation of a kind of batch as a Gymnasium environment; other options are those of the batch.
 
-    Other options are those of the batch.
+    With `in_place` every step returns the same arrays, written anew.
     """
 
-    batch_of: Callable[..., EpisodeBatch]
-
-    def __init__(self, world: World, *, in_place: bool = False, render_mode: None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        batch_of: Callable[..., EpisodeBatch],
+        world: World,
+        *,
+        in_place: bool = False,
+        render_mode: None = None,
+        **options: Any,
+    ) -> None:
         self.render_mode = render_mode
-        self.batch = batch = self.batch_of(world, 1, None, **options)
+        self.batch = batch = batch_of(world, 1, None, **options)
         self._in_place, self._ready = in_place, False
         self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
         # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
@@ -183,16 +189,15 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
 
 
 class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
-    """Shows many simulations that are stepped in one compiled call.
+    """Shows many simulations of a kind of batch, stepped together; other options are those of the batch.
 
     With `in_place` it returns the same arrays every time. `autoreset_mode` says when one that is over begins again, as
     in `gymnasium.vector.SyncVectorEnv`.
     """
 
-    batch_of: Callable[..., EpisodeBatch]
-
     def __init__(
         self,
+        batch_of: Callable[..., EpisodeBatch],
         world: World,
         num_envs: int = 1,
         *,
@@ -209,7 +214,7 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             remedy = f"Give one of {', '.join(mode.value for mode in AutoresetMode)}."
             raise UserError("no such mode", key="autoreset_mode", value=autoreset_mode, remedy=remedy) from None
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
-        self.batch = batch = self.batch_of(world, num_envs, buffers, **options)
+        self.batch = batch = batch_of(world, num_envs, buffers, **options)
         self._in_place = in_place or buffers is not None
         self.single_observation_space, self.single_action_space = batch.space, spaces.Discrete(batch.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from binwright.agents.networked import network_of
+from binwright.agents.heuristics.networks.common import network_of
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import fits_node

@@ -7,7 +7,7 @@ TRAINERS = Registry(
     "binwright.trainers",
     {
         "nara": "binwright.agents.learned.nara_training:NaraTrainer",
-        "value-es": "binwright.agents.learned.value_es:EvolutionTrainer",
+        "value-es": "binwright.agents.learned.value:EvolutionTrainer",
         "cvd-rl": "binwright.agents.learned.cvd_rl:CvdTrainer",
         "sched-rl": "binwright.agents.learned.sched_rl:SchedTrainer",
         "padrl": "binwright.agents.learned.padrl:PADRLTrainer",

@@ -41,7 +41,7 @@ class HindsightTrainer(ValueTrainer):
     known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
     softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
     Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
-    paired with `against`. `sizes` are as in `binwright.agents.learned.value_es`.
+    paired with `against`. `sizes` are as in `binwright.agents.learned.value`.
     """
 
     agent = "hindsight"

@@ -18,7 +18,6 @@ from binwright.agents.environments.observation import (
     Features,
     Observation,
     Reals,
-    Shown,
     Watched,
     deduct,
     edge_index,
@@ -301,7 +300,7 @@ class Scoring(NamedTuple):
     feasible: bool
     watched: Watched
     filling: Filling
-    shown: Shown
+    shown: Observation
     plain: bool
     left: bool
     wires: Wiring
@@ -374,7 +373,7 @@ class Nara(NetworkAgent):
         self._asked = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
         watched = Watched(
             view.capacity.sum(axis=(0, 1)), view.free[None], view.link_free[None], np.array([[0, 1]]), *self._asked,
-            np.zeros((1, 2), np.int64), alone.need, alone.counts, alone.servers, alone.chosen,
+            np.zeros((1, 2), np.int64), alone.need, alone.counts, alone.chosen,
         )  # fmt: skip
         return Scoring(
             network=network,

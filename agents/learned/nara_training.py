@@ -77,7 +77,7 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
         results = np.zeros(2)
         with torch.inference_mode():
             while not episodes.over.all():
-                seen = [torch.from_numpy(part).to(self._device, copy=True) for part in self._look()]
+                seen = [torch.from_numpy(part).to(self._device, copy=True) for part in self._look()[:3]]
                 mask = torch.from_numpy(episodes.state.mask).to(self._device, copy=True)
                 logits, values = self.policy(self._graph, *seen)
                 logits = masked(logits, mask)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.learned.value_es import climb
+from binwright.agents.learned.value import climb
 from binwright.analysis.compare.statistics import bootstrap
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute

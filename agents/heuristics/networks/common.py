@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.networked import network_of, provisioned
 from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling, has_any
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.fabric.topology import Indices, Small
+from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
@@ -131,6 +131,16 @@ def wire_of(network: Network, link_free: Ints, server: int) -> int:
     return int(most)
 
 
+def network_of(agent: Agent, view: View) -> NetworkView:
+    """Return the view as one of a network; raises a `UserError` where the cluster has none."""
+    if not isinstance(view, NetworkView):
+        raise UserError(
+            f"{type(agent).__name__} takes servers from a network, and this cluster has none",
+            remedy="Give the cluster a network, or take another agent, such as best-fit.",
+        )
+    return view
+
+
 class NetworkAgent(Agent, ABC):
     """Decides by one kernel over servers and links. Subclasses name it, and make its scratch."""
 
@@ -163,4 +173,10 @@ class NetworkAgent(Agent, ABC):
         status = self._rule(self._scratch, view.free, link_free, request.demand, bandwidth, weighted, self.masked)
         if status <= 0:
             return self._refusals[-1 - status] if status else None
-        return provisioned(self._room)
+        room = self._room
+        servers, shares, links, _ = room.counts.tolist()
+        chosen = room.servers[:servers].tolist()
+        places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
+        taken = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
+        nothing = ((chosen[0], 0, (0,) * len(room.need)),)
+        return Provisioned(taken or nothing, tuple(room.links[:links].tolist()), tuple(chosen))

@@ -36,11 +36,11 @@ class LeastPeak(Agent):
         self._ahead = self._day if self.oracle else 0
         owners = [()] if meter is None else self._owners(view)
         self._number = {owner: number for number, owner in enumerate(owners)}
-        self._rows, self._count, self._kind = np.zeros((3, 0), np.int64)
-        self._series = np.zeros((0, self._hours, resources), np.int64)
-        """What each that runs is expected to use in each hour, quanta."""
-        self._sum = np.zeros((0, resources))
-        """The shares that each used since the hour began, in `_count` steps."""
+        numbers = [(name, np.int64) for name in ("row", "kind", "count")]
+        kinds = [*numbers, ("sum", np.float64, (resources,)), ("series", np.int64, (self._hours, resources))]
+        self._runs: Any = np.zeros(0, kinds)
+        """Who runs, ascending by row: `sum` are the shares that each used since the hour began, in `count` steps,
+        `series` is what it is expected to use in each hour, quanta."""
         self._all, self._times = np.zeros((len(owners), self._hours, resources)), np.zeros((len(owners), self._hours))
         """The shares that those of each kind used in each hour, and how often they were seen then."""
         self._seen, self._hour = 0 if meter is None else meter.over, -1
@@ -79,42 +79,37 @@ class LeastPeak(Agent):
         """See who runs and what was used; returns what all but one row will use, int64 [servers, nodes, hours, r]."""
         meter, nodes = view.meter, view.free.shape[1]
         rows, server, node, demand, began = meter.running()
-        stay = np.isin(self._rows, rows, assume_unique=True)
-        new = np.flatnonzero(np.isin(rows, self._rows, assume_unique=True, invert=True))
-        order = np.argsort(np.append(self._rows[stay], rows[new]))
-        asked = zip(rows[new].tolist(), demand[new], strict=True)
-        series = [_quanta(self._expected(view, meter, row), amounts) for row, amounts in asked]
-        kinds = [self._kind_of(view, row) for row in rows[new].tolist()]
-        for name, more in (
-            ("_rows", rows[new]),
-            ("_count", np.zeros(len(new), np.int64)),
-            ("_kind", np.array(kinds, np.int64)),
-            ("_series", np.array(series, np.int64).reshape(-1, *self._series.shape[1:])),
-            ("_sum", np.zeros((len(new), demand.shape[1]))),
-        ):
-            setattr(self, name, np.concatenate([getattr(self, name)[stay], more])[order])
+        stay = np.isin(self._runs["row"], rows, assume_unique=True)
+        new = np.flatnonzero(np.isin(rows, self._runs["row"], assume_unique=True, invert=True))
+        more = np.zeros(len(new), self._runs.dtype)
+        for run, row, amounts in zip(more, rows[new].tolist(), demand[new], strict=True):
+            run["row"], run["kind"] = row, self._kind_of(view, row)
+            run["series"] = _quanta(self._expected(view, meter, row), amounts)
+        runs = np.concatenate([self._runs[stay], more])
+        self._runs = runs[np.argsort(runs["row"])]
         for step in range(max(self._seen, meter.over - self._day), meter.over):
             self._observe(view, step, np.flatnonzero(began <= step), demand)
         self._seen = meter.over
-        load = np.zeros((*view.free.shape[:2], *self._series.shape[1:]), np.int64)
+        series = self._runs["series"]
+        load = np.zeros((*view.free.shape[:2], *series.shape[1:]), np.int64)
         spread, other = node < 0, rows != but
         whole = other & ~spread
-        np.add.at(load, (server[whole], node[whole]), self._series[whole])
-        np.add.at(load, server[other & spread], self._series[other & spread][:, None] // nodes)
+        np.add.at(load, (server[whole], node[whole]), series[whole])
+        np.add.at(load, server[other & spread], series[other & spread][:, None] // nodes)
         return load
 
     def _observe(self, view: View, step: int, who: Ints, demand: Ints) -> None:
         """Learn from what those that ran used in a step, or of the oracle from what they will use a day later."""
         step += self._ahead
         ask = view.meter.will_use if self.oracle else view.meter.used
-        hour = self._hour_of(view, step)
+        hour, runs = self._hour_of(view, step), self._runs
         if hour != self._hour:
-            self._sum[:], self._count[:], self._hour = 0.0, 0, hour
-        shares = ask(self._rows[who], step, step + 1)[:, 0]
-        self._sum[who] += shares
-        self._count[who] += 1
-        self._series[who, hour] = _quanta(self._sum[who] / self._count[who, None], demand[who])
-        at = self._kind[who], np.full(len(who), hour)
+            runs["sum"], runs["count"], self._hour = 0.0, 0, hour
+        shares = ask(runs["row"][who], step, step + 1)[:, 0]
+        runs["sum"][who] += shares
+        runs["count"][who] += 1
+        runs["series"][who, hour] = _quanta(runs["sum"][who] / runs["count"][who, None], demand[who])
+        at = runs["kind"][who], np.full(len(who), hour)
         np.add.at(self._all, at, shares)
         np.add.at(self._times, at, 1.0)
 

@@ -12,8 +12,9 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
+from binwright.agents.environments.fabric_env import FabricBatch
 from binwright.agents.environments.observation import Features, Observer, edge_index
+from binwright.agents.environments.stepping import BatchEnv, BatchVector
 from binwright.environments import fabric, fabric_vector
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.graph import Graph, build
@@ -44,9 +45,9 @@ def test_network_environment_passes_gymnasiums_checker(scenario: str, overrides:
 
 def test_gymnasium_makes_single_and_vector_environments_by_name() -> None:
     env = gymnasium.make("binwright/Fabric-v0", scenario="nara/table1", overrides=SHORT)
-    assert isinstance(env.unwrapped, FabricEnv)
+    assert isinstance(env.unwrapped, BatchEnv)
     many = gymnasium.make_vec("binwright/Fabric-v0", 3, scenario="nara/table1", overrides=SHORT)
-    assert isinstance(many, FabricVector)
+    assert isinstance(many, BatchVector)
     assert many.num_envs == 3
     observation, _ = many.reset(seed=0)
     assert many.observation_space.contains(observation)
@@ -67,7 +68,7 @@ def test_a_random_rollout_is_the_engines() -> None:
     simulation = build_world(scenario).simulation(4)
     recorder = Recorder(np.random.default_rng(0), False)
     play(simulation, recorder)
-    env = FabricEnv(build_learning(scenario))
+    env = BatchEnv(FabricBatch, build_learning(scenario))
     observation, info = env.reset(seed=4)
     over, total, counts = False, 0.0, np.zeros(2)
     rng = np.random.default_rng(0)

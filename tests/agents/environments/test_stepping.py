@@ -9,9 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.fabric_env import FabricVector
-from binwright.agents.environments.numa_env import NumaVector
-from binwright.agents.environments.stepping import Seen
+from binwright.agents.environments.stepping import BatchVector, Seen
 from binwright.environments import fabric_vector, numa_vector
 from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
@@ -39,7 +37,7 @@ def servers(name: str = "servers", **changed: Any) -> Scenario:
     return scenario_from(SERVERS | {"name": name, "overflow": "drop"} | changed)
 
 
-def many(name: str, count: int, **options: Any) -> FabricVector | NumaVector:
+def many(name: str, count: int, **options: Any) -> BatchVector:
     if name == "Numa-v0":
         return numa_vector(servers(), num_envs=count, **options)
     return fabric_vector("nara/table1", ("workload.requests=4",), num_envs=count, **options)
