@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from math import inf, nextafter
 from typing import NamedTuple
 
@@ -27,31 +28,44 @@ class Job(NamedTuple):
 
 
 class Running:
-    """Finds the jobs that run, whoever placed or moved them, and when they are expected to end."""
+    """Keeps what runs, whoever placed or moved it, and when it is expected to end.
+
+    When that time has come and a job still runs, it is asked again when it will end. Who has still not ended by then
+    may end at any moment, and counts as ending just after now.
+    """
 
     def __init__(self) -> None:
         self._seen = 0
-        self._jobs: dict[int, tuple[Placed, float]] = {}
+        self._due: list[tuple[float, int]] = []  # a heap of ends, and whose
+        self.runs: dict[int, tuple[Placed, float]] = {}
+
+    def follow(self, view: View) -> None:
+        """Note what was placed and what should have ended since; what runs no more may be there still."""
+        now, running = view.now, view.placed.running
+        for placed in view.placed.since(self._seen):  # one that was moved is there again
+            self.note(placed, placed.began + placed.request.duration)
+        self._seen = view.placed.total
+        while self._due and self._due[0][0] <= now:
+            end, row = heappop(self._due)
+            if row in running and self.runs[row][1] == end:
+                placed, _ = self.runs[row]
+                end = placed.began + view.expected(placed.request, now - placed.began)
+                self.note(placed, max(end, nextafter(now, inf)))
+
+    def note(self, placed: Placed, end: float) -> None:
+        """Note when a job is expected to end."""
+        self.runs[placed.request.index] = placed, end
+        heappush(self._due, (end, placed.request.index))
 
     def look(self, view: View) -> list[Job]:
-        """Return the jobs that run now. Of those that should have ended it is asked again when they will.
-
-        Who has still not ended by then may end at any moment, and counts as ending just after now.
-        """
-        now, nodes, placed = view.now, view.free.shape[1], view.placed
-        for one in placed.since(self._seen):  # one that was moved is there again
-            self._jobs[one.request.index] = one, one.began + one.request.duration
-        self._seen = placed.total
-        self._jobs = {row: job for row, job in self._jobs.items() if row in placed.running}
-        soon, found = nextafter(now, inf), []
-        for row, (one, end) in self._jobs.items():
-            if end <= now and view.asking:
-                end = one.began + view.expected(one.request, now - one.began)
-                self._jobs[row] = one, end
-            request, server = one.request, one.server
-            placement = request.across(server, nodes) if request.spread else request.on(server, one.node)
-            found.append(Job(max(end, soon), placement.shares, request))
-        return found
+        """Return the jobs that run now."""
+        self.follow(view)
+        self.runs = {row: run for row, run in self.runs.items() if row in view.placed.running}
+        nodes, jobs = view.free.shape[1], []
+        for (_, request, server, node, _), end in self.runs.values():
+            placement = request.across(server, nodes) if request.spread else request.on(server, node)
+            jobs.append(Job(end, placement.shares, request))
+        return jobs
 
 
 class AvailabilityProfile:

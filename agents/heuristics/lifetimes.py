@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -10,58 +11,42 @@ from typing import Any
 
 import numpy as np
 
+from binwright.agents.availability import Running
 from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
+from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placed, Placement, Refusal, Request, View
 from binwright.simcore.units import SHARE, TIME
 
 
-class Exits:
-    """Keeps when every server is expected to be empty: the last end of what runs there.
-
-    An end that has passed while its request still runs is asked for again.
-    """
+class Exits(Running):
+    """Keeps when every server is expected to be empty: the last end of what runs there."""
 
     def __init__(self) -> None:
-        self._noted = 0
-        self._runs: dict[int, tuple[Request, float, float, int]] = {}  # when it began, its end, its server
-        self._due: list[tuple[float, int]] = []  # a heap of ends, and whose
-        self._last: list[list[tuple[float, int]]] = []  # of each server a heap of ends, negative, and whose
+        super().__init__()
+        self._last: dict[int, list[tuple[float, int]]] = defaultdict(list)  # of servers as `_due`, ends negative
 
-    def look(self, view: View) -> Floats:
+    def note(self, placed: Placed, end: float) -> None:
+        """Note when a request is expected to end, on its server, too."""
+        super().note(placed, end)
+        heappush(self._last[placed.server], (-end, placed.request.index))
+
+    def ends(self, view: View) -> Floats:
         """Return when each server is expected to be empty, float64 [servers]: -inf for one that is, at least now."""
-        now, running = view.now, view.placed.running
-        self._last += [[] for _ in range(len(view.free) - len(self._last))]
-        for _, request, server, _, began in view.placed.since(self._noted):
-            self._note(request, began, began + request.duration, server)
-        self._noted = view.placed.total
-        late = []
-        while self._due and self._due[0][0] <= now:
-            end, row = heappop(self._due)
-            if row in running and self._runs[row][2] == end:
-                late.append(self._runs[row])
-        for request, began, _, server in late:
-            end = began + view.expected(request, now - began)
-            self._note(request, began, max(end, float(np.nextafter(now, np.inf))), server)
-        return np.array([self._last_of(server, running) for server in range(len(view.free))])
-
-    def _note(self, request: Request, began: float, end: float, server: int) -> None:
-        self._runs[request.index] = request, began, end, server
-        heappush(self._due, (end, request.index))
-        heappush(self._last[server], (-end, request.index))
+        self.follow(view)
+        return np.array([self._last_of(server, view.placed.running) for server in range(len(view.free))])
 
     def _last_of(self, server: int, running: Set[int]) -> float:
         ends = self._last[server]
         while ends:
             end, row = ends[0]
             if row not in running:
-                self._runs.pop(row, None)
-            elif self._runs[row][2:] == (-end, server):  # it may have been moved
+                self.runs.pop(row, None)
+            elif (self.runs[row][0].server, self.runs[row][1]) == (server, -end):  # it may have been moved
                 return -end
             heappop(ends)
-        return -np.inf
+        return -inf
 
 
 STEPS = ("10 min", "30 min", "1 h", "2 h", "4 h", "8 h", "16 h", "1 d", "2 d", "4 d", "7 d")
@@ -112,7 +97,7 @@ class Nilas(Agent):
 
     def costs(self, view: View, request: Request) -> Ints:
         """Return the step by which each server would be outlived, int64 [servers]."""
-        end, exits = view.now + view.stays(request), np.maximum(self._exits.look(view), view.now)
+        end, exits = view.now + view.stays(request), np.maximum(self._exits.ends(view), view.now)
         after = np.subtract(end, exits, where=end > exits, out=np.zeros(len(exits)))
         return np.searchsorted([0.0, *self.steps], after, side="left")
 
