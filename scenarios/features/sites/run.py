@@ -45,7 +45,7 @@ class Routing:
         self.count = len(sites.names)
         self.spilled: dict[int, int] = {}
         """Of every row that other sites refused, how many did so."""
-        self._members = [np.flatnonzero(sites.of == site) for site in range(self.count)]
+        self._lies_at = (sites.of == np.arange(self.count)[:, None]).astype(np.int64)
         self._row, self._order, self._place = -1, [0], 0
         simulation.routing = simulation.ledger.rules.routing = self
 
@@ -54,11 +54,9 @@ class Routing:
     @property
     def loads(self) -> Floats:
         """The largest share of a resource that is taken at each site, float64 [sites]; failed servers are taken."""
-        view, found = self._simulation.view, np.zeros(self.count)
-        for site, servers in enumerate(self._members):
-            installed = view.capacity[servers].sum(axis=(0, 1))
-            free = view.everything_free[servers].sum(axis=(0, 1))
-            found[site] = ((installed - free) / np.maximum(installed, 1)).max()
+        view = self._simulation.view
+        installed, free = self._lies_at @ view.capacity.sum(axis=1), self._lies_at @ view.everything_free.sum(axis=1)
+        found: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
         return found
 
     @property
