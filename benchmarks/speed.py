@@ -29,10 +29,15 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import topology
 from binwright.scenarios.features.preemption import Preempt
 from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.queues import Queue
+from binwright.scenarios.features.queues.run import QueueBook
+from binwright.scenarios.features.quotas import Quota, Quotas
+from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
+from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
@@ -131,26 +136,43 @@ def python() -> None:
 
 
 def changes() -> None:
-    """Print microseconds of CPU a request where servers fail and requests are evicted, in the loop and in Python."""
-    print(f"\n{'best-fit, 50 servers':22}{'compiled us':>13}{'Python us':>11}{'failures':>10}{'evicted':>9}")
-    requests, agent, fails = workload(50), AGENTS.load("best-fit")(), Faults(25.0, 0.3, requeue=True)
+    """Print microseconds of CPU a request where something changes or bounds a run, in the loop and in Python."""
+    print(f"\n{'50 servers':28}{'compiled us':>13}{'Python us':>11}{'failures':>10}{'evicted':>9}")
+    plain, alone, fails = workload(50), Overflow("wait"), [Faults(25.0, 0.3, requeue=True)]
     urgent = replace(workload(50, 0.95), priority=(np.arange(REQUESTS) % 50 == 0).astype(np.int64))
-    for title, asked, faults, preempt in (
-        ("nothing", requests, [], False),
-        ("failures, requeue", requests, [fails], False),
-        ("preemption", urgent, [], True),
+    teams = replace(plain, roles=Roles.of_texts(REQUESTS, [*"ab"] * (REQUESTS // 2)))
+    queue, preempt = Overflow("wait", together=64), Preempt.model_validate({})
+    quotas = Quotas(of={name: Quota(nominal={"cpu": 2000}, cohort="all") for name in "ab"})
+    lines = {name: Queue(of={"group": [name]}, priority=int(name == "a"), running={"cpu": 2500}) for name in "ab"}
+    for title, name, asked, overflow, faults, attach in (
+        ("best-fit, nothing", "best-fit", plain, alone, [], None),
+        ("best-fit, failures, requeue", "best-fit", plain, alone, fails, None),
+        (
+            "best-fit, preemption",
+            "best-fit",
+            urgent,
+            replace(alone, preempt=True),
+            [],
+            lambda run: Preemption(run, preempt),
+        ),
+        ("in-line, nothing", "in-line", plain, queue, [], None),
+        ("in-line, failures, requeue", "in-line", plain, queue, fails, None),
+        ("in-line, quotas", "in-line", teams, queue, [], lambda run: QuotaBook(run, quotas)),
+        ("in-line, two queues", "in-line", teams, queue, [], lambda run: QueueBook(run, lines, "queues")),
     ):
-        took = []
-        for kind, way in (Simulation, play_compiled), (Simulation, play):
-            simulation: Any = kind(asked, Ledger(cluster(50)), Overflow("wait", preempt=preempt), faults=faults)
-            log = Preemption(simulation, Preempt.model_validate({})).log if preempt else []
-            if kind is Simulation:
+        took, agent = [], AGENTS.load(name)()
+        for compiled, way in (True, play_compiled), (False, play):
+            simulation = Simulation(asked, Ledger(cluster(50)), overflow, faults=faults, compiled=compiled)
+            if attach:
+                attach(simulation)
+            agent.start(simulation.view, stream(0, "agent"))
+            if compiled:
                 simulation.loop.prepare(agent.compiled)
             began = process_time()
             way(simulation, agent)
             took.append((process_time() - began) / REQUESTS * 1e6)
-        evicted = sum(each.outcome == "evicted" for each in log)
-        print(f"{title:22}{took[0]:13.2f}{took[1]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
+        evicted = len(simulation.preempting.log) if simulation.preempting else 0
+        print(f"{title:28}{took[0]:13.2f}{took[1]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
 
 
 def memory() -> None:
