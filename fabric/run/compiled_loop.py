@@ -178,7 +178,9 @@ class CompiledLoop:
             *(decide, rule.weights, run.requests, run.state, queue, run.parts, run.quota_table, run.limits),
             *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
         )
-        return prepared(go_line, *form, 0.0, 0), queue, form
+        if self._ready is None or self._ready[0] is not decide:
+            self._ready = decide, prepared(go_line, *form, 0.0, 0)
+        return self._ready[1], queue, form
 
     # -- wrong answers -------------------------------------------------------------------------------------------
 
