@@ -10,7 +10,7 @@ from warnings import catch_warnings
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.compare.sheet import Cell, Sheet, latex, widest
+from binwright.analysis.compare.sheet import Cell, Sheet, latex
 from binwright.analysis.compare.statistics import (
     FEWEST,
     Family,
@@ -366,9 +366,7 @@ class Comparison:
         from rich.console import Group
         from rich.text import Text
 
-        sheets = self.sheets
-        how: dict[str, Any] = {"whole": widest(sheets, MOST), "otherwise": "give --format markdown"}
-        tables = [sheet.terminal(width, most=MOST, **how) for sheet in sheets]
+        tables = [sheet.terminal(width, most=MOST, otherwise="give --format markdown") for sheet in self.sheets]
         return Group(*tables, Text(escaping.plain(self.legend), style="italic"))
 
     def markdown(self) -> str:

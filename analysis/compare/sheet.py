@@ -63,6 +63,10 @@ class Sheet:
         columns = zip(self.headings, *self.texts[:most], strict=True)
         return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
 
+    def whole(self, most: int | None = None) -> int:
+        """Return a round width in which a terminal shows all columns; times may have more digits again."""
+        return max(200, 50 * ceil((sum(self.widths(most)) + DIGITS) / 50))
+
     def fitting(self, width: int, most: int | None = None) -> list[int]:
         """Select the columns that a terminal of this width has room for, in their order.
 
@@ -79,12 +83,11 @@ class Sheet:
         return sorted(shown)
 
     def terminal(
-        self, width: int, *, caption: str = "", most: int | None = None, whole: int | None = None, otherwise: str = ""
+        self, width: int, *, caption: str = "", most: int | None = None, otherwise: str = ""
     ) -> rich.table.Table:
         """Lay out for a terminal of this width the columns that fit, and `most` rows at most.
 
-        `whole` is the width in which all is shown, where there are several tables; `otherwise` says how to see the
-        hidden columns without a wider terminal.
+        `otherwise` says how to see the hidden columns without a wider terminal.
         """
         from rich import box
         from rich.console import JustifyMethod
@@ -97,7 +100,7 @@ class Sheet:
         columns = self.fitting(width, most)
         if hidden := [heading for column, heading in enumerate(self.headings) if column not in columns]:
             caption += f" Wider terminals show: {', '.join(map(plain, hidden))}."
-            caption += f" To see all, set COLUMNS={whole or widest([self])}{otherwise and f', or {otherwise}'}."
+            caption += f" To see all, set COLUMNS={self.whole(most)}{otherwise and f', or {otherwise}'}."
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -203,10 +206,3 @@ def _latex_number(text: str) -> str:
 
 def _latex_row(cells: Sequence[str]) -> str:
     return f"{' & '.join(cells)} \\\\"
-
-
-def widest(sheets: Sequence[Sheet], most: int | None = None) -> int | None:
-    """Return a round width in which a terminal shows all columns of all sheets; times may have more digits again."""
-    if not sheets:
-        return None
-    return max(200, 50 * ceil((max(sum(sheet.widths(most)) for sheet in sheets) + DIGITS) / 50))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -230,13 +230,15 @@ class FigureData:
         for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
             yield key[:-1], str(key[-1]), dict(group.select("seed", "run").rows())
 
-    def shared_seed(self, runs: Iterable[Mapping[int, str]]) -> int:
-        """Return the first seed that all of these have a run of."""
-        shared = set.intersection(*map(set, runs))
+    def one_seed(self, agents: Sequence[str]) -> tuple[int, dict[str, str]]:
+        """Return the first seed that all of these agents finished at the only point, and their runs of it, by agent."""
+        self.few_points(1)
+        runs = {agent: runs for _, agent, runs in self.seeded() if agent in agents}
+        shared = set.intersection(*map(set, runs.values()))
         if not shared:
             remedy = "Choose agents with --agents, or one seed with --where seed=NUMBER."
             raise ResultsError("no seed was finished by all agents", file=self.results.folder, remedy=remedy)
-        return min(shared)
+        return min(shared), {agent: runs[agent][min(shared)] for agent in agents}
 
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent or a key, as far as there is room."""

@@ -41,10 +41,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     With `--metric` bars have the colours of a column of the requests instead: of its most frequent words, or darker for
     more.
     """
-    agents, _ = chosen.few_agents(MOST_AGENTS), chosen.few_points(1)
-    runs = {agent: runs for _, agent, runs in chosen.seeded()}
-    seed, resource = chosen.shared_seed(runs.values()), chosen.results.resources[0]
-    frames = {agent: _placed(chosen, runs[agent][seed]) for agent in agents}
+    agents, resource = chosen.few_agents(MOST_AGENTS), chosen.results.resources[0]
+    seed, runs = chosen.one_seed(agents)
+    frames = {agent: _placed(chosen, run) for agent, run in runs.items()}
     servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
     shown, alone = min(servers, MOST_SERVERS), servers == 1
     if (bars := sum(int((frame["server"] < shown).sum()) for frame in frames.values())) > MOST_BARS:
@@ -63,7 +62,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         tall = frame[resource].to_numpy() if alone else np.ones(len(frame))
         top = _bars(ax, frame, scale, end, paint(frame), tall.astype(np.float64), alone)
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
-        moved |= _moves(ax, chosen, runs[agent][seed], scale, shown)
+        moved |= _moves(ax, chosen, runs[agent], scale, shown)
         ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
         ax.set_ylabel(resource if alone else "server")
         ax.set_ylim((0, 1.02 * top) if alone else (shown - 0.4, -0.6))

@@ -15,14 +15,13 @@ from binwright.simcore.errors import ResultsError, suggest
 @figure(meaning="servers x time as a heat map per agent", needs="record: [states]")
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of every agent at one point: a row per server, coloured by the share of it in use."""
-    agents, _ = chosen.few_agents(), chosen.few_points(1)
+    agents = chosen.few_agents()
     resource = (options.metrics or chosen.results.resources)[0]
     if resource not in chosen.results.resources:
         remedy = suggest(resource, chosen.results.resources)
         raise ResultsError("is not a resource", key=f"--metric {resource}", remedy=remedy)
-    runs = {agent: runs for _, agent, runs in chosen.seeded()}
-    seed = chosen.shared_seed(runs.values())
-    states = {agent: chosen.results.states(runs[agent][seed]) for agent in agents}
+    seed, runs = chosen.one_seed(agents)
+    states = {agent: chosen.results.states(run) for agent, run in runs.items()}
     done = chosen.results.done
     known = {run: rest for run, *rest in done.select("run", f"allocation_{resource}", "rejected").iter_rows()}
     longest = max(float(frame["time"][-1]) for frame in states.values())
@@ -40,7 +39,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         edges = np.arange(used.shape[1] + 1) - 0.5
         image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
-        in_use, refused = known[runs[agent][seed]]
+        in_use, refused = known[runs[agent]]
         apart = "\n" if columns > 2 else ": "
         ax.set_title(f"{chosen.heading(agent)}{apart}{in_use:.0%} in use, {refused:,} refused", fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
@@ -50,8 +49,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)
     grey += ["not there yet"] * (len(set(map(len, shares))) > 1)
     notes = f"{chosen.title}: seed {seed}" + (f"; grey: {' or '.join(grey)}" if grey else "")
-    full, empty = (pick(agents, key=lambda agent: known[runs[agent][seed]][0]) for pick in (max, min))
-    most, least = (known[runs[agent][seed]][0] for agent in (full, empty))
+    full, empty = (pick(agents, key=lambda agent: known[runs[agent]][0]) for pick in (max, min))
+    most, least = (known[runs[agent]][0] for agent in (full, empty))
     said = f"How full every server is: {resource} {most:.0%}"
     if f"{most:.0%}" != f"{least:.0%}":
         said += f" with {chosen.heading(full)}, {least:.0%} with {chosen.heading(empty)}"

@@ -47,15 +47,13 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
     The time is the one asked for, or the one at which any of them has most in use.
     """
-    chosen.few_points(1)
     agents = chosen.few_agents(MOST) if options.agents else chosen.agents[:MOST]
-    runs = {agent: runs for _, agent, runs in chosen.seeded() if agent in agents}
-    seed = chosen.shared_seed(runs.values())
-    states = {agent: chosen.results.states(runs[agent][seed]) for agent in agents}
+    seed, runs = chosen.one_seed(agents)
+    states = {agent: chosen.results.states(run) for agent, run in runs.items()}
     if "links" not in states[agents[0]].columns:
         remedy = "Write `cluster: {network: ...}` into the scenario."
         raise ResultsError("the cluster has no network", file=chosen.results.folder, remedy=remedy)
-    run = runs[agents[0]][seed]
+    run = runs[agents[0]]
     row = chosen.runs.row(by_predicate=pl.col("run") == run, named=True)
     [(name, settings)] = network_of(chosen.part(run), row).items()
     network = build(name, **settings)
