@@ -551,6 +551,11 @@ class Ledger:
         come = [(server, self.held[row].role) for row, server in after.items() if row != request.index]
         return self.rules.open_to(request, {*after, request.index}, come)
 
+    @property
+    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+        """From when until when servers take no requests by rules, and which, bool [servers]."""
+        return [] if self.rules is None else [*self.rules.drains]
+
     def domains(self, label: str) -> Ints | None:
         """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
         alone = np.arange(self._servers) if label == "server" else None

@@ -137,7 +137,7 @@ def _emptied(run: FinishedRun) -> Emptied | None:
     still holds something when its drain ends was not emptied.
     """
     ledger = run.simulation.ledger
-    drains = ledger.rules.drains if ledger.rules else []
+    drains = ledger.drains
     since, until = np.full((2, len(run.capacity)), np.inf)
     for begins, ends, servers in drains:
         first = servers & (begins < since)

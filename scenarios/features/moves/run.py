@@ -89,7 +89,7 @@ class Moving:
             self._every = when.every or inf
             self._await_tick(int(self._clock.now // self._every) + 1 if self._every < inf else 0)
             if when.on_drain:
-                for time in sorted({since for since, _, _ in self._ledger.rules.drains if since > 0}):
+                for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
             if when.on_load is not None:
                 self.relief = Relief(simulation, when.on_load)
