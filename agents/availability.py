@@ -296,7 +296,7 @@ class ClusterAvailability:
             return np.ones(len(self._profiles), np.bool_)
         gone = [job.request.index for job in self._jobs if job.end <= time]
         some = [one for one in (*self._reserved, *([more] if more else ())) if one.request.index != row]
-        come = [(one.server, one.request.role) for one in some if one.start <= time < one.start + one.duration]
+        come = [((one.server,), one.request.role) for one in some if one.start <= time < one.start + one.duration]
         may: npt.NDArray[np.bool_] = rules.open_to(request, gone, come)
         return may
 

@@ -35,7 +35,7 @@ from binwright.simcore.units import say
 UNLIMITED = 2**31
 """How many requests that take nothing fit on a server: more than there are."""
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
-NO_MOVES: Mapping[int, int] = {}
+NO_MOVES: Mapping[int, Sequence[int]] = {}
 
 
 class Holding(NamedTuple):
@@ -81,7 +81,7 @@ class Ledger:
         self.cluster = cluster
         self.held: MutableMapping[int, Holding] = {}
         """What every request holds that holds something, by its row. It may be kept elsewhere while nobody does."""
-        self._moving: dict[int, tuple[Holding, Holding]] = {}
+        self.moving: dict[int, tuple[Holding, Holding]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
         self.down: set[int] = set()
         """The servers that are out of service."""
@@ -316,14 +316,16 @@ class Ledger:
         """
         row = request.index
         old = self.held.get(row)
-        if old is None or row in self._moving:
+        if old is None or row in self.moving:
             raise LedgerError(f"request {row} {'holds nothing' if old is None else 'is on its way'}")
         if self.rules is not None:
             self.rules.count(old.servers, old.role, -1)
         both = old
         try:
             new = self._hold(request, placement)
-            self.held[row], self._moving[row] = both, _ = old.beside(new), (old, new)
+            self.held[row], self.moving[row] = both, _ = old.beside(new), (old, new)
+            if self.network is not None:
+                self.network.moved.setdefault(row, [*old.wired]).extend(new.wired)
         finally:
             if self.rules is not None:
                 self.rules.count(both.servers, old.role, 1)
@@ -334,7 +336,7 @@ class Ledger:
 
         One that was released on its way has given back both, and is only forgotten.
         """
-        old, new = self._moving.pop(row)
+        old, new = self.moving.pop(row)
         if row not in self.held:
             return
         stays, leaves = (new, old) if arrived else (old, new)
@@ -382,13 +384,8 @@ class Ledger:
         """Take a part out of service; returns the requests that lost their place, released, in order."""
         if kind != "server":
             assert self.network is not None
-            links = self.network.links_of(part, kind)
-            hit = self.evict(
-                row
-                for row, held in self.held.items()
-                if any(not links.isdisjoint(wired.wires[0]) for wired in held.wired)
-            )
-            self.network.cut(links)
+            hit = self.evict(row for row, held in self.held.items() if self.lies_on(held, part, kind))
+            self.network.cut(self.network.links_of(part, kind))
             return hit
         if part in self.down:
             return []
@@ -418,7 +415,14 @@ class Ledger:
         on: Callable[[int], Iterable[int]] | None = getattr(self.held, "on", None)
         if on:
             return on(server)
-        return (row for row, held in self.held.items() if any(share[0] == server for share in held.shares))
+        return (row for row, held in self.held.items() if self.lies_on(held, server, "server"))
+
+    def lies_on(self, holding: Holding, part: int, kind: Kind) -> bool:
+        """Tell whether somebody holds something of a part that can fail."""
+        if kind == "server":
+            return any(share[0] == part for share in holding.shares)
+        links = self.network.links_of(part, kind)
+        return any(not links.isdisjoint(wired.wires[0]) for wired in holding.wired)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
         """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
@@ -541,14 +545,14 @@ class Ledger:
         if self.rules is not None:
             self.rules.reopen(servers)
 
-    def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> Any:
+    def may_lie(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> Any:
         """Tell on which servers rules let a request lie, bool [servers]; None without rules.
 
         Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
         """
         if self.rules is None:
             return None
-        come = [(server, self.held[row].role) for row, server in after.items() if row != request.index]
+        come = [(servers, self.held[row].role) for row, servers in after.items() if row != request.index]
         return self.rules.open_to(request, {*after, request.index}, come)
 
     @property
@@ -594,8 +598,8 @@ class Ledger:
         return {} if self.network is None else self.network.tiers
 
     def reserved(self, rows: Ints) -> Ints:
-        """Return the quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        return np.zeros((len(rows), 0), np.int64) if self.network is None else self.network.spans(rows)[:, 3:]
+        """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
+        return np.zeros((len(rows), 0), np.int64) if self.network is None else self.network.reserved(rows)
 
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""

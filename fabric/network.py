@@ -107,6 +107,8 @@ class NetworkBook:
         """The `notes` of every row that was placed."""
         self._remembered: dict[int, Wired] | None = {} if remembers else None
         """What every row held that was placed."""
+        self.moved: dict[int, list[Wired]] = {}
+        """Of every row that was moved, all that it held: first, and at the end of each of its moves, if it arrived."""
         self.room: list[int] = free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self._view = ledger.view = NetworkView(
@@ -270,30 +272,37 @@ class NetworkBook:
         return dict(zip(self.topology.tiers, total.tolist(), strict=True))
 
     def spans(self, rows: Ints) -> Ints:
-        """Return the `notes` of the placements of these rows [k], int64 [k, 3 + tiers]."""
-        return np.array([self.notes[row] for row in rows.tolist()], np.int64).reshape(-1, 3 + len(self.topology.tiers))
+        """Return servers, span and links of the last places of these rows [k], int64 [k, 3]."""
+        return np.array([self.notes[row][:3] for row in rows.tolist()], np.int64).reshape(-1, 3)
 
-    def places(self, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Tell where the placements of these rows [k] lay, of which there may be none now.
+    def reserved(self, rows: Ints) -> Ints:
+        """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
+        first = [self.moved[row][0].notes if row in self.moved else self.notes[row] for row in rows.tolist()]
+        return np.array(first, np.int64).reshape(-1, 3 + len(self.topology.tiers))[:, 3:]
+
+    def places(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """Tell where these rows [k] lay, each at one of its places, `numbers` [k]: 0, or more after moves.
 
         Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The book has to be one
         that remembers.
         """
-        lain, width = self._lain(rows), 2 + len(self._names)
-        shares = [numbers[HEAD : HEAD + numbers[0] * width].reshape(-1, width) for numbers, *_ in lain]
+        lain, width = self._lain(rows, numbers), 2 + len(self._names)
+        shares = [held.numbers[HEAD : HEAD + held.numbers[0] * width].reshape(-1, width) for held in lain]
         flat = np.concatenate([np.zeros((0, width), np.int64), *shares])
         return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), flat[:, 0], flat[:, 1], flat[:, 2:]
 
-    def wires(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
-        """List places in `rows`, links, and the quanta reserved on each by these placements, int64 [n] each."""
-        found = [(at, *wire) for at, held in enumerate(self._lain(rows)) for wire in zip(*held.wires, strict=True)]
+    def wires(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints]:
+        """List places in `rows`, links, and the quanta reserved on each, int64 [n] each; arguments as of `places`."""
+        lain = self._lain(rows, numbers)
+        found = [(at, *wire) for at, held in enumerate(lain) for wire in zip(*held.wires, strict=True)]
         who, link, amount = np.array(found, np.int64).reshape(-1, 3).T
         return who, link, amount
 
-    def _lain(self, rows: Ints) -> list[Wired]:
+    def _lain(self, rows: Ints, numbers: Ints) -> list[Wired]:
         if self._remembered is None:
             raise LedgerError("the ledger was not asked to remember where placements lay")
-        return [self._remembered[row] for row in rows.tolist()]
+        pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
+        return [self.moved[row][number] if row in self.moved else self._remembered[row] for row, number in pairs]
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 

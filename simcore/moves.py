@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.types import Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Embedding, Floats, Ints, Placement, Request, View
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "load", "process"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
@@ -32,7 +32,8 @@ class Running:
     are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
     `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
     lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
-    that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds.
+    that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds. In
+    a network, `server` is the first of those on which a request lies, and `at(row)` returns its placement.
     """
 
     row: Ints
@@ -43,6 +44,7 @@ class Running:
     request: Callable[[int], Request]
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
     devices: Ints | None = None
+    at: Callable[[int], Embedding] | None = None
 
 
 class Mover:
@@ -56,6 +58,8 @@ class Mover:
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
     on_devices: ClassVar[bool] = False
     """Does it choose the devices of servers? If not, it is refused where they have some."""
+    in_networks: ClassVar[bool] = False
+    """Does it reserve links, and look at `Running.at`? If not, it is refused where servers are in a network."""
     makes_room: ClassVar[bool] = True
     """Does it plan where a request needs room? If not, it is refused for that."""
     reschedules: ClassVar[bool] = True

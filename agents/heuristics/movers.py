@@ -12,10 +12,11 @@ import numpy.typing as npt
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
+from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
+from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request, View
 
 Flags = npt.NDArray[np.bool_]
 
@@ -30,8 +31,7 @@ class ByAgent(Mover):
     """
 
     reference = "ours: any rule of placement, asked again about what runs"
-    keeps_rules = True
-    on_devices = True
+    keeps_rules = on_devices = in_networks = True
 
     def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
         self.agent = inner(agent, options)
@@ -79,6 +79,7 @@ class Draft:
     def __init__(self, view: View, running: Running) -> None:
         self.running, self.free = running, view.free.copy()
         self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
+        self.links = view.link_free.copy() if isinstance(view, NetworkView) else None
         self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
         self.fullness: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
         """The share of each server's resources that is held, on average, float64 [servers]."""
@@ -93,6 +94,8 @@ class Draft:
         free = np.where(open_to[:, None, None], self.free, 0)
         if isinstance(self._view, DeviceView) and self.devices is not None:
             return replace(self._view, free=free, devices=self.devices)
+        if isinstance(self._view, NetworkView) and self.links is not None:
+            return replace(self._view, free=free, link_free=self.links)
         return self._view.showing(free)
 
     def request(self, item: int) -> Request:
@@ -102,6 +105,8 @@ class Draft:
     def at(self, item: int) -> Placement:
         """Tell where a request lay when the plan began."""
         request, running = self.request(item), self.running
+        if running.at is not None:
+            return running.at(request.index)
         server, node = int(running.server[item]), int(running.node[item])
         if running.devices is not None:
             return on_devices(request, server, int(running.devices[item]))
@@ -115,9 +120,12 @@ class Draft:
         if isinstance(self._view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
             server, own = placement.shares[0][0], self.devices
             assert own is not None
-            _, each = in_python(request.demand[self._view.resource])
-            own.free[server, list(placement.devices)] -= sign * each
-            own.held[server, len(placement.devices) if each == QUANTUM else 0] += sign
+            _, part = in_python(request.demand[self._view.resource])
+            own.free[server, list(placement.devices)] -= sign * part
+            own.held[server, len(placement.devices) if part == QUANTUM else 0] += sign
+        if self.links is not None:
+            each: Any = placement.amounts if isinstance(placement, Embedding) else request.bandwidth
+            self.links[list(placement.links)] -= np.array(each, np.int64) * sign
 
     def emptiest_first(self) -> list[int]:
         """List the servers with something that may be moved, the emptiest first."""
@@ -127,15 +135,21 @@ class Draft:
 
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
-        server = int(self.running.server[item])
-        total = self.free[server].sum(axis=0) + np.array(self.request(item).demand)
+        server, own = int(self.running.server[item]), np.array(self.request(item).demand)
+        if self.running.at is not None:
+            own = np.sum([share[2] for share in self.at(item).shares if share[0] == server], axis=0)
+        total = self.free[server].sum(axis=0) + own
         found: Flags = self.fullness > 1 - (total / self._total[server]).mean()
         return found
 
     def out_of_place(self) -> list[int]:
         """List those that may not lie where they are."""
-        may, places = self.running.may, zip(self.running.row.tolist(), self.running.server.tolist(), strict=True)
-        return [item for item, (row, server) in enumerate(places) if may and not may(row)[server]]
+        may, found = self.running.may, list[int]()
+        for item, row in enumerate(self.running.row.tolist()) if may else ():
+            servers = [share[0] for share in self.at(item).shares] if self.running.at else self.running.server[[item]]
+            if may and not may(row)[servers].all():
+                found.append(item)
+        return found
 
 
 def _place(request: Request, server: int, node: int, nodes: int) -> Placement:

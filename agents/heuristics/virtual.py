@@ -114,6 +114,11 @@ def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedd
     return routed(network, hosts, nodes, first, links) if lacking < 0 else NO_PATHS
 
 
+def by_node(view: View) -> Ints:
+    """Return what every node has free, a copy, int64 [nodes, 1, resources]."""
+    return view.free.reshape(-1, 1, view.free.shape[2]).copy()
+
+
 class VMFirstFit(Agent):
     """Each machine on the first server with room, and first paths: a control that looks at no bandwidth."""
 
@@ -123,16 +128,11 @@ class VMFirstFit(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look at the network, and take the run's random stream."""
-        self._view, self._rng = tenants_of(self, view), rng
-        if self._view.virtual:
-            warm(self._view, self._view.virtual)
+        self._rng, view = rng, tenants_of(self, view)
+        if view.virtual:
+            warm(view, view.virtual)
         none = np.zeros(0, np.int64)
-        prepared(self.rule, self._free(), none.reshape(0, 1), *self.draws(0), none)
-
-    def _free(self) -> Ints:
-        """Return what every node has free, a copy, int64 [nodes, 1, resources]."""
-        free = self._view.free
-        return free.reshape(-1, 1, free.shape[2]).copy()
+        prepared(self.rule, by_node(view), none.reshape(0, 1), *self.draws(0), none)
 
     def draws(self, machines: int) -> tuple[Floats, ...]:
         """Return the random numbers that the rule wants for so many machines, if any."""
@@ -143,9 +143,9 @@ class VMFirstFit(Agent):
         network = request.network
         assert network is not None
         hosts = np.zeros(len(network), np.int64)
-        if not self.rule(self._free(), network.machines, *self.draws(len(network)), hosts):
+        if not self.rule(by_node(view), network.machines, *self.draws(len(network)), hosts):
             return NO_ROOM
-        return connected(self._view, network, hosts)
+        return connected(network_of(self, view), network, hosts)
 
 
 class VMRandom(VMFirstFit):
@@ -350,30 +350,31 @@ class Oktopus(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make a tree of the network."""
-        self._view = tenants_of(self, view)
-        self._tree = tree_of(self._view.topology)
+        view = tenants_of(self, view)
+        self._tree = tree_of(view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
         self._slots = np.zeros(len(self._tree.parent), np.int64)
         self._below = np.zeros((len(self._slots), 1), np.int64)
-        warm(self._view, "hose")
+        warm(view, "hose")
         none = np.zeros(1, np.int64)
-        self._run = prepared(oktopus, self._embedded(none, none + 1, 0, 0, 1), none, none, True)
+        self._run = prepared(oktopus, self._embedded(view, none, none + 1, 0, 0, 1), none, none, True)
 
-    def _embedded(self, size: Ints, sizes: Ints, hose: int, trunk: int, machines: int) -> Embedded:
-        view, log = self._view, np.zeros((machines, 3), np.int64)
+    def _embedded(self, view: NetworkView, size: Ints, sizes: Ints, hose: int, trunk: int, machines: int) -> Embedded:
+        log = np.zeros((machines, 3), np.int64)
         scratch = self._slots, self._below, log, np.zeros(1, np.int64)
         return Embedded(self._tree, size, sizes, hose, trunk, view.free, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """Find where the machines go, and what the links then need."""
-        network, view = request.network, self._view
+        network, view = request.network, network_of(self, view)
         assert network is not None
         (groups, sizes), size = grouped(network), network.machines.max(axis=0)
         if len(sizes) > self._below.shape[1]:
             self._below = np.zeros((len(self._slots), len(sizes)), np.int64)
         hosts = np.zeros(len(network), np.int64)
         alone = bool((size * len(network) <= self._largest).all())
-        if not self._run(self._embedded(size, sizes, network.hose, network.trunk, len(network)), groups, hosts, alone):
+        case = self._embedded(view, size, sizes, network.hose, network.trunk, len(network))
+        if not self._run(case, groups, hosts, alone):
             return NO_SUBTREE
         return hosed(view.topology, network, hosts, view.free.shape[1])
 
@@ -386,7 +387,7 @@ class SecondNet(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Group the servers: those of a rack, of a pod, and all."""
-        self._view = view = tenants_of(self, view)
+        view = tenants_of(self, view)
         topology = view.topology
         self._groupings = groupings(topology)
         self._own = topology.server_link
@@ -394,7 +395,7 @@ class SecondNet(Agent):
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """Find where the machines go, and along which paths they communicate."""
-        network, view = request.network, self._view
+        network, view = request.network, network_of(self, view)
         assert network is not None
         assert network.pairs is not None
         assert network.rates is not None

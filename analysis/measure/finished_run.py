@@ -262,14 +262,10 @@ class FinishedRun(Rows):
         In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
         servers that are to be emptied: a metric that reads them is empty elsewhere.
         """
-        network = self.simulation.ledger.network
-        if network is None:
-            return stays(self.simulation, self.held, self.start, self.end)
         try:
-            who, server, node, amounts = network.places(self.held)
+            return stays(self.simulation, self.held, self.start, self.end)
         except LedgerError as error:
             raise NoData("where requests lay is not known") from error
-        return Stays(who, server, node, self.start[who], self.end[who], amounts)
 
     @property
     def moves_ended(self) -> list[Moved]:
@@ -287,7 +283,7 @@ class FinishedRun(Rows):
         ends = np.full(len(self.outcome) if self.moving else 0, np.inf)
         if self.moving:
             ends[self.held] = self.end
-        return on_the_way(self.simulation, ends, len(self.simulation.record.sequence))
+        return on_the_way(self.simulation, ends)
 
     def held_until(self, until: float) -> Floats:
         """Integrate what is held from the beginning of the measured time until a time: quanta x seconds, float64 [all].
@@ -299,7 +295,7 @@ class FinishedRun(Rows):
             held = part.seconds_until(until)
             found += [dot(held, part.amount(column)) for column in range(len(found))]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
-        found[: len(self.resources)] += [dot(seconds, column) for column in self.demand[moves.row].T]
+        found += [dot(seconds, column) for column in moves.amounts.T]
         return found
 
     @cached_property
@@ -383,8 +379,8 @@ class FinishedRun(Rows):
             for column in range(size.shape[1]):
                 add(first, after, column, part.amount(column))
         moves = self.on_the_way
-        for column in range(len(self.resources) if len(moves.row) else 0):
-            add(moves.first, moves.last, column, self.demand[moves.row, column])
+        for column in range(size.shape[1] if len(moves.row) else 0):
+            add(moves.first, moves.last, column, moves.amounts[:, column])
         installed = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (now / installed).tolist()
 
@@ -401,9 +397,9 @@ class FinishedRun(Rows):
     @cached_property
     def spans(self) -> Ints | None:
         """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
-        network = self.simulation.ledger.network
-        found: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])[:, :3]
-        return found
+        network, found = self.simulation.ledger.network, self.answered[self.got_place[self.answered]]
+        spans: Ints | None = network and network.spans(found)
+        return spans
 
     @cached_property
     def devices(self) -> DeviceHistory | None:

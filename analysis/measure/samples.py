@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.stays import added_at, outages_of
+from binwright.analysis.measure.stays import added_at, outages_of, reservations
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
@@ -131,9 +131,8 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(run.resources)}
     if (network := simulation.ledger.network) is not None:
         topology, links = network.topology, []
-        who, where, amount = network.wires(run.held)
-        spans = run.start[who], run.end[who]
-        for moment, now in enumerate(_held(times, *spans, where, amount[:, None], topology.links)):
+        reserved = reservations(simulation, run.held, run.start, run.end)
+        for moment, now in enumerate(_held(times, *reserved, topology.links)):
             links.append(_shares(topology.link_capacity, now[:, 0]))
             links[-1][down("link", moment)] = np.nan
             links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan

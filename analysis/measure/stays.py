@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ class Stays(NamedTuple):
     `SPREAD` for all nodes; `start` and `end` float64 [k], `amounts` int64 [k, resources] quanta. `first` int64 [k] is
     the first decision right after which the place was held, `last` the first after which it was not, -1 where the
     holding period itself begins or ends there. `devices` int64 [k] are bits, -1 for those that the ledger has.
+    `number` int64 [k] counts the places that the request held before.
     """
 
     who: Any
@@ -32,10 +34,30 @@ class Stays(NamedTuple):
     first: Any = -1
     last: Any = -1
     devices: Any = -1
+    number: Any = 0
 
 
 def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
-    """List where the requests of rows `held` int64 [h] lay between `start` and `end`, float64 [h]."""
+    """List where the requests of rows `held` int64 [h] lay between `start` and `end`, float64 [h].
+
+    In a network one may lie on several servers at a time; raises `LedgerError` where nobody remembers on which.
+    """
+    found = _stays(simulation, held, start, end)
+    if simulation.ledger.network is None:
+        return found
+    at, server, node, amounts = simulation.ledger.network.places(held[found.who], found.number)
+    return Stays(*(column[at] for column in found))._replace(server=server, node=node, amounts=amounts)
+
+
+def reservations(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> tuple[Floats, Floats, Ints, Ints]:
+    """List when the same requests held something of links, float64 [k], of which, and quanta int64 [k, 1]."""
+    found = _stays(simulation, held, start, end)
+    at, link, amount = simulation.ledger.network.wires(held[found.who], found.number)
+    return found.start[at], found.end[at], link, amount[:, None]
+
+
+def _stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
+    """List the stays of requests, each on one server, or the first one of several."""
     record, demand = simulation.record, simulation.asked().demand
     moves: dict[int, list[Moved]] = {}
     for moved in simulation.moving.log if simulation.moving else ():
@@ -44,14 +66,16 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
     still = np.flatnonzero(~was_moved)
     server, node = (one[held[still]].astype(np.int64) for one in (record.server, record.node))
     none = np.full(len(still), -1)
-    found = Stays(still, server, node, start[still], end[still], demand[held[still]], none, none, none)
+    found = Stays(still, server, node, start[still], end[still], demand[held[still]], none, none, none, none + 1)
     several: list[Stays] = []
     for who in np.flatnonzero(was_moved).tolist():
         first, *_ = of_row = moves[int(held[who])]
         until, amounts = float(end[who]), demand[held[who]]
         here = Stays(who, *first.source, float(start[who]), until, amounts, devices=first.devices[0])
-        for moved in of_row:  # a place is held until the request has arrived elsewhere, or its move was called off
-            target = Stays(who, *moved.target, moved.begin, until, amounts, moved.decisions[0], -1, moved.devices[1])
+        # A place is held until the request has arrived elsewhere, or its move was called off.
+        for number, moved in enumerate(of_row, 1):
+            lasts = until, amounts, moved.decisions[0], -1
+            target = Stays(who, *moved.target, moved.begin, *lasts, moved.devices[1], number)
             left, here = (here, target) if moved.outcome == "done" else (target, here)
             is_over = not np.isnan(moved.end)
             several.append(left._replace(end=min(until, moved.end), last=moved.decisions[1]) if is_over else left)
@@ -83,23 +107,49 @@ def added_at(simulation: Simulation) -> Floats:
 
 
 class OnTheWay(NamedTuple):
-    """Lists the moves of a run: what their requests hold twice. The columns are as in `Stays`, `row` int64 [k]."""
+    """Lists what requests that move hold beside what they would hold if they stayed where they were placed first.
+
+    That is their second place while they are on the way, and after that what it reserves more of links than the one
+    that they left. `amounts` int64 [k, resources + tiers] are quanta, `row` int64 [k]; the rest is as in `Stays`.
+    """
 
     row: Ints
     start: Floats
     end: Floats
     first: Ints
     last: Ints
+    amounts: Ints
 
 
-def on_the_way(simulation: Simulation, end: Floats, decisions: int) -> OnTheWay:
+def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
     """List the moves of a run, whose requests end at `end` float64 [rows]. Those under way end after all decisions."""
+    record, demand, network = simulation.record, simulation.asked().demand, simulation.ledger.network
     log = simulation.moving.log if simulation.moving else []
     row = np.array([moved.row for moved in log], np.int64)
     start = np.array([moved.begin for moved in log], np.float64)
     due = np.array([moved.due if np.isnan(moved.end) else moved.end for moved in log], np.float64)
     first, last = np.array([moved.decisions for moved in log], np.int64).reshape(-1, 2).T
-    return OnTheWay(row, start, np.fmin(due, end[row]), first, np.where(last < 0, decisions, last))
+    last = np.where(last < 0, len(record.sequence), last)
+    found = OnTheWay(row, start, np.fmin(due, end[row]), first, last, demand[row])
+    if network is None:
+        return found
+    seen: dict[int, tuple[int, Any]] = {}
+    second, more = [], []
+    for moved in log:
+        number, here = seen.get(moved.row, (0, network.moved[moved.row][0].notes[3:]))
+        there = network.moved[moved.row][number + 1].notes[3:]
+        second.append(there)
+        more.append(np.subtract(there, here))
+        seen[moved.row] = number + 1, there if moved.outcome == "done" else here
+    arrived = np.array([moved.outcome == "done" for moved in log], np.bool_)
+    who = row[arrived]
+    order = Order(np.frombuffer(record.sequence, np.int32), record.decided[: record.rows])
+    after = OnTheWay(
+        who, due[arrived], end[who], last[arrived], order.lasting(who, end[who])[1], np.zeros_like(demand[who])
+    )
+    links = np.array([*second, *compress(more, arrived)], np.int64).reshape(-1, len(network.tiers))
+    both = OnTheWay(*(np.concatenate(pair) for pair in zip(found, after, strict=True)))
+    return both._replace(amounts=np.hstack([both.amounts, links]))
 
 
 class Order:

@@ -226,16 +226,18 @@ class RuleBook:
             self._fresh = role
         return self._role_view.refusing
 
-    def open_to(self, request: Request, gone: Iterable[int], come: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    def open_to(
+        self, request: Request, gone: Iterable[int], come: Sequence[tuple[Sequence[int], int]]
+    ) -> npt.NDArray[np.bool_]:
         """Tell on which servers rules let a request lie, bool [servers], without the rows that are `gone` by then.
 
-        `come` lists the server and the role of requests that lie somewhere by then.
+        `come` lists the servers and the role of requests that lie somewhere by then.
         """
         role, held = request.role, self._ledger.held
         if self._open[role]:
             return np.ones(len(self._free), np.bool_)
-        changes = [(held[row].servers, held[row].role, -1) for row in gone if row in held]
-        changes += [((server,), own, 1) for server, own in come]
+        changes: list[tuple[Sequence[int], int, int]] = [(servers, own, 1) for servers, own in come]
+        changes += [(held[row].servers, held[row].role, -1) for row in gone if row in held]
         fresh = self._fresh
         for servers, own, sign in changes:
             self.count(servers, own, sign)

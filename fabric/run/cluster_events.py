@@ -104,6 +104,8 @@ class ClusterEvents:
         else:
             self._down.add((kind, part))
             self._changed("failure", part, kind)
+            if self._run.moving:
+                self._run.moving.fails(part, kind)
             self._interrupt(self._ledger.fail(part, kind), requeue)
         return True
 

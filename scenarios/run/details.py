@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.analysis.measure.samples import states
-from binwright.analysis.measure.stays import Order
+from binwright.analysis.measure.stays import Order, on_the_way
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
@@ -176,7 +176,7 @@ def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
     spread = np.full((len(held), 3), -1)
-    spread[held] = ledger.network.spans(np.flatnonzero(held))[:, :3]
+    spread[held] = ledger.network.spans(np.flatnonzero(held))
     servers, span, links = spread.T
     wanted = np.zeros(len(held)) if bandwidth is None else bandwidth / QUANTUM  # traces and flavours ask for none
     return {"bandwidth": wanted, "servers": servers, "span": span, "links": links}
@@ -193,6 +193,11 @@ def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
     reserved = simulation.ledger.reserved(held)
     first, after = Order(answered, decided).lasting(held, end)
     change = np.zeros((len(answered) + 2, reserved.shape[1]), np.int64)
+    ends = np.full(record.rows, np.inf)
+    ends[held] = end
+    moves = on_the_way(simulation, ends)
+    first, after = np.append(first, moves.first), np.append(after, moves.last)
+    reserved = np.concatenate([reserved, moves.amounts[:, asked.demand.shape[1] :]])
     np.add.at(change, first + 1, reserved)
     np.subtract.at(change, after + 1, reserved)
     used: Ints = change.cumsum(axis=0)[decisions]

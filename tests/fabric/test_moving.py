@@ -180,19 +180,19 @@ def test_where_one_that_waits_may_lie_after_moves_is_where_it_may_lie_then(
             there[row] = server, own
         except InfeasiblePlacement:
             pass
-    made: dict[int, int] = {}
+    made: dict[int, list[int]] = {}
     planned = {row: server for row, server in moves if row in there}
     for row, server in planned.items():
         one = asked(row, there[row][1])
-        before = ledger.may_lie(waiting, {row: server})
+        before = ledger.may_lie(waiting, {row: [server]})
         try:
             ledger.begin_move(one, one.on(server, 0))
             ledger.end_move(row, arrived=True)
-            made[row] = server
+            made[row] = [server]
             np.testing.assert_array_equal(before, ledger.may_lie(waiting))
         except InfeasiblePlacement:
             continue
-    back = {row: there[row][0] for row in made}
+    back = {row: [there[row][0]] for row in made}
     fresh = ruled(rules)
     for row, (server, own) in there.items():
         fresh.apply(asked(row, own), asked(row, own).on(server, 0))

@@ -179,12 +179,12 @@ def test_each_rule_on_a_few_servers(
     asked = request(9, 0, len(new))
     if refused is None:
         ledger.apply(asked, on(FABRIC, new))
-        assert ledger.network.places(np.array([9]))[1].tolist() == new
+        assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == new
     else:
         with pytest.raises(InfeasiblePlacement, match=f"not on server {refused}: rule: {rule}"):
             ledger.apply(asked, on(FABRIC, new))
         ledger.apply(request(9, 1, 1), on(FABRIC, [7]))  # it left nothing behind
-        assert ledger.network.places(np.array([9]))[1].tolist() == [7]
+        assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == [7]
     ledger.check()
     for row in sorted(ledger.running):
         ledger.release(row)

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_ledger
@@ -165,8 +167,8 @@ def on_devices(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def on_networks(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a scenario of a network, of requests or of virtual networks."""
-    kind = draw(st.sampled_from(["plain", "plain", "hose", "pairs"]))
+    """Draw a scenario of a network, of requests or of virtual networks; those that come at times may be moved."""
+    kind = draw(st.sampled_from(["plain", "plain", "flavours", "hose", "pairs"]))
     topology = draw(st.sampled_from(NETWORKS[: 1 if kind == "hose" else 3]))
     cluster = {
         "network": {"topology": topology},
@@ -179,22 +181,37 @@ def on_networks(draw: st.DrawFn) -> dict[str, Any]:
         holding = draw(st.sampled_from([3, 10, 100]))
         workload = {"demand": {"uniform": {"high": 6}}, "requests": requests, "holding": holding, "step": "1 s"}
         agent = draw(st.sampled_from(ON_NETWORKS))
+    elif kind == "flavours":
+        workload["flavours"] = [{"cpu": cpu, "mem": 1} for cpu in (1, 3, 6, 9)]
+        agent = draw(st.sampled_from(ON_NETWORKS))
     else:
         machines = {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1, "mem": 1}, "bandwidth": "200 Mbps"}
         workload |= {"networks": {kind: machines}}
         special = "oktopus" if kind == "hose" else "secondnet" if "fat-tree" in topology else "vm-first-fit"
         agent = draw(st.sampled_from(["vm-random", "vm-first-fit", special]))
+    overflow: Any = draw(st.sampled_from(OVERFLOWS[:3] if kind in ("hose", "pairs") else OVERFLOWS))
+    moving: dict[str, Any] = {}
+    if kind != "plain" and draw(st.booleans()):
+        mover = {"agent": {"agent": agent if isinstance(agent, str) else "nulb"}}
+        moving["rescheduling"] = {"every": "20 s", "moves": 3, "mover": mover}
+        moving["moves"] = {"downtime": draw(st.sampled_from([0, "15 s"])), "at_once": draw(st.sampled_from([None, 1]))}
+        if isinstance(overflow, str) and draw(st.booleans()):
+            overflow = {"make_room": {"moves": 2, "mover": mover, "then": overflow}}
     return {
-        "name": "drawn", "cluster": cluster, "workload": workload,
-        "overflow": draw(st.sampled_from(OVERFLOWS[:3] if kind != "plain" else OVERFLOWS)), "agents": [agent],
+        "name": "drawn", "cluster": cluster, "workload": workload, **moving, "overflow": overflow, "agents": [agent],
         "seed": draw(st.integers(0, 99)), "record": ["requests", "samples"],
     }  # fmt: skip
 
 
-def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]:
-    """Run a scenario with books beside it; returns them and the samples."""
+def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame, FinishedRun]:
+    """Run a scenario with books beside it; returns them, the samples, and the run."""
     [run] = plan(scenario_from(data))
     books: list[Books] = []
+    runs: list[FinishedRun] = []
+
+    def finished(*given: Any, **named: Any) -> FinishedRun:
+        runs.append(FinishedRun(*given, **named))
+        return runs[-1]
 
     class Watched(Simulation):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -205,15 +222,20 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("binwright.agents.world.Simulation", Watched)
+        patch.setattr("binwright.scenarios.run.execute.FinishedRun", finished)
         with deciding("python"):
             execute(run, folder)
-    return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet")
+    return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet"), runs[0]
 
 
 def check(data: dict[str, Any], folder: Path) -> None:
-    """Run a scenario, and hold it to the books."""
-    books, samples = kept_books(data, folder)
+    """Run a scenario, and hold it to the books: what is used when, and what was held over the measured time."""
+    books, samples, over = kept_books(data, folder)
     books.check_samples(samples)
+    lasts = np.clip(np.append(books.times[1:], np.inf), over.begin, over.finish) - np.clip(
+        books.times, over.begin, over.finish
+    )
+    np.testing.assert_allclose(over.held_until(over.finish), lasts @ np.array(books.totals), rtol=1e-9, atol=1e-3)
     books.close()
 
 

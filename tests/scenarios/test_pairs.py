@@ -152,7 +152,6 @@ NETWORK = {
 }
 WITHOUT_NETWORK = {
     **dict.fromkeys(("expansion", "expand", "autoscale"), "the topology says which servers there are"),
-    **dict.fromkeys(("make room", "rescheduling"), "links are reserved for requests where they lie"),
     **dict.fromkeys(("easy", "conservative"), "promises are made of what servers have"),
     "peaks": "peaks are of servers",
     "sites": "one network has no sites",

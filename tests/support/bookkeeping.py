@@ -24,8 +24,8 @@ class Books:
         self._now = now
         self.held: dict[int, tuple[Counter[Place], Counter[int]]] = {}
         """Of each request, quanta on places and on links."""
-        self.going: dict[int, tuple[Counter[Place], Counter[Place]]] = {}
-        """Of each request on its way, quanta at its old place and at its new one."""
+        self.going: dict[int, tuple[tuple[Counter[Place], Counter[int]], tuple[Counter[Place], Counter[int]]]] = {}
+        """Of each request on its way, quanta on places and links, at its old place and at its new one."""
         self.used: Counter[Place] = Counter()
         self.carried: Counter[int] = Counter()
         self.down: set[int] = set()
@@ -44,6 +44,14 @@ class Books:
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take a placement, and write down what it says."""
         where = self._take(request, placement)
+        places, links = self.held[request.index] = self._written(request, placement)
+        self.used += places
+        self.carried += links
+        self._compare()
+        return where
+
+    def _written(self, request: Request, placement: Placement) -> tuple[Counter[Place], Counter[int]]:
+        """Write down what a placement takes of places and of links."""
         places: Counter[Place] = Counter()
         links: Counter[int] = Counter()
         for server, node, amounts in placement.shares:
@@ -57,23 +65,18 @@ class Books:
         assert [sum(n for (_, _, k), n in places.items() if k == r) for r in range(len(request.demand))] == [
             *request.demand
         ]
-        self.held[request.index] = places, links
-        self.used += places
-        self.carried += links
-        self._compare()
-        return where
+        return places, links
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take a second place."""
         where = self._begin_move(request, placement)
-        places: Counter[Place] = Counter()
-        for server, node, amounts in placement.shares:
-            assert server not in self.down
-            places.update({(int(server), int(node), r): int(amount) for r, amount in enumerate(amounts)})
-        old, links = self.held[request.index]
-        self.going[request.index] = old, places
-        self.held[request.index] = old + places, links
-        self.used += places
+        (old, wires), (new, links) = self.going[request.index] = (
+            self.held[request.index],
+            self._written(request, placement),
+        )
+        self.held[request.index] = old + new, Counter({link: wires[link] + links[link] for link in {*wires, *links}})
+        self.used += new
+        self.carried += links
         self._compare()
         return where
 
@@ -82,8 +85,9 @@ class Books:
         self._end_move(row, arrived)
         old, new = self.going.pop(row)
         if row in self.held:
-            self.held[row] = (new if arrived else old), Counter()
-            self.used -= old if arrived else new
+            self.held[row], (places, links) = (new, old) if arrived else (old, new)
+            self.used -= places
+            self.carried -= links
         self._compare()
 
     def release(self, row: int) -> None:

@@ -158,7 +158,6 @@ class NetworkAgent(Agent, ABC):
         edges = topology.first, topology.via
         network = Network(view.routing.routes, topology.link_tier, *edges, self._room, joined)
         self._scratch = self.scratch(view, network, rng)
-        self._link_free = view.link_free  # the same array for the whole run
         self._weighted = view.weighted if self.routes is None else self.routes == "weighted"
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False, False)
@@ -169,8 +168,9 @@ class NetworkAgent(Agent, ABC):
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule."""
-        link_free, bandwidth, weighted = self._link_free, request.bandwidth, self._weighted
-        status = self._rule(self._scratch, view.free, link_free, request.demand, bandwidth, weighted, self.masked)
+        assert isinstance(view, NetworkView)
+        wanted = request.demand, request.bandwidth, self._weighted
+        status = self._rule(self._scratch, view.free, view.link_free, *wanted, self.masked)
         if status <= 0:
             return self._refusals[-1 - status] if status else None
         room = self._room

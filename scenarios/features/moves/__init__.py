@@ -156,7 +156,6 @@ class _Feature(Feature):
     details: ClassVar = {"moves": moves_table}
     name = "requests that are moved"
     excludes: ClassVar = {
-        "cluster.network": "links are reserved for requests where they lie",
         "pacing": "requests of a pace have no times at which to plan moves",
     }
 
@@ -172,6 +171,9 @@ class _Feature(Feature):
         if when and when.on_load is not None and not scenario.use:
             remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
             raise wrong("requests use all that they ask for", remedy, ("rescheduling", "on_load"))
+        if when and when.on_load is not None and scenario.cluster.network:
+            remedy = "Say how often, like every: 1 h, or take a cluster without a network."
+            raise wrong("what each server of a network uses is not known", remedy, ("rescheduling", "on_load"))
         drains = any(isinstance(rule, Drain) and rule.at > 0 for rule in scenario.placement)
         if when and when.every is None and when.on_load is None and not drains:
             remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."

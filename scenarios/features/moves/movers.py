@@ -42,6 +42,11 @@ def fitted(section: Any, scenario: Any, key: str) -> Mover:
             "Take a mover that does, such as agent, or servers without devices.",
         ),
         (
+            scenario.cluster.network and not mover.in_networks,
+            f"{name} reserves no links, and the servers are in a network",
+            "Take a mover that does, such as agent, or servers without a network.",
+        ),
+        (
             mover.only_devices and not devices,
             f"{name} chooses devices, and the servers have none",
             "Give the servers `devices`, or let the mover ask another agent.",

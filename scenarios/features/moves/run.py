@@ -16,10 +16,11 @@ import numpy.typing as npt
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves.relief import Relief
 from binwright.simcore.agent_calls import describe_request, raised
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.faults import Kind
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import QUANTUM, Floats, Ints, Request, part
+from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, Request, part
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Trigger: TypeAlias = "tuple[MakeRoom | Rescheduling, Mover]"
 """When a mover is asked, and who it is."""
 HOUR = 3600.0
+NO_HOSTS: Ints = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -61,9 +63,6 @@ class Moving:
         schedule: tuple[Rescheduling, Mover] | None = None,
         fixed: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        if simulation.ledger.tiers:
-            remedy = "Take a cluster without a network."
-            raise WorkloadError("links are reserved for requests where they lie: none can be moved", remedy=remedy)
         self._simulation, self._ledger, self._clock = simulation, simulation.ledger, simulation.clock
         self.spec, resources = spec, simulation.view.resources
         memory = spec.memory(resources)
@@ -108,7 +107,8 @@ class Moving:
         if self._plan.request == row and self._plan.under_way:
             self._simulation.blocked = True
             return True
-        if self.room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
+        network = self._ledger.network  # has room where servers have some, whether or not links lead there
+        if self.room is None or self._tried == (row, now) or not (network or self._ledger.why_not(request)):
             return False
         self._tried = row, now
         if not self.ask(self.room, "room", request):
@@ -210,8 +210,11 @@ class Moving:
             raise self._wrong(mover, f"cannot be made: {error}") from None
         if request is None:
             return plan
-        may = ledger.may_lie(request, {move.row: int(move.placement.shares[0][0]) for move in plan})
-        return plan if fits(free if may is None else free[may], request) else []
+        may = ledger.may_lie(request, {move.row: [int(share[0]) for share in move.placement.shares] for move in plan})
+        free = free if may is None else free[may]
+        if ledger.network is not None:  # the mover knows best which links are free
+            return plan if (free.sum(axis=(0, 1)) >= request.demand).all() else []
+        return plan if fits(free, request) else []
 
     def _running(self, why: Why, moves: int) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is; for loads, who is to leave."""
@@ -222,7 +225,7 @@ class Moving:
         rows = rows[may_move]
         ruled = self._ledger.may_lie(self.request(int(rows[0]))) is not None if len(rows) else False
         if why == "drain" and ruled:
-            out = [row for row in rows.tolist() if not self._may(row)[record.server[row]]]
+            out = [row for row in rows.tolist() if not self._may(row)[[*self._ledger.held[row].servers]].all()]
             rows = np.array(out, np.int64)
         may = self._may if ruled else None
         if self.relief and why == "load":
@@ -232,7 +235,14 @@ class Moving:
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken = self._ledger.devices and self._ledger.devices.taken
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        return Running(rows, server, node, demand, self._left(rows), self.request, may, bits)
+        at = self._at_place if self._ledger.network else None
+        return Running(rows, server, node, demand, self._left(rows), self.request, may, bits, at)
+
+    def _at_place(self, row: int) -> Embedding:
+        """Return the placement of a request in a network."""
+        held = self._ledger.held[row]
+        links, amounts = held.wired[0].wires
+        return Embedding(held.shares, tuple(links), hosts=NO_HOSTS, amounts=tuple(amounts))
 
     def _sources(self, rows: Ints) -> Ints:
         """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
@@ -348,11 +358,13 @@ class Moving:
         if outcome == "done":
             simulation.moved(self.request(row), *moved.target)
 
-    def fails(self, server: int) -> None:
-        """Call off the moves to a server that is about to fail; what is left of the plan is dropped."""
-        running = self._ledger.running  # one that has ended at this instant needs no calling off
+    def fails(self, part: int, kind: Kind = "server") -> None:
+        """Call off the moves to a part that is about to fail; what is left of the plan is dropped."""
+        ledger = self._ledger
         for number, (moved, _) in [*self._flying.items()]:
-            if moved.target[0] == server != moved.source[0] and moved.row in running:
+            old, new = ledger.moving[moved.row]
+            called_off = ledger.lies_on(new, part, kind) and not ledger.lies_on(old, part, kind)
+            if called_off and moved.row in ledger.running:  # one that has ended at this instant needs no calling off
                 self._end(number, "called off")
                 self._plan.left.clear()
 

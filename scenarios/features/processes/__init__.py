@@ -58,7 +58,7 @@ class _Feature(Feature):
     drains = grows = True
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
-        if simulation.moving is None and not simulation.ledger.tiers and not point.scenario.cluster.predicted:
+        if simulation.moving is None and not point.scenario.cluster.predicted:
             Moving(simulation, point.scenario.moves)
         for spec in point.scenario.processes:
             simulation.env.process(_driven(simulation, spec.chosen[0], spec.build()))
