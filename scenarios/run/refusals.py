@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
+from binwright.simcore.extras import pl
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED
 from binwright.simcore.types import Floats, Ints, Request
@@ -25,8 +26,8 @@ VALUES = 20
 SPANS = 10
 """Equal spans of time, from the first request to the last, in which refusals are counted."""
 
-Counts: TypeAlias = dict[Any, list[int]]
-"""Of each value, how many requests came and how many of them were refused."""
+SIZE, CAME, REFUSED = ".size", ".came", ".refused"
+"""Columns that are no labels."""
 
 
 def refusals(simulation: Simulation, first: int) -> dict[str, str]:
@@ -37,22 +38,23 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
     Rejections are also those of requests that had run before the row `first` and were sent back.
     """
     asked = simulation.asked()
-    words: dict[str, Counts] = {name: {} for name in asked.labels}
-    sizes: Counts = {}
+    by = {name: [name] for name in asked.labels} | {"": [f"{SIZE}{r}" for r in range(len(asked.resources))]}
+    counts: dict[str, list[pl.DataFrame]] = {name: [] for name in by}
     begin, end, refused = np.inf, -np.inf, False
     for rows, no in _answered(simulation, first):
-        for name, counts in words.items():
-            _add(counts, *_by_word(asked.labels[name][rows], no))
-        _add(sizes, *_by_size(asked.demand[rows], no))
+        columns: dict[str, Any] = {name: words[rows] for name, words in asked.labels.items()}
+        frame = pl.DataFrame(columns | dict(zip(by[""], asked.demand[rows].T, strict=True)) | {REFUSED: no})
+        for name, keys in by.items():
+            counts[name].append(frame.group_by(keys).agg(pl.len().alias(CAME), pl.col(REFUSED).sum()))
         begin, end = min(begin, asked.arrival[rows].min()), max(end, asked.arrival[rows].max())
         refused = refused or bool(no.any())
     found: dict[str, object] = {}
     if reasons := _reasons(simulation, first):
         found["reasons"] = reasons
-    if words:
-        found["refused_by"] = {name: _most(counts, str) for name, counts in words.items()}
+    if asked.labels:
+        found["refused_by"] = {name: _most(counts[name], lambda word: str(word[0])) for name in asked.labels}
     if refused:
-        found["refused_sizes"] = _most(sizes, lambda size: say(size, asked.resources))
+        found["refused_sizes"] = _most(counts[""], lambda size: say(size, asked.resources))
         ends, times = _spans(begin, end), np.zeros((SPANS, 2), np.int64)
         for rows, no in _answered(simulation, first):
             times += _by_time(ends, asked.arrival[rows], no)
@@ -91,28 +93,6 @@ def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def _by_word(words: npt.NDArray[Any], no: Bools) -> tuple[list[Any], Ints, Ints]:
-    """Return the values that occur, and of each how many came and were refused, int64 [k]."""
-    values, of = np.unique(words, return_inverse=True)
-    return values.tolist(), np.bincount(of, minlength=len(values)), np.bincount(of[no], minlength=len(values))
-
-
-def _by_size(demand: Ints, no: Bools) -> tuple[list[Any], Ints, Ints]:
-    """Return the sizes that occur, and of each how many came and were refused, int64 [k]."""
-    order = np.lexsort(demand.T[::-1])
-    demand, no = demand[order], no[order]
-    starts = np.flatnonzero(np.append(True, (demand[1:] != demand[:-1]).any(axis=1)))
-    came = np.diff(np.append(starts, len(demand)))
-    return [*map(tuple, demand[starts].tolist())], came, np.add.reduceat(no, starts, dtype=np.int64)
-
-
-def _add(counts: Counts, values: list[Any], came: Ints, refused: Ints) -> None:
-    """Add numbers, int64 [k] each, to the counts of these values."""
-    for value, more, less in zip(values, came.tolist(), refused.tolist(), strict=True):
-        before = counts.setdefault(value, [0, 0])
-        before[0], before[1] = before[0] + more, before[1] + less
-
-
 def over_time(arrival: Floats, no: Bools) -> tuple[Floats, Ints]:
     """Return the ends of the spans float64 [SPANS + 1], and how many came in each and were refused int64 [SPANS, 2]."""
     ends = _spans(arrival.min(), arrival.max()) if len(arrival) else np.zeros(SPANS + 1)
@@ -128,10 +108,13 @@ def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
     return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 
 
-def _most(counts: Counts, name: Callable[[Any], str]) -> dict[str, list[int]]:
+def _most(counts: list[pl.DataFrame], name: Callable[[tuple[Any, ...]], str]) -> dict[str, list[int]]:
     """Keep those that were refused most, of equals the first, by their names."""
-    values = sorted(sorted(counts), key=lambda value: -counts[value][1])[:VALUES]
-    return {name(value): counts[value] for value in values}
+    if not counts:
+        return {}
+    *keys, _, _ = counts[0].columns
+    whole = pl.concat(counts).group_by(keys).sum().sort(pl.col(REFUSED), *keys, descending=[True, *[False] * len(keys)])
+    return {name(row[:-2]): list(row[-2:]) for row in whole.head(VALUES).rows()}
 
 
 def room_for_parts(ledger: Ledger, request: Request) -> tuple[str, ...]:
