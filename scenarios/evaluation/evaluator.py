@@ -13,7 +13,6 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
@@ -103,7 +102,7 @@ class Evaluator:
 
     `metric` is a column of results. `seeds`, `validation` and `test` are how many seeds each split has; those of `test`
     are the scenario's own, which no search should see: `tested` counts how many policies were tried on them. `baseline`
-    is any policy, by default the scenario's first agent.
+    is any policy, by default the scenario's first agent. `sign` is 1 where more of the metric is better, else -1.
 
     A policy is an expression, Python source with a function `score`, a file with such source (`rule.py`, or
     `rule.py:name`), the name of an agent or a mapping as in `agents:`, an agent, or a `@cheapest` function. Text is
@@ -135,17 +134,13 @@ class Evaluator:
             "test": range(given.seed, given.seed + test),
         }
         self._prepared = PreparedScenario(given, metric)
+        self.sign = self._prepared.sign
         self._seconds, self._memory = seconds, memory * MB
         self._baseline = self._parse(given.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
         self._idle: dict[Split, list[Confined]] = {split: [] for split in get_args(Split)}
         self._lock = Lock()
         self._of_baseline("search")
-
-    @property
-    def sign(self) -> int:
-        """Return 1 where more of the metric is better, and -1 where less is."""
-        return self._prepared.sign
 
     def __call__(self, policy: Policy, on: Split = "search") -> Evaluation:
         """Evaluate a policy; whatever is wrong with it is the `reason` of what is returned."""
@@ -190,9 +185,7 @@ class Evaluator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

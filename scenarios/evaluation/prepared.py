@@ -34,7 +34,10 @@ class AgentFactory(Generic[A]):
 
 
 class PreparedScenario:
-    """Plays agents in a scenario and measures one metric. Several threads may use it at once."""
+    """Plays agents in a scenario and measures one metric; `sign` is -1 where less of it is better, else 1.
+
+    Several threads may use it at once.
+    """
 
     def __init__(self, scenario: Scenario, metric: str) -> None:
         if scenario.sweep.product or scenario.sweep.zip:
@@ -48,8 +51,17 @@ class PreparedScenario:
             drawn=world.requests.drawn, draw=cache(world.requests.draw), windows=world.requests.windows
         )
         self.world = replace(world, requests=requests)
-        self._known: tuple[Definition, Metric] | None = None
         self._sampled = False
+        ledger, columns = world.ledger(scenario.seed), dict[str, tuple[Definition, Metric]]()
+        for one in (*built_in(), *(added_metric(one.asked) for one in scenario.metrics)):
+            columns |= {each.name: (one, each) for each in one.columns(ledger.view.resources, tuple(ledger.tiers))}
+        if metric not in columns:
+            raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))
+        self._definition, found = columns[metric]
+        if found.better == "neither":
+            remedy = "Take one of which higher or lower is better, such as acceptance."
+            raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
+        self.sign = -1 if found.better == "lower" else 1
 
     def value(self, make: Callable[[], Agent], seed: int) -> float:
         """Play a new agent on the requests of a seed, and return the metric; NaN if the run has none.
@@ -58,32 +70,11 @@ class PreparedScenario:
         """
         over = self._play(make, seed, self._sampled)
         try:
-            found = self._definition(over).measured(over)
+            found = self._definition.measured(over)
         except KeyError:  # it is one of those that look at the cluster now and then
             self._sampled = True
-            over = self._play(make, seed, True)
-            found = self._definition(over).measured(over)
+            found = self._definition.measured(self._play(make, seed, True))
         return float(found.get(self.metric, float("nan")))
-
-    @property
-    def sign(self) -> int:
-        """Return 1 where more of the metric is better, and -1 where less is; something must have been played."""
-        assert self._known
-        return -1 if self._known[1].better == "lower" else 1
-
-    def _definition(self, over: FinishedRun) -> Definition:
-        if self._known is None:
-            columns: dict[str, tuple[Definition, Metric]] = {}
-            for one in (*built_in(), *(added_metric(one.asked) for one in self.scenario.metrics)):
-                columns |= {each.name: (one, each) for each in one.columns(over.resources, over.tiers)}
-            if self.metric not in columns:
-                remedy = suggest(self.metric, columns)
-                raise UnknownName("no such metric", key="metric", value=self.metric, remedy=remedy)
-            if columns[self.metric][1].better == "neither":
-                remedy = "Take one of which higher or lower is better, such as acceptance."
-                raise UserError("neither higher nor lower is better", key="metric", value=self.metric, remedy=remedy)
-            self._known = columns[self.metric]
-        return self._known[0]
 
     def _play(self, make: Callable[[], Agent], seed: int, sampled: bool) -> FinishedRun:
         scenario, world = self.scenario, self.world
