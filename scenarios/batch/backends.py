@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Sequence
 from time import perf_counter
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from binwright.scenarios.batch.attempt import Task, attempt
 from binwright.scenarios.batch.journal import Row
@@ -14,7 +13,8 @@ from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 
-Rows: TypeAlias = Generator[tuple[Task, Row], None, None]
+if TYPE_CHECKING:
+    from binwright.scenarios.batch.on_ray import RayCluster
 
 WORTH = 1.5
 """Seconds of work that are expected at least where workers are started: that takes .8 s."""
@@ -24,19 +24,6 @@ RUN, REQUEST = 0.005, 20e-6
 """Seconds of a run and of each request, before anything is known: agents may take much longer."""
 
 
-class Backend(Protocol):
-    """Does the tasks of batches, one batch after another, until it is closed."""
-
-    def get_ready(self, tasks: Sequence[Task]) -> None:
-        """Prepare for these tasks, before anything is written: start workers, or find the cluster."""
-
-    def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Rows:
-        """Do tasks, and give each one's row as it finishes, in any order; say how far runs on this machine are."""
-
-    def close(self) -> None:
-        """End what was started."""
-
-
 def checked_jobs(jobs: int | None) -> int | None:
     """Refuse what is not a number of runs at a time."""
     if jobs is not None and jobs < 1:
@@ -44,25 +31,18 @@ def checked_jobs(jobs: int | None) -> int | None:
     return jobs
 
 
-@contextmanager
-def backend(on: str | Backend, jobs: int | None) -> Iterator[Backend]:
+def backend(on: str, jobs: int | None) -> Local | RayCluster:
     """Find what does runs: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
-    `jobs` runs at a time; by default as many as there are CPUs. A backend that is given stays open.
+    `jobs` runs at a time; by default as many as there are CPUs.
     """
-    checked_jobs(jobs)
-    if not isinstance(on, str):
-        yield on
-    elif on == "local":
-        with closing(Local(jobs or usable_cpus())) as local:
-            yield local
-    elif on == "ray" or on.startswith("ray://"):
+    if on == "local":
+        return Local(jobs)
+    if on == "ray" or on.startswith("ray://"):
         from binwright.scenarios.batch.on_ray import RayCluster
 
-        with closing(RayCluster(on.removeprefix("ray").removeprefix("://"), jobs)) as cluster:
-            yield cluster
-    else:
-        raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
+        return RayCluster(on.removeprefix("ray").removeprefix("://"), checked_jobs(jobs))
+    raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
 def _expected(tasks: Sequence[Task]) -> float:
@@ -81,13 +61,14 @@ class Local:
     read: where code or its files have changed, new ones take their places.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: int | None) -> None:
+        self._jobs = checked_jobs(jobs) or usable_cpus()
         self._pool: Pool | None = None
         self._spent = 0.0
         self._code: dict[object, str] = {}
 
     def get_ready(self, tasks: Sequence[Task]) -> None:
+        """Start workers where there is much to do, before anything is written."""
         code: dict[object, str] = {task.folder: task.run.family for task in tasks}
         code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
         if any(self._code.get(key, digest) != digest for key, digest in code.items()):
@@ -98,7 +79,8 @@ class Local:
             self._pool = self._pool or Pool(self._jobs)
             self._pool.start(len(tasks))
 
-    def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Rows:
+    def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
+        """Do tasks, and give each one's row as it finishes, in any order; say how far runs are."""
         began = perf_counter()
 
         def impatient(progress: RunProgress) -> None:

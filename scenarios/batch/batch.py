@@ -18,7 +18,7 @@ from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
-from binwright.scenarios.batch.backends import Backend, backend
+from binwright.scenarios.batch.backends import Local, backend
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.agents import in_python
 from binwright.scenarios.build.code import ours
@@ -158,7 +158,7 @@ class Batch:
         *,
         fresh: bool = False,
         jobs: int | None = 1,
-        on: str | Backend = "local",
+        on: str | Local = "local",
         finished: Callable[[Row], None] = lambda row: None,
         on_progress: OnProgress = lambda progress: None,
     ) -> Results:
@@ -297,7 +297,7 @@ def run_batches(
     *,
     fresh: bool = False,
     jobs: int | None = 1,
-    on: str | Backend = "local",
+    on: str | Local = "local",
     finished: Callable[[Row], None] = lambda row: None,
     on_progress: OnProgress = lambda progress: None,
     anew: Callable[[], None] = lambda: None,
@@ -318,7 +318,7 @@ def run_batches(
         forget()
         try:
             with ExitStack() as stack:
-                there = stack.enter_context(backend(on, jobs))
+                there = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
                 there.get_ready(tasks)
                 for batch, done in plans:
                     batch.check(done)

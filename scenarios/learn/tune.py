@@ -6,6 +6,7 @@ it was, on requests that no round has seen. Candidates are runs named by content
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -22,7 +23,7 @@ from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import backend
+from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.learn.cma import Cma
@@ -197,7 +198,7 @@ def tune(
         write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         on_progress(rows[-1])
 
-    with backend("local", jobs) as here:
+    with closing(Local(jobs)) as here:
         runs = _Runs(scenario, folder, metric, partial(Batch.run, on=here, finished=finished))
         for step in range(rounds + 1):
             points = cma.ask() if step else np.zeros((0, len(ranges)))

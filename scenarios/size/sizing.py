@@ -7,6 +7,7 @@ end of its own 95 % interval: three searches that share their runs.
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
 from math import isfinite, isnan
@@ -21,7 +22,7 @@ from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Compari
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import Backend, backend
+from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_labels, ratios_of
 from binwright.scenarios.build.plan import named, plain, plan, points
@@ -134,7 +135,7 @@ def size(
         check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]), folder)
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
-        with backend("local", jobs) as here:
+        with closing(Local(jobs)) as here:
             runs = Runs(question, folder / named(point) if swept else folder, here, finished)
             steps = runs.search(lambda row, at=point: on_progress({"point": at, **row} if at else row))  # type: ignore[misc]
         if not swept and not any(each["size"] for each in _sizes_in(steps).values()):
@@ -185,7 +186,7 @@ class Runs:
     An agent of which a run fails is looked at no further.
     """
 
-    def __init__(self, question: "Question", folder: Path, on: Backend, finished: Callable[[Row], None]) -> None:
+    def __init__(self, question: "Question", folder: Path, on: Local, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed = folder, dict[str, str]()
         self._question, self._on, self._finished = question, on, finished
         self._pairs: Pairs = {}

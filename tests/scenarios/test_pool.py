@@ -23,7 +23,7 @@ from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from binwright.scenarios.batch import backends, pool
 from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.backends import Local, backend
+from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
@@ -331,11 +331,10 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
         return Batch(plain(agents=[agent], replications=4), tmp_path / name).run(on=there, **more)
 
     def workers() -> set[int]:
-        assert isinstance(there, Local)
         found = there._pool
         return {worker.process.pid for worker in found._workers} if found else set()
 
-    with backend("local", 2) as there:
+    with closing(Local(2)) as there:
         first = run("first")
         before = workers()
         assert len(before) == 2
