@@ -31,30 +31,20 @@ FUNCTIONS = {"Utilfn": "utilfn", "Scan": "scan"}
 """What takes the place of an argument that is a function, by its annotation."""
 HEAD = """
 #define GLOBAL __global
+#define and &&
+#define or ||
 static inline long floor_div(const long left, const long right) {
     const long whole = left / right;
     return whole - ((left % right != 0 && (left < 0) != (right < 0)) ? 1 : 0);
 }
 static inline long floor_mod(const long left, const long right) { return left - right * floor_div(left, right); }
+static inline long choose(const long test, const long yes, const long no) { return test ? yes : no; }
+static inline long is_true(const long value) { return value != 0; }
+static inline long is_not(const long value) { return !value; }
 """
-CHOICE, OR, AND, COMPARISON, SUM, PRODUCT, SIGN, ATOM = range(8)
-"""How tightly the outermost operator of an expression binds."""
-OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
-    ast.Or: ("||", OR),
-    ast.And: ("&&", AND),
-    ast.Lt: ("<", COMPARISON),
-    ast.LtE: ("<=", COMPARISON),
-    ast.Gt: (">", COMPARISON),
-    ast.GtE: (">=", COMPARISON),
-    ast.Eq: ("==", COMPARISON),
-    ast.NotEq: ("!=", COMPARISON),
-    ast.Add: ("+", SUM),
-    ast.Sub: ("-", SUM),
-    ast.Mult: ("*", PRODUCT),
-}
-BITS: dict[type[ast.AST], str] = {ast.LShift: "<<", ast.RShift: ">>", ast.BitXor: "^"}
-DIVISIONS: dict[type[ast.AST], str] = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod"}
-CASTS = {"int": "(long)", "bool": "0 != ", "np.int64": "(long)", "np.uint64": "(ulong)"}
+CALLS: dict[type[ast.AST], str] = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod", ast.Not: "is_not"}
+"""Functions of C that stand for operators of Python; the others mean the same, and bind as tightly, in both."""
+CASTS = {"int": "(long)", "bool": "is_true", "np.int64": "(long)", "np.uint64": "(ulong)"}
 
 
 class Printer:
@@ -83,7 +73,7 @@ class Printer:
             self.printed[node.name] = text
 
 
-class _Function:
+class _Function(ast.NodeTransformer):
     """Prints one function."""
 
     def __init__(self, printer: Printer, node: ast.FunctionDef, names: Mapping[str, Any]) -> None:
@@ -130,90 +120,70 @@ class _Function:
 
     def statement(self, node: ast.stmt) -> Iterator[str]:
         """Print a statement."""
-        value = self.value
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
-            case ast.Expr(value=call):
-                yield f"{value(call)};"
-            case ast.Assign(targets=[target]):
-                yield f"{value(target)} = {value(node.value)};"
-            case ast.AugAssign():
-                yield f"{value(node.target)} {OPERATORS[type(node.op)][0]}= {value(node.value)};"
-            case ast.Return():
-                yield f"return {value(node.value)};" if node.value else "return;"
             case ast.If():
-                yield from self._braced(f"if ({value(node.test)})", node.body)
+                yield from self._braced(f"if ({self.text(node.test)})", node.body)
                 if node.orelse:
                     yield from self._braced("else", node.orelse)
             case ast.While():
-                yield from self._braced(f"while ({value(node.test)})", node.body)
+                yield from self._braced(f"while ({self.text(node.test)})", node.body)
             case ast.For(target=ast.Name(id=name), iter=ast.Call(args=ends)):
                 start, stop = (ast.Constant(0), ends[0]) if len(ends) == 1 else ends[:2]
                 down = len(ends) == 3
                 assert not down or ast.unparse(ends[2]) == "-1"
-                begin = f"long {name} = {value(start)}, end_{name} = {value(stop)}"
+                begin = f"long {name} = {self.text(start)}, end_{name} = {self.text(stop)}"
                 steps = f"{name} > end_{name}; {name}--" if down else f"{name} < end_{name}; {name}++"
                 yield from self._braced(f"for ({begin}; {steps})", node.body)
-            case ast.Break():
-                yield "break;"
-            case ast.Continue():
-                yield "continue;"
+            case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.Return() | ast.Break() | ast.Continue():
+                yield f"{self.text(node)};"
             case _:
                 raise AssertionError(f"kernels have no {ast.unparse(node)}")
 
-    def value(self, node: ast.expr, least: int = CHOICE) -> str:
-        """Print an expression, in brackets unless it binds at least this tightly: compilers take some 250 of them."""
-        text, tight = self._value(node)
-        return f"({text})" if tight < least else text
+    def text(self, node: ast.AST) -> str:
+        """Print an expression, or a statement without others in it: as Python does, once its parts are those of C."""
+        return ast.unparse(self.visit(node))
 
-    def _value(self, node: ast.expr) -> tuple[str, int]:
-        value = self.value
-        match node:
-            case ast.Constant(value=int(number)):
-                return f"{int(number)}L", ATOM
-            case ast.Name(id=name):
-                return (name if name in self.known else _literal(self.names[name])), ATOM
-            case ast.Attribute(value=whole, attr=name):
-                return f"{value(whole)}.{name}", ATOM
-            case ast.Subscript(value=array, slice=index):
-                return f"{value(array)}[{value(index)}]", ATOM
-            case ast.BinOp(op=op) if type(op) in DIVISIONS:
-                return f"{DIVISIONS[type(op)]}({value(node.left)}, {value(node.right)})", ATOM
-            case ast.BinOp(op=op) if type(op) in BITS:
-                return f"{value(node.left, ATOM)} {BITS[type(op)]} {value(node.right, ATOM)}", CHOICE
-            case ast.BinOp(op=op):
-                symbol, tight = OPERATORS[type(op)]
-                return f"{value(node.left, tight)} {symbol} {value(node.right, tight + 1)}", tight
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                symbol, tight = OPERATORS[type(op)]
-                return f"{value(left, SUM)} {symbol} {value(right, SUM)}", tight
-            case ast.BoolOp(op=op, values=values):
-                symbol, tight = OPERATORS[type(op)]
-                return f" {symbol} ".join(value(one, tight + 1) for one in values), tight
-            case ast.UnaryOp(op=op, operand=operand):
-                return f"{'!' if isinstance(op, ast.Not) else '-'}{value(operand, ATOM)}", SIGN
-            case ast.IfExp():
-                return f"{value(node.test, OR)} ? {value(node.body, OR)} : {value(node.orelse, OR)}", CHOICE
-            case ast.Call(func=called, args=arguments):
-                return self._call(ast.unparse(called), arguments)
-            case _:
-                raise AssertionError(f"kernels have no {ast.unparse(node)}")
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Print a whole number, or a boolean."""
+        return ast.Name(f"{int(node.value)}L")  # type: ignore[arg-type]  # kernels have nothing else
 
-    def _call(self, name: str, arguments: Sequence[ast.expr]) -> tuple[str, int]:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Print a variable, or the value of what is global."""
+        if node.id in self.known:
+            return node
+        number = self.names[node.id]
+        return ast.Name(f"{int(number)}{'UL' if isinstance(number, np.uint64) else 'L'}")
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Print an operation."""
+        self.generic_visit(node)
+        return _called(node.op, node.left, node.right) or node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Print a sign, or a negation."""
+        self.generic_visit(node)
+        return _called(node.op, node.operand) or node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """Print a choice: both sides are evaluated."""
+        return ast.Call(ast.Name("choose"), [self.visit(one) for one in (node.test, node.body, node.orelse)], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         """Print a call of a kernel, of UTILFN or a built-in function, a conversion, or the length of an array."""
+        name, arguments = ast.unparse(node.func), node.args
         if name == "len" and isinstance(arguments[0], ast.Attribute):
-            return f"{self.printer.lengths[arguments[0].attr]}L", ATOM
-        if name in CASTS:
-            return f"{CASTS[name]}{self.value(arguments[0], ATOM)}", COMPARISON if name == "bool" else SIGN
-        if callable(self.names.get(name)):
+            return ast.Name(f"{self.printer.lengths[arguments[0].attr]}L")
+        if name not in CASTS and callable(self.names.get(name)):
             self.printer.add(self.names[name])
-        values = [self.value(one) for one in arguments if not (isinstance(one, ast.Name) and one.id in self.functions)]
-        return f"{self.functions.get(name, name)}({', '.join(values)})", ATOM
+        values = [self.visit(one) for one in arguments if not (isinstance(one, ast.Name) and one.id in self.functions)]
+        return ast.Call(ast.Name(CASTS.get(name) or self.functions.get(name, name)), values, [])
 
 
-def _literal(constant: int | np.uint64) -> str:
-    return f"{constant}UL" if isinstance(constant, np.uint64) else f"{int(constant)}L"
+def _called(operator: ast.AST, *operands: ast.expr) -> ast.expr | None:
+    name = CALLS.get(type(operator))
+    return None if name is None else ast.Call(ast.Name(name), list(operands), [])
 
 
 def _annotation(node: ast.expr | None) -> str:
