@@ -36,11 +36,7 @@ class LocalSearch:
         self._source, numbers = utilfn(problem.program)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
         self._sets = len(problem.friends) + len(problem.foes)
-        self._free: list[State] = []
-        self._scored: list[tuple[State, GoalState]] = []
-        """Room of runs that are over: of those that place balls, and of those for goals."""
         self._stop = np.zeros(1, np.int64)
-        self._hot = np.zeros(problem.bins, np.int64)
 
     @cached_property
     def _compiled(self) -> tuple[Utilfn, Scan]:
@@ -64,14 +60,8 @@ class LocalSearch:
         self._stop[:] = 1
 
     def _state(self) -> State:
-        """Return room for a run that places balls."""
-        return self._free.pop() if self._free else state(self._problem, self._flat, self._stop)
-
-    def _room(self) -> tuple[State, GoalState]:
-        """Return room for a run for goals."""
-        if self._scored:
-            return self._scored.pop()
-        return self._state(), GoalState(*(part.copy() for part in self._goals[1]))
+        """Make room for a run."""
+        return state(self._problem, self._flat, self._stop)
 
     def place(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
         """Make runs first, ..., first + count - 1 that place balls, up to the first success; yields the best so far.
@@ -101,9 +91,7 @@ class LocalSearch:
             steps = min(SLICE, (half if made < half else most) - made)
             left = search.improve(call, scan, place, steps, left, staying and made < 16_000)
             made += steps
-        run = Found(left, place.room.best.copy(), number, made + 1)
-        self._free.append(place)
-        return run
+        return Found(left, place.room.best, number, made + 1)
 
     def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Found]:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
@@ -141,14 +129,12 @@ class LocalSearch:
             np.int64,
         )
         self._where = where
-        place, score = self.begun()
-        values = tuple(score.values[BEST].tolist())
-        self._scored.append((place, score))
+        values = tuple(self.begun()[1].values[BEST].tolist())
         return Found(int(values != self._bounds), where, -1, 0, values)
 
     def begun(self) -> tuple[State, GoalState]:
         """Return the room for a run, with what it begins with."""
-        place, score = self._room()
+        place, score = self._state(), GoalState(*(part.copy() for part in self._goals[1]))
         place.room.imposed[:] = self._imposed
         assert search.load(self._compiled[0], place, self._where), "an allocation that is not allowed"
         goals.begin(self._goals[0], place, score)
@@ -165,31 +151,28 @@ class LocalSearch:
             self.polish(place, score, number, steps)
             made += steps
         values = tuple(best.tolist())
-        run = Found(int(values != self._bounds), place.room.best.copy(), number, made, values)
-        self._scored.append((place, score))
-        return run
+        return Found(int(values != self._bounds), place.room.best, number, made, values)
 
     def polish(self, place: State, score: GoalState, number: int, steps: int) -> None:
         """Make so many more moves of a run for goals."""
         given = *self._compiled, self._goals[0], place, score, self._seed, number, steps
-        search.polish(*given, self._problem.unit_now, np.zeros_like(self._hot))
+        search.polish(*given, self._problem.unit_now, np.zeros(self._problem.bins, np.int64))
 
     def prepare_goals(self) -> None:
         """Compile what runs for goals need, or read it from disk."""
-        place, score = self._room()
-        call, scan = self._compiled
+        (call, scan), (evaluated, score), place = self._compiled, self._goals, self._state()
         prepared(search.load, call, place, place.room.best)
-        prepared(goals.begin, self._goals[0], place, score)
-        given = call, scan, self._goals[0], place, score
-        prepared(search.polish, *given, 0, 0, 0, self._problem.unit_now, self._hot)
+        prepared(goals.begin, evaluated, place, score)
+        prepared(search.polish, call, scan, evaluated, place, score, 0, 0, 0, place.where, place.head)
 
 
 def prepare(problem: Problem) -> None:
-    """Compile what places balls, or read it from disk: it is the same for all problems."""
+    """Compile UTILFN and what places balls, or read it from disk; the latter is the same for all problems."""
+    source, numbers = utilfn(problem.program)
+    call, scan = compiled(source)
     if getattr(search.relent, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
-    source, numbers = utilfn(problem.program)
-    given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(search.begin, *given, 0, problem.unit_now, 0, 0)
-    prepared(search.improve, *given, 0, 0, False)
-    prepared(search.relent, given[-1])
+    place = state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
+    prepared(search.begin, call, scan, place, 0, place.where, 0, 0)
+    prepared(search.improve, call, scan, place, 0, 0, False)
+    prepared(search.relent, place)

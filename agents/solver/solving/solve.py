@@ -35,8 +35,6 @@ PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
-LARGE = 20_000
-"""Balls from which on first fit of vectors comes first: a search may not get through them in time."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long; and of
 compilation that are told."""
@@ -315,6 +313,10 @@ class _Search:
         if self.packing is not None and self.problem.objective is None:
             most = min(most, RESERVE)  # their own search is as good
         over, soon = self.within(most), self.within(most / 4)
+
+        def tried() -> bool:
+            return over() or (soon() and self.kernels is not None and self.kernels.done())
+
         while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
             if self.settled and self.problem.objective is None and not self.staying:
                 break
@@ -323,7 +325,7 @@ class _Search:
                 proven = self.prove_by_cp_sat(problem, over)
             else:
                 self.unproven = self.unproven or exact.suits(problem)
-                proven = self.try_all(problem, soon)
+                proven = self.try_all(problem, tried)
             if not proven:
                 break
             self.impossible = PROVEN if self.bound == self.most else ""
@@ -399,7 +401,7 @@ class _Search:
             raise _Over
         if self.ours and self.problem.searched and self.staying:
             self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
-        if self.ours and (self.problem.searched or (self.problem.balls > LARGE and self.end < inf)):
+        if self.ours and self.problem.searched:
             self.first_fit(self.end)
         if not self.settled:
             attempts = min(1, self.attempts or 1) if self.impossible else self.attempts
