@@ -180,7 +180,7 @@ class _Search:
             self.construct_all()
             if self.attempts is None and not self.impossible:
                 self.prove()
-        told = self.impossible and self.ours and self.best is not None and self.problem.balls * self.most <= SMALL
+        told = self.impossible and self.ours and self.problem.balls * self.most <= SMALL
         if not self.settled and not told:
             self.search()
         if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
@@ -310,22 +310,21 @@ class _Search:
         That is by CP-SAT, or else by trying all allocations.
         """
         most = LONG if self.end == inf else (self.end - clock.monotonic()) / 4
-        if self.packing is not None and self.problem.objective is None:
-            most = min(most, RESERVE)  # their own search is as good
-        over, soon = self.within(most), self.within(most / 4)
+        over, soon = self.within(most), self.within(min(most / 4, RESERVE))
 
-        def tried() -> bool:
+        def enough() -> bool:  # where searches are as good, once they are compiled
             return over() or (soon() and self.kernels is not None and self.kernels.done())
 
+        is_vector = self.packing is not None and self.problem.objective is None
         while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
             if self.settled and self.problem.objective is None and not self.staying:
                 break
             problem = self.with_bins(self.bound)
             if exact.suits(problem) and exact.installed():
-                proven = self.prove_by_cp_sat(problem, over)
+                proven = self.prove_by_cp_sat(problem, enough if is_vector else over)
             else:
                 self.unproven = self.unproven or exact.suits(problem)
-                proven = self.try_all(problem, tried)
+                proven = self.try_all(problem, enough)
             if not proven:
                 break
             self.impossible = PROVEN if self.bound == self.most else ""
