@@ -89,7 +89,8 @@ class Ledger:
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
         self.view: Any = View(cluster.resources, self._capacity, self._free)
-        self._log: Ints | None = None
+        self.log: Ints | None = None
+        """The log of changed servers (`binwright.fabric.changed_servers`), writable; `None` with few servers."""
         self._survey: Survey | None = None
         self._surveyed = 0
         self._lay_out()
@@ -112,9 +113,9 @@ class Ledger:
         self._servers, self._nodes, self._resources = self._free.shape
         self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
         if self._servers >= SERVERS_WORTH_IT:
-            log = log_of(self._servers, self._log)
-            if log is not self._log:
-                self._log, self.view.changed, self._ring = log, read_only(log), log.data
+            log = log_of(self._servers, self.log)
+            if log is not self.log:
+                self.log, self.view.changed, self._ring = log, read_only(log), log.data
 
     @property
     def installed(self) -> Ints:
@@ -208,12 +209,12 @@ class Ledger:
                     raise InfeasiblePlacement(self.too_much(server, node))
                 free[k] = seen[k] = left
                 k += 1
-        if self._log is not None:
+        if self.log is not None:
             self.note(shares)
 
     def note(self, shares: Iterable[Sequence[Any]]) -> None:
         """Note that what is free on the servers of these shares has changed."""
-        if self._log is None:
+        if self.log is None:
             return
         log = self._ring
         last, count = len(log) - 2, log[0]
@@ -230,8 +231,7 @@ class Ledger:
             for amount in amounts:
                 free[k] = seen[k] = free[k] + amount
                 k += 1
-        if self._log is not None:
-            self.note(shares)
+        self.note(shares)
 
     def _return(self, holding: Holding) -> None:
         """Free what is held."""
@@ -488,11 +488,6 @@ class Ledger:
         """
         return self.view.capacity, self._shown, self._free
 
-    @property
-    def log(self) -> Ints | None:
-        """Return the log of changed servers (`binwright.fabric.changed_servers`), writable; `None` with few servers."""
-        return self._log
-
     # -- what there is, and what fits ----------------------------------------------------------------------------------
 
     def used(self) -> Ints:
@@ -678,7 +673,7 @@ class Ledger:
         Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
         where there are many servers, those that have not changed are not looked at again.
         """
-        log = self._log if self.plain else None
+        log = self.log if self.plain else None
         if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:
             self._survey = Survey(self._servers, flavours, self.spreads(flavours), log)
             self._surveyed = self._servers

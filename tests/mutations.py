@@ -37,8 +37,13 @@ MEASURE, SIMCORE = "tests/analysis/measure", "tests/simcore/test_"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
     ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {HEURISTICS}test_movers.py"),
-    ("fabric/network.py", 2, f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE}"),
+    (
+        "fabric/network.py",
+        2,
+        f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE} tests/scenarios/test_conservation.py",
+    ),
     ("fabric/network_accounting.py", 2, f"{FABRIC}network.py"),
+    ("fabric/peak_book.py", 1, f"{FABRIC}predicting_ledger.py"),
     ("fabric/device_book.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
     ("fabric/placement/rule_book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
     (

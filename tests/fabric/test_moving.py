@@ -67,6 +67,16 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
     ledger.check()
 
 
+def test_who_is_on_the_way_and_gone_by_then_counts_at_neither_place() -> None:
+    ledger = ruled([AtMost(at_most=1, of="a", per="zone")])
+    first, second = asked(0, 0), asked(1, 0)
+    ledger.apply(first, first.on(0, 0))
+    ledger.begin_move(first, first.on(1, 0))
+    assert not ledger.may_lie(second).any()
+    assert ledger.rules.open_to(second, [0], []).all()
+    ledger.check()
+
+
 def test_within_a_zone_one_on_its_way_counts_once() -> None:
     ledger = ruled([AtMost(at_most=2, of="a", per="zone"), Together(together=("a",), per="zone")])
     first, second, third = asked(0, 0), asked(1, 0), asked(2, 0)
