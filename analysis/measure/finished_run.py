@@ -397,9 +397,9 @@ class FinishedRun(Rows):
     @cached_property
     def spans(self) -> Ints | None:
         """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
-        network, found = self.simulation.ledger.network, self.answered[self.got_place[self.answered]]
-        spans: Ints | None = network and network.spans(found)
-        return spans
+        network = self.simulation.ledger.network  # where there is none, nothing is computed
+        found: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])
+        return found
 
     @cached_property
     def devices(self) -> DeviceHistory | None:
