@@ -296,15 +296,15 @@ def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Int
 
     It decides as if there were only the servers of the candidates.
     """
-    found = np.full(len(decisions), -1)
-    for row in range(len(found)):
-        demand = tuple(decisions.demand[row].astype(np.int64).tolist())
-        codes = decisions.candidates[row].astype(np.int64)
+    slots = np.full(len(decisions), -1)
+    parts = decisions.demand, decisions.candidates, decisions.spread, decisions.free
+    for row, (amounts, candidates, spread, left) in enumerate(zip(*parts, strict=True)):
+        demand, codes = tuple(amounts.astype(np.int64).tolist()), candidates.astype(np.int64)
         servers = codes[codes >= 0] // capacity.shape[1]
         free = np.zeros_like(capacity)
-        free[servers] = decisions.free[row, servers]
-        code = teacher.scan(free, capacity, demand, bool(decisions.spread[row]), *teacher.weights)
+        free[servers] = left[servers]
+        code = teacher.scan(free, capacity, demand, bool(spread), *teacher.weights)
         places = np.flatnonzero(codes == code)
         if code >= 0 and len(places):
-            found[row] = places[0]
-    return found
+            slots[row] = places[0]
+    return slots
