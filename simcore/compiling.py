@@ -82,9 +82,14 @@ def _note(who: object, found: Compiling | None) -> None:
         hear(found)
 
 
-def tell(hear: Hear) -> None:
-    """Have `hear` called with all that is noted in this process from now on."""
+@contextmanager
+def telling(hear: Hear) -> Iterator[None]:
+    """Have `hear` called with all that is noted in this process within it."""
     _hears.append(hear)
+    try:
+        yield
+    finally:
+        _hears.remove(hear)
 
 
 def now_compiled() -> Compiling | None:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
-from binwright.simcore.compiling import Compiling, elsewhere, tell
+from binwright.simcore.compiling import Compiling, elsewhere, telling
 from binwright.simcore.cores import ONE_THREAD, WORKER, check_address_space
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
@@ -211,8 +211,7 @@ def serve(handle: int, do: Callable[[Any, Callable[[Any], None]], Any], at_end: 
             pipe.send(what)
 
     Thread(target=_listen, args=(pipe, tasks, at_end), daemon=True).start()
-    tell(lambda found: say(Compiles(found)))
-    with suppress(KeyboardInterrupt, ConnectionError):
+    with suppress(KeyboardInterrupt, ConnectionError), telling(lambda found: say(Compiles(found))):
         say(None)
         while (task := tasks.get()) is not None:
             say(Answer(do(task, say)))

@@ -9,16 +9,13 @@ import polars as pl
 import pytest
 
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.build.world import build_world
-from binwright.scenarios.features.moves import MovesSpec
-from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
 from tests.support.batches import TIMES
-from tests.support.scenarios import deciding
+from tests.support.scenarios import deciding, first_run
 
 BASE: dict[str, Any] = {
     "name": "moved",
@@ -248,18 +245,26 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
     }
 
 
-def test_nothing_moves_in_a_network(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("when", "mover", "problem"),
+    [
+        ({"every": "5 s"}, {"agent": {"agent": "tetris"}}, ""),
+        ({"every": "5 s"}, "empty", "Empty reserves no links, and the servers are in a network"),
+    ],
+)
+def test_only_movers_that_ask_agents_move_in_networks(tmp_path: Path, when: Any, mover: Any, problem: str) -> None:
     data = {
         "name": "network",
         "cluster": {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"cpu": 4, "mem": 8}},
-        "workload": {"demand": {"uniform": {"high": 4}}, "requests": 5, "holding": 3},
+        "workload": {"demand": {"uniform": {"high": 4}}, "requests": 60, "holding": 9},
         "agents": ["tetris"],
+        "rescheduling": {**when, "moves": 3, "mover": mover},
     }
-    with pytest.raises(UserError, match="rescheduling: does not go with a network"):
-        scenario_from({**data, "rescheduling": {"every": "1 h", "moves": 3}})
-    world = build_world(scenario_from(data))
-    with pytest.raises(UserError, match="none can be moved"):
-        Moving(world.simulation(0), MovesSpec.model_construct())
+    if problem:
+        with pytest.raises(UserError, match=problem):
+            first_run(data, tmp_path)
+    else:
+        assert first_run(data, tmp_path)[0]["moves"] > 0
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,8 @@ class _Search:
             self.construct_all()
             if self.attempts is None and not self.impossible:
                 self.prove()
-        told = self.impossible and self.ours and self.problem.balls * self.most <= SMALL
+        tried = self.attempts is None or self.best is not None
+        told = self.impossible and self.ours and tried and self.problem.balls * self.most <= SMALL
         if not self.settled and not told:
             self.search()
         if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
