@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
+from math import inf
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -88,21 +89,21 @@ class Pool:
             worker.end()
 
     def rows(
-        self, tasks: Sequence[Any], hear: Callable[[Any, Any], None], seconds: float | None = None
+        self, tasks: Sequence[Any], hear: Callable[[Any, Any], None], seconds: float = inf
     ) -> Generator[tuple[Any, Any], None, None]:
         """Do the tasks, or what of them is done after so many seconds, and give each one's answer as it finishes.
 
         `hear` is called with what is said of a task before. On Ctrl-C, what has finished until then still comes, then
         the interrupt.
         """
-        left, lost, began = deque(tasks), Counter[int](), monotonic()
+        left, lost, until = deque(tasks), Counter[int](), monotonic() + seconds
         try:
             while left or any(worker.task for worker in self._workers):
-                if seconds is not None and monotonic() >= began + seconds:
+                if (more := until - monotonic()) <= 0:
                     return
                 self.start(len(left))  # also in place of those that died
                 self._hand_out(left)
-                wait([worker.pipe for worker in self._workers], seconds)
+                wait([worker.pipe for worker in self._workers], None if more == inf else more)
                 yield from self._heard(left, lost, hear)
         except KeyboardInterrupt:
             yield from self._heard(deque(), lost, hear)

@@ -26,7 +26,7 @@ from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
-from binwright.scenarios.batch.pool import Pool, ending
+from binwright.scenarios.batch.pool import Pool, Work, ending
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -129,6 +129,20 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "Results('results/small': 6 runs, 0 failed)\n"
     assert done.stderr == ""
+
+
+# -- time that is over -------------------------------------------------------------------------------------------------
+
+
+def test_who_says_something_shortly_before_the_time_is_over_gets_no_more_of_it() -> None:
+    code = (
+        "import time; from multiprocessing.connection import Connection; pipe = Connection({handle}); pipe.send(None);"
+        "pipe.recv(); time.sleep(2); pipe.send('half'); time.sleep(60)"
+    )
+    began = time.monotonic()
+    with closing(Pool(1, Work(code, {}, lambda task, how: how))) as started:
+        assert not list(started.rows(["task"], lambda task, progress: None, 3.0))
+    assert time.monotonic() - began < 4.5
 
 
 # -- workers that die --------------------------------------------------------------------------------------------------
