@@ -108,7 +108,7 @@ class NetworkBook:
         self._remembered: dict[int, Wired] | None = {} if remembers else None
         """What every row held that was placed."""
         self.moved: dict[int, list[Wired]] = {}
-        """Of every row that was moved, all that it held: first, and at the end of each of its moves, if it arrived."""
+        """Of every row that moved, what it held at first, and then at the place of each move, arrived or not."""
         self.room: list[int] = free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self._view = ledger.view = NetworkView(

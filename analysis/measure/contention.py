@@ -139,10 +139,10 @@ class Contention:
     """Says how much was used, and lacked, within the measured time.
 
     Of each server `seconds` float64 [servers] are how long it was there, and `contended` float64 [servers] for how long
-    some resource of some node was asked for more than it has; `of_resource` float64 [resources] adds that up over the
-    servers, for each resource. Of each request that ran, `wanted` and `missing` float64 [requests, resources] are what
-    it would have used, and what of that it did not get, in quanta x seconds. Over time, `time` float64 [steps + 1] are
-    the ends of steps, `levels` float64 [steps, 3, resources] what was wanted, was missing, and the seconds contended.
+    some resource of some node was asked for more than it has. Of each request that ran, `wanted` and `missing` float64
+    [requests, resources] are what it would have used, and what of that it did not get, in quanta x seconds. Over time,
+    `time` float64 [steps + 1] are the ends of steps, `levels` float64 [steps, 3, resources] what was wanted, was
+    missing, and the seconds contended, over all servers.
     `drawn` are the spells of `bill.spells_of` with what was used of the resource that power goes by, where something
     draws power.
     """

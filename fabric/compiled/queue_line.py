@@ -51,9 +51,9 @@ NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
 RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
-"""Places in `Queue.at`: how many run, how many of the line have been offered at this
-instant (-1: the instant is over), how many answers there were as `play` counts them, who was asked last, and how many
-have come into the line before and behind all others that are as urgent."""
+"""Places in `Queue.at`: how many run, how many of the line have been offered at this instant (-1: the instant is over),
+how many answers there were as `play` counts them, who was asked last, and how many have come into the line before and
+behind all others that are as urgent."""
 URGENT = 40
 """Turns of so many bits follow one another within each urgency."""
 

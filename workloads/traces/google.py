@@ -15,7 +15,7 @@ TYPES = (
     *("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST"),
     *("UPDATE_PENDING", "UPDATE_RUNNING"),
 )
-SCHEDULE, FIRST_END, LAST_END = 3, 4, 8
+SCHEDULE, LAST_END = 3, 8
 AFTER = 2**63 - 1
 """The time of what happened after the trace's end."""
 NEEDED = ("time", "type", "collection_id", "instance_index", "resource_request")

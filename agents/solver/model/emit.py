@@ -30,7 +30,7 @@ from binwright.agents.solver.model.program import (
     Used,
 )
 
-LOOSE, SUM, PRODUCT, TIGHT = range(4)
+LOOSE, SUM, PRODUCT = range(3)
 """How tightly an expression's outermost operator binds."""
 _SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
 _BINARY = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("//", PRODUCT), "mod": ("%", PRODUCT)}
