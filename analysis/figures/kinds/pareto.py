@@ -45,6 +45,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     fronts = []
     for ax, (title, of_panel) in zip(axes, panels, strict=True):
         tidy(ax)
+        ax.locator_params("x", nbins=4)
         ax.set_title(title)
         best = front([(a.mean, b.mean) for a, b in of_panel.values()], (across.better, up.better))
         fronts.append({name for place, name in enumerate(of_panel) if place in best})
