@@ -112,24 +112,21 @@ class Sheet:
         for number in columns:
             side: JustifyMethod = "right" if number >= self.words else "left"
             table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=number > self.words)
-        longest = self._squeezed(width, columns, most)
+        lines = [self.headings, *self.texts[:most]]
+        words = [set(map(plain, column)) for column in zip(*lines, strict=True)][: self.words]
+        longest = self._squeezed(words, sum(map(self.widths(most).__getitem__, columns)) - width)
         for number, row in enumerate(self.rows[:most]):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:
                 table.add_section()
             texts = [plain(cell.text) for cell in row]
-            texts[: self.words] = map(cut, texts, longest)
+            texts[: self.words] = map(cut, texts, longest, words)
             table.add_row(*(Text(texts[column], STYLES.get(row[column].style, "")) for column in columns))
         return table
 
-    def _squeezed(self, width: int, columns: Sequence[int], most: int | None) -> list[int]:
-        """Say to how many letters the words are cut until the `columns` have room, the longest first."""
-        widths = self.widths(most)
-        texts = [
-            list(map(plain, (heading, *column)))
-            for heading, *column in zip(self.headings, *self.texts[:most], strict=True)
-        ]
-        longest = [max(map(len, column)) for column in texts[: self.words]]
-        over = sum(widths[column] for column in columns) - width
+    @staticmethod
+    def _squeezed(words: Sequence[set[str]], over: int) -> list[int]:
+        """Say to how many letters columns of words are cut to be `over` letters narrower, the longest first."""
+        longest = [max(map(len, column)) for column in words]
         while over > 0 and longest and max(longest) > SQUEEZED:
             longest[longest.index(max(longest))] -= 1
             over -= 1

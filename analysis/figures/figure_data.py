@@ -242,11 +242,7 @@ class FigureData:
 
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent or a key, as far as there is room."""
-        return cut(self.results.heading(name), LONGEST)
-
-    def short(self, key: str) -> str:
-        """Return what people read in place of a swept key where there is little room."""
-        return self.results.short(key)
+        return cut(self.results.heading(name), LONGEST, map(self.results.heading, self.agents))
 
     def name(self, point: Point) -> str:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
@@ -261,7 +257,7 @@ class FigureData:
         words = [as_written(values[key]) for key in keys]
         named = [self._has_names(key) for key in keys]
         return " · ".join(
-            word if is_name else f"{self.short(key)} {word}"
+            word if is_name else f"{self.results.short(key)} {word}"
             for key, word, is_name in zip(keys, words, named, strict=True)
         )
 

@@ -48,7 +48,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     below.set_ylim(len(agents) - 0.4, -0.6)
     below.set_xlim(low, high)
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    below.set_xlabel(chosen.short(key))
+    below.set_xlabel(chosen.results.short(key))
     below_it = f"below: how many each agent needs until {until}, with the 95 % interval"
     heading(figure, _finding(chosen, found, until), chosen.captioned(below_it))
     return figure

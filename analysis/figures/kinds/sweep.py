@@ -43,7 +43,7 @@ def _over_key(chosen: FigureData, key: str) -> tuple[Places, Sequence[str], str]
         factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
         units = {unit.strip(): None}
     x = {(point, agent): factor * numbers[point[place]][0] for point in chosen.points for agent in chosen.agents}
-    return x, [key], (" " if "%" in units else ", ").join([chosen.short(key), *units])
+    return x, [key], (" " if "%" in units else ", ").join([chosen.results.short(key), *units])
 
 
 def _over_metric(chosen: FigureData, name: str) -> tuple[Places, Sequence[str], str]:

@@ -16,6 +16,7 @@ from scipy.stats import t as student
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
+from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
@@ -379,6 +380,18 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
         whole = laid(said)
         assert "Wider terminals" not in whole
         assert "…" not in whole
+
+
+def test_long_names_that_differ_in_their_middle_stay_apart(tmp_path: Path) -> None:
+    orders = ["", "order=sjf, ", "order=f1, ", "order=f2, "]
+    names = [f"in-line(agent=best-fit, {order}backfilling=easy)" for order in orders]
+    write_results(tmp_path, [row(name, 0) for name in names])
+    chosen = FigureData(Results(tmp_path), Options())
+    assert len({chosen.heading(name) for name in names}) == len(names)
+    sheet = Sheet(["agent", "runs"], [[Cell(name), Cell("1")] for name in names], 1)
+    for width in (24, 32, 50):
+        lines = shown(sheet.terminal(width), width).splitlines()
+        assert len({line for line in lines if line.startswith(" in-l") and "…" in line}) == len(names)
 
 
 def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:
