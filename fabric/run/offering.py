@@ -122,11 +122,11 @@ class Offering:
     def is_hopeless(self) -> bool:
         """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
 
-        Notes when all is back, as long as anything else is to come, or has happened since it was looked last.
+        Notes when all is back, as long as anything else is to come, an offer too, or has happened since the last look.
         """
         run, at = self._run, self._run.at
-        happened = at[TAIL], at[GONE]
+        happened, stirred = (at[TAIL], at[GONE]), at[STIRRED] or at[ARRIVING]
         coming = run.next_arrival < inf or run.state.clock[NEXT_OFFER] < inf or run.due > run.endless
-        if coming or happened != self._before:
+        if coming or (stirred and run.overflow.window) or happened != self._before:
             self._patience, self._before = run.all_back, happened
-        return not (coming or at[STIRRED] or at[ARRIVING]) and run.next_change > self._patience
+        return not (coming or stirred) and run.next_change > self._patience

@@ -259,11 +259,14 @@ def test_wrong_scenarios(changed: dict[str, object], said: str) -> None:
     ("failures", "workload", "window", "decided"),
     [
         ({"mtbf": "20 s", "mttr": "20 s"}, {"every": "30 s", "cpu": 1, "stays": "1 s"}, {}, 39.2786),
-        (
-            {"mtbf": "10 s", "mttr": "20 s", "on_failure": "requeue"},
-            {"every": "31 s", "cpu": 1, "parts": 2, "stays": "3 s"},
-            {"window": "7 s"},
-            189.0,
+        *(
+            (
+                {"mtbf": "10 s", "mttr": "20 s", "on_failure": "requeue"},
+                {"every": "31 s", "cpu": 1, "parts": 2, "stays": "3 s"},
+                {"window": window},
+                decided,
+            )
+            for window, decided in (("7 s", 189.0), ("3 s", 87.0))
         ),
     ],
 )
