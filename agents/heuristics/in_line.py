@@ -219,7 +219,7 @@ class InLine(Agent):
             self.reserved = {first.index: promised[0]} if promised else {}
             self._until = promised[0].start if promised else inf
         self._chosen = first.index
-        for request in line:
+        for request in line if self._reserves else ():
             slowest = float(np.max(view.stays(request)))
             if request is not first and view.now + slowest < self._until and not view.held_back(request):
                 yield from self.agent.decide_parts(view, request)
