@@ -351,8 +351,8 @@ class Ledger:
     def rehearse(self, moves: Iterable[tuple[Request, Placement]]) -> Ints:
         """Return what would be free, int64 [servers, nodes, resources], after these moves, one after another.
 
-        Raises `InfeasiblePlacement` for one that is malformed, goes nowhere, or lacks the amounts, or links. Devices
-        and rules of placement are not looked at. Nothing changes.
+        Raises `InfeasiblePlacement` for one that is malformed, stays where it is (but in a network), or lacks the
+        amounts, or links. Devices and rules of placement are not looked at. Nothing changes.
         """
         at: dict[int, Holding] = {}
         made: list[tuple[Holding, Holding]] = []

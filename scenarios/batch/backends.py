@@ -103,7 +103,7 @@ class Local:
             return
         left, self._pool = len(tasks) - number, self._pool or Pool(self._jobs)
         try:
-            for task, row in self._pool.rows(tasks[number:], lambda task, told: on_progress(told)):
+            for task, row in self._pool.rows(tasks[number:], lambda task, progress: on_progress(progress)):
                 left -= 1
                 yield task, row
         finally:

@@ -318,14 +318,14 @@ def run_batches(
         forget()
         try:
             with ExitStack() as stack:
-                there = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
-                there.get_ready(tasks)
+                runner = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
+                runner.get_ready(tasks)
                 for batch, done in plans:
                     batch.check(done)
                 record = [stack.enter_context(batch.recording(done.values())) for batch, done in plans]
                 for row in chain(*(done.values() for _, done in plans)):
                     finished(row)
-                for task, row in stack.enter_context(closing(there.rows(tasks, on_progress))):
+                for task, row in stack.enter_context(closing(runner.rows(tasks, on_progress))):
                     batches[task.batch].check_inputs()
                     record[task.batch](row)
                     finished(row)

@@ -130,17 +130,17 @@ class Pool:
         for worker in list(self._workers):
             try:
                 while worker.pipe.poll():
-                    said = worker.pipe.recv()
-                    if said is None:
+                    message = worker.pipe.recv()
+                    if message is None:
                         worker.began = True
-                    elif isinstance(said, Compiles):
-                        elsewhere(worker, said.found)
-                    elif isinstance(said, Answer):
+                    elif isinstance(message, Compiles):
+                        elsewhere(worker, message.found)
+                    elif isinstance(message, Answer):
                         task, worker.task = worker.task, None
                         self._hand_out(left)
-                        yield task, said.value
+                        yield task, message.value
                     else:
-                        hear(worker.task, said)
+                        hear(worker.task, message)
             except (EOFError, OSError):
                 code = worker.end()
                 self._workers.remove(worker)

@@ -198,8 +198,8 @@ def tune(
         write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         on_progress(rows[-1])
 
-    with closing(Local(jobs)) as here:
-        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=here, finished=finished))
+    with closing(Local(jobs)) as local:
+        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=local, finished=finished))
         for step in range(rounds + 1):
             points = cma.ask() if step else np.zeros((0, len(ranges)))
             tried = [candidate(spec, ranges, point) for point in points]

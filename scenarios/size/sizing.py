@@ -135,8 +135,8 @@ def size(
         check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]), folder)
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
-        with closing(Local(jobs)) as here:
-            runs = Runs(question, folder / named(point) if swept else folder, here, finished)
+        with closing(Local(jobs)) as local:
+            runs = Runs(question, folder / named(point) if swept else folder, local, finished)
             steps = runs.search(lambda row, at=point: on_progress({"point": at, **row} if at else row))  # type: ignore[misc]
         if not swept and not any(each["size"] for each in _sizes_in(steps).values()):
             raise runs.never()

@@ -30,7 +30,7 @@ class Packing(NamedTuple):
     def of(cls, problem: Problem) -> Packing | None:
         """Make it of a problem of the language, with the problem's `units` for balls; None if other rules count, too.
 
-        So it is where balls are pinned, or somewhere now, where amounts are below zero, and with FOES or wishes.
+        There are such with PIN, NOW, DRAIN, FOES and wishes, and where amounts are below zero.
         """
         matrix = problem.matrix if problem.balls else None
         if matrix is None or len(problem.foes) or problem.drained.any() or (problem.friends.chance < MICRO).any():
