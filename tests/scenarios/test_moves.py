@@ -249,6 +249,7 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
     ("when", "mover", "problem"),
     [
         ({"every": "5 s"}, {"agent": {"agent": "tetris"}}, ""),
+        ({"on_load": "90 %"}, {"agent": {"agent": "tetris"}}, "what each server of a network uses is not known"),
         ({"every": "5 s"}, "empty", "Empty reserves no links, and the servers are in a network"),
     ],
 )
@@ -256,7 +257,7 @@ def test_only_movers_that_ask_agents_move_in_networks(tmp_path: Path, when: Any,
     data = {
         "name": "network",
         "cluster": {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"cpu": 4, "mem": 8}},
-        "workload": {"demand": {"uniform": {"high": 4}}, "requests": 60, "holding": 9},
+        "workload": {"demand": {"uniform": {"high": 4}}, "requests": 60, "holding": 9, "use": {"cpu": "50 %"}},
         "agents": ["tetris"],
         "rescheduling": {**when, "moves": 3, "mover": mover},
     }
