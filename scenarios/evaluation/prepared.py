@@ -89,7 +89,7 @@ def reason_of(error: BaseException) -> str:
     while not isinstance(error, UserError) and isinstance(error.__cause__, Exception):
         error = error.__cause__  # what an agent raised, not that it raised
     if isinstance(error, UserError):
-        return " ".join(str(error).split())
+        return " ".join(str(error).replace("\n  ", ". ").split())
     if isinstance(error, MemoryError):
         return "needs more memory than it may have"
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == "<score>"]

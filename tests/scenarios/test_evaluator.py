@@ -145,7 +145,7 @@ HOSTILE = {
     "attributes may not be used": "def score(free_cpu):\n    return free_cpu.__class__",
     "is no name that may be used": "def score(free_cpu):\n    return __import__",
     "is no Python": "def score(free_cpu:",
-    "no function score": "def other(free_cpu):\n    return 1",
+    "no function score. Known: other.": "def other(free_cpu):\n    return 1",
     "no such feature": "def score(fre_cpu):\n    return fre_cpu",
     "no such feature of a place (got 'bogus')": "def score(bogus):\n    return 1",
     "is no expression": "share_cpu +",
