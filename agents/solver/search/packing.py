@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from math import inf
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -107,6 +107,11 @@ def fit(packing: Packing, where: Ints, order: Ints, stop: Ints) -> bool:
         low = 1 << level
         free[low : 2 * low] = np.maximum(free[2 * low : 4 * low : 2], free[2 * low + 1 : 4 * low : 2])
     return _fit(packing.demand, free, bins, order, where, stop)
+
+
+def is_compiled() -> bool:
+    """Tell whether this process has the machine code of first fit."""
+    return bool(cast(Any, _fit).overloads)
 
 
 def next_fit(packing: Packing, before: Ints) -> Ints:

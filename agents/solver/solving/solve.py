@@ -22,7 +22,7 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
+from binwright.agents.solver.search.packing import Packing, first_fit, is_compiled, next_fit
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
 from binwright.agents.solver.solving.depth_first import DepthFirst
@@ -416,8 +416,8 @@ class _Search:
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        compiled = self.kernels is not None and self.kernels.done()
-        where = first_fit(packing, until) if compiled else next_fit(packing, np.full(len(packing.demand), NULL))
+        nothing = np.full(len(packing.demand), NULL)
+        where = first_fit(packing, until) if is_compiled() else next_fit(packing, nothing)
         problem = self.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(Allocated(int((where == NULL).sum()), problem, where[problem.unit_of].tolist(), FIRST_FIT))
 
