@@ -112,8 +112,7 @@ class Sheet:
         for number in columns:
             side: JustifyMethod = "right" if number >= self.words else "left"
             table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=number > self.words)
-        lines = [self.headings, *self.texts[:most]]
-        words = [set(map(plain, column)) for column in zip(*lines, strict=True)][: self.words]
+        words = [set(map(plain, each)) for each in zip(self.headings, *self.texts[:most], strict=True)][: self.words]
         longest = self._squeezed(words, sum(map(self.widths(most).__getitem__, columns)) - width)
         for number, row in enumerate(self.rows[:most]):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:
