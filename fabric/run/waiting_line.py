@@ -53,7 +53,11 @@ class WaitingLine:
         if queues and (reason := queues.refusal(request)):
             self._run.refuse(request, reason)
         elif quotas is None or quotas.admits(request):
-            place = self._enter(request) * (queues is None)
+            place, queue = self._enter(request), self._run.loop.queue
+            if queue is not None:  # a compiled line goes by its order, and places are those of turns
+                rows = self._run.state.line[self._run.at[FIRST] : self._run.at[LAST]]
+                place = int(np.count_nonzero(queue.turn[rows] < queue.turn[request.index]))
+            place *= queues is None
         self.readmit()
         return place
 
