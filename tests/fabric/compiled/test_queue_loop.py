@@ -139,6 +139,15 @@ def test_a_compiled_queue_is_the_engines(case: Any) -> None:
     both(*case)
 
 
+def test_a_promise_of_whom_a_limit_holds_back_meanwhile_is_forgotten() -> None:
+    cluster = Cluster(("a",), np.full((1, 1, 1), 4_000_000), (NEVER,), np.full((1, 1), 4_000_000))
+    times = np.array([1.0, 3.0, 4.0, 6.0, 7.0]), np.array([7.0, 3.0, 5.0, 2.0, 2.0])
+    demand = np.array([[3], [2], [4], [1], [1]]) * 1_000_000
+    workload = Workload(("a",), *times, demand, np.arange(5), roles=Roles.of_texts(5, ["b", "a", "b", "a", "a"]))
+    lines = {"one": Queue(of={"group": ["a"]}, running={"requests": 1}), "all": Queue()}
+    both(workload, cluster, Overflow("wait", together=99), InLine(backfilling="conservative"), lines=lines)
+
+
 @pytest.mark.parametrize("name", first(1, ["best-fit", "worst-fit", "dot-product"]))
 def test_rules_and_many_servers(name: str) -> None:
     rng, n = np.random.default_rng(1), 300
