@@ -72,8 +72,8 @@ class World:
     those that stay longer than was said.
 
     Of other features, `stepped` are those that machine code cannot run, or not always, by their keys: why, and whether
-    that is so here; `attach` has a simulation of a seed keep them, `begin` does so once the warm
-    start is over, and `suits` refuses an agent that does not go with them. Nothing here changes during a run.
+    that is so here; `attach` has a simulation of a seed keep them, `begin` does so once the warm start is over, and
+    `suits` refuses an agent that does not go with them. Nothing here changes during a run.
     """
 
     ledger: Callable[[int], Ledger]

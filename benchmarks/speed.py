@@ -171,7 +171,8 @@ def changes() -> None:
             began = process_time()
             way(simulation, agent)
             took.append((process_time() - began) / REQUESTS * 1e6)
-        evicted = len(simulation.preempting.log) if simulation.preempting else 0
+        log = simulation.preempting.log if simulation.preempting else []
+        evicted = sum(each.outcome == "evicted" for each in log)
         print(f"{title:28}{took[0]:13.2f}{took[1]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
 
 

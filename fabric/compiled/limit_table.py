@@ -10,6 +10,8 @@ import numpy.typing as npt
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Floats, Ints
 
+URGENT = 40
+"""Turns and priorities of so many bits follow one another within each urgency of a queue."""
 REQUESTS = -1
 """Stands among the numbers of resources for how many requests run."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.limit_table import LimitTable
+from binwright.fabric.compiled.limit_table import URGENT, LimitTable
 from binwright.fabric.compiled.numa_loop import (
     ALL,
     ARRIVED,
@@ -54,8 +54,6 @@ RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
 """Places in `Queue.at`: how many run, how many of the line have been offered at this instant (-1: the instant is over),
 how many answers there were as `play` counts them, who was asked last, and how many have come into the line before and
 behind all others that are as urgent."""
-URGENT = 40
-"""Turns of so many bits follow one another within each urgency."""
 
 
 class Queue(NamedTuple):

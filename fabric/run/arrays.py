@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.fabric.changed_servers import log_of
-from binwright.fabric.compiled.limit_table import LimitTable
+from binwright.fabric.compiled.limit_table import URGENT, LimitTable
 from binwright.fabric.compiled.numa_loop import (
     COUNTERS,
     ENDS,
@@ -147,7 +147,7 @@ class RunArrays(RunState):
     def order(self) -> Any:
         """Return the urgencies by which the line goes, int64 [rows]; empty where it does not."""
         own = self.priority if self.overflow.preempt else self._unordered
-        return own if not len(self.urgency) else (self.urgency << 40) + own if len(own) else self.urgency
+        return own if not len(self.urgency) else (self.urgency << URGENT) + own if len(own) else self.urgency
 
     def lay_out(self) -> None:
         """Take the arrays that the ledger and the record have after something else has changed them."""
