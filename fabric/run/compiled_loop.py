@@ -13,9 +13,7 @@ from binwright.fabric.compiled.numa_loop import (
     ASK,
     BROKEN,
     EVENT,
-    FIRST,
     HOLDS,
-    LAST,
     MODES,
     NO_REFUSALS,
     OVER,
@@ -145,7 +143,7 @@ class CompiledLoop:
             if status == BROKEN:
                 self._complain(int(queue.at[ASKED]), code)
             if status == OVER or (status == EVENT and offering.is_hopeless()):
-                rows = run.state.line[at[FIRST] : at[LAST]]
+                rows = run.waiting_rows
                 rows[:] = rows[np.argsort(queue.turn[rows])]
                 run.finish()
                 break

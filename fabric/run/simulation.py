@@ -142,6 +142,11 @@ class Simulation(RunArrays):
         return self.at[LAST] - self.at[FIRST]
 
     @property
+    def waiting_rows(self) -> Any:
+        """The rows of those who wait, in order: int32 [waiting], not a copy."""
+        return self.state.line[self.at[FIRST] : self.at[LAST]]
+
+    @property
     def head(self) -> int:
         """The row of the first in the line, -1 where nobody waits."""
         return int(self.state.line[self.at[FIRST]]) if self.waiting else -1

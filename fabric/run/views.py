@@ -80,45 +80,40 @@ class LineOfRows(MutableSequence[Request]):
     def __init__(self, run: Simulation) -> None:
         self._run = run
 
-    def _rows(self) -> Any:
-        state, at = self._run.state, self._run.at
-        return state.line[at[FIRST] : at[LAST]]
-
     def __len__(self) -> int:
         return self._run.waiting
 
     def __iter__(self) -> Iterator[Request]:
-        return map(self._run.rows.next_request, self._rows().tolist())
+        return map(self._run.rows.next_request, self._run.waiting_rows.tolist())
 
     def __getitem__(self, place: Any) -> Any:
-        rows = self._rows()[place]
+        rows = self._run.waiting_rows[place]
         if isinstance(place, slice):
             return [self._run.rows.next_request(row) for row in rows.tolist()]
         return self._run.rows.next_request(int(rows))
 
     def __setitem__(self, place: Any, request: Any) -> None:
-        self._rows()[place] = request.index
+        self._run.waiting_rows[place] = request.index
 
     def __delitem__(self, place: Any) -> None:
-        rows, place = self._rows(), range(len(self))[place]
+        rows, place = self._run.waiting_rows, range(len(self))[place]
         rows[place:-1] = rows[place + 1 :].copy()
         self._run.at[LAST] -= 1
 
     def index(self, request: Request, start: int = 0, stop: int | None = None) -> int:
         """Return the place of a request."""
-        return self._rows().tolist().index(request.index)  # type: ignore[no-any-return]
+        return self._run.waiting_rows.tolist().index(request.index)  # type: ignore[no-any-return]
 
     def insert(self, place: int, request: Request) -> None:
-        """Put a request into the line."""
+        """Put a request into the line, whose row is in the arrays of the run."""
         run, at = self._run, self._run.at
         place = range(len(self) + 1)[place]
-        run.make_room_for(request)
         if at[LAST] == len(run.state.line):
-            rows = self._rows().copy()
+            rows = self._run.waiting_rows.copy()
             at[FIRST], at[LAST] = 0, len(rows)
-            self._rows()[:] = rows
+            self._run.waiting_rows[:] = rows
         at[LAST] += 1
-        rows = self._rows()
+        rows = self._run.waiting_rows
         rows[place + 1 :] = rows[place:-1].copy()
         rows[place] = request.index
 

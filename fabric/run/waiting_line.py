@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import FIRST, LAST
 from binwright.simcore.types import Request
 
 if TYPE_CHECKING:
@@ -55,17 +54,14 @@ class WaitingLine:
         elif quotas is None or quotas.admits(request):
             place, queue = self._enter(request), self._run.loop.queue
             if queue is not None:  # a compiled line goes by its order, and places are those of turns
-                rows = self._run.state.line[self._run.at[FIRST] : self._run.at[LAST]]
-                place = int(np.count_nonzero(queue.turn[rows] < queue.turn[request.index]))
+                place = int(np.count_nonzero(queue.turn[self._run.waiting_rows] < queue.turn[request.index]))
             place *= queues is None
         self.readmit()
         return place
 
     def _place(self, request: Request, before: bool) -> int:
         """Return the place of a request in line, before or behind those that are as urgent."""
-        run = self._run
-        run.make_room_for(request)
-        rows = run.state.line[run.at[FIRST] : run.at[LAST]]
+        run, rows = self._run, self._run.waiting_rows
         if run.loop.queue is not None:
             return run.loop.come_in(request, rows, before)
         order = run.order()
