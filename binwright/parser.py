@@ -247,10 +247,8 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         ), "Draw results. How figures look, and what they call things, `figures` and `headings` of the scenario say."),
         Command("traces describe", "traces.describe", "what a trace's file holds; --fit: a generator like it", (
             _option("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace"),
-            _flag("--drop-faulty", "leave out rows of a table that cannot be read"),
             _flag("--fit", "fit a generator: print the scenario, or write it to --out"),
             _number("--flavours", "different demands of --fit", 16),
-            _option("--start", help="--fit: to what comes from then on: a row, a time or a date (default: to all)"),
             _out("write a scenario that reads it so, or --fit's", metavar="FILE"),
         ), "Say what a trace's file holds. Of a table of your own, with columns of any names, it says which is "
            "probably what, in which unit, and why. With --fit, fit a generated workload to it: its "

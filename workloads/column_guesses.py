@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
-from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, collecting, filled, is_date, is_number
+from binwright.workloads.traces.cells import AMOUNT, filled, is_date, is_number
 from binwright.workloads.traces.table import CENSORED, read_file
 
 _WORDS = {
@@ -55,12 +55,8 @@ _UNITS = {
 """The words of a name that say its unit."""
 _EPOCHS = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 """Numbers above which times are since 1970, in this unit."""
-LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
-"""GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
 """Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
-_FAILED = r"(?:^|[^a-z])(fail|error|crash|kill|reject|abort|cancel|denied|refused|invalid|unschedul)"
-"""What words begin with that are said of a machine that never ran."""
 _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
 
@@ -105,8 +101,8 @@ class Proposal:
 class _Column:
     """Looks at one column: the words of its name, and what its cells are.
 
-    `kind` is `empty`, `date`, `duration`, `number`, `amount` (nearly all are numbers, some with a unit or a comma) or
-    `words`; `numbers` float64 are the cells that are plain numbers.
+    `kind` is `empty`, `date`, `duration`, `number`, `amount` (nearly all are numbers, some with a unit) or `words`;
+    `numbers` float64 are the cells that are plain numbers.
     """
 
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
@@ -114,9 +110,9 @@ class _Column:
         parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("vCPU", "vcpu").replace("v CPU", "vcpu")
         whole, split = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, parts))
         self.words, self.all_words = {*split}, split + whole
-        self.cells = filled(frame, name)
-        self.there = self.cells.drop_nulls()
-        self.missing = len(self.cells) - len(self.there)
+        cells = filled(frame, name)
+        self.there, self.rows = cells.drop_nulls(), len(cells)
+        self.missing = self.rows - len(self.there)
         self.is_text = self.there.dtype == pl.String
         readable = self.is_text or self.there.dtype.is_numeric()
         self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
@@ -132,18 +128,12 @@ class _Column:
             return "empty"
         if len(self.numbers) == len(self.there):
             return "number"
-        return "amount" if self._mostly(_is_amount) else "words"
+        return "amount" if self._mostly(lambda text: is_number(text) or bool(AMOUNT.fullmatch(text))) else "words"
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
         """Whether nine tenths of its first texts or more are so; of the others, reading says the line."""
         some: list[str] = self.there.head(50).to_list() if self.is_text else []
         return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
-
-    @property
-    def looks_dated(self) -> bool:
-        """Whether it has dates that are not read, as nobody knows which of two orders they have: 03/11/2026."""
-        odd = [text for text in self.there.head(50) if not is_date(text)] if self.is_text else []
-        return self.kind != "date" and bool(odd) and all(map(DAY_FIRST.fullmatch, odd))
 
     def rank(self, name: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
@@ -157,17 +147,9 @@ class _Column:
         named = _UNITS.get(measure, {})
         return next((named[word] for word in reversed(self.all_words) if word in named), "")
 
-    def of_all(self, rows: int) -> str:
-        """Say of how many rows something holds."""
-        return f"{rows:,} of {len(self.cells):,} rows"
-
-
-def _is_amount(text: str) -> bool:
-    return is_number(text) or bool(AMOUNT.fullmatch(text) or COMMA.fullmatch(text))
-
-
-def _middle(values: pl.Series) -> float:
-    return float(values.median() or 0)  # type: ignore[arg-type]  # a number
+    @property
+    def middle(self) -> float:
+        return float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
 
 
 class _Look(Proposal):
@@ -200,15 +182,15 @@ class _Look(Proposal):
     def take(self, name: str, column: _Column, unit: str = "", why: str = "its name") -> None:
         self.guesses.append(Guess(name, column.name, "" if unit == "s" else unit, why))
 
-    def doubt_empty(self, column: _Column, then: str) -> None:
-        self.doubts.append(f"{column.name} is empty in {column.of_all(column.missing)}: {then}.")
+    def doubt(self, column: _Column, rows: int, what: str, then: str) -> None:
+        self.doubts.append(f"{column.name} is {what} in {rows:,} of {column.rows:,} rows: {then}.")
 
     def times(self) -> None:
         """Find when requests arrive, and when they end or how long they stay."""
         arrival = self.moment("arrival")
         if arrival and arrival.missing:
             self.keep[arrival.name] = "!="
-            self.doubt_empty(arrival, "they are left out")
+            self.doubt(arrival, arrival.missing, "empty", "they are left out")
         key, end = "end", self.moment("end")
         if end is None and (end := self.best("lifetime", "number", "duration")):
             key, unit = "lifetime", end.unit("time")
@@ -223,11 +205,9 @@ class _Look(Proposal):
             return
         if marks := self.best(CENSORED, "number", fits=lambda each: bool(each.numbers.is_in([0.0, 1.0]).all())):
             self.take(CENSORED, marks, why="its name; 1 for those that run on")
-            many = f"{int(marks.numbers.sum()):,} rows"
-            self.doubts.append(f"{marks.name} marks {many}: they are taken to run on for ever.")
         if end.missing:
             self.empty[key] = "never"
-            self.doubt_empty(end, "they are taken to run on for ever")
+            self.doubt(end, end.missing, "empty", "they are taken to run on for ever")
 
     def moment(self, name: str) -> _Column | None:
         """Take a column of points in time, and guess its unit."""
@@ -239,7 +219,7 @@ class _Look(Proposal):
             unit = ""
         elif unit:
             why = f"its name says {unit}"
-        elif unit := next((unit for above, unit in _EPOCHS if _middle(column.numbers) > above), ""):
+        elif unit := next((unit for above, unit in _EPOCHS if column.middle > above), ""):
             why = f"as large as times since 1970 in {unit}"
         else:
             why = "numbers, taken for seconds"
@@ -248,44 +228,33 @@ class _Look(Proposal):
         return column
 
     def demand(self, name: str) -> None:
-        """Find what requests ask for of a resource; names a column that sounds right and has something else."""
+        """Find what requests ask for of a resource."""
         column = self.best(name, "number") or self.best(name, "amount")
         if column is None:
-            for each in self.columns:
-                odd = [text for text in each.there if not is_number(text)] if each.is_text else []
-                if odd and each.rank(name) is not None:
-                    self.doubts.append(f"{each.name} sounds like {name}, but {odd[0]!r} is no number: it is not read.")
-                    return
             return
         self.take(name, column, *self.unit_of(name, column))
         none = column.missing + int((column.numbers <= 0).sum())
-        if column.kind == "amount" and column.missing:
-            self.keep[column.name] = "!="
-            self.doubt_empty(column, "they are left out")
-        elif none and name in ("cpu", "mem") and column.kind == "number":
-            self.keep[column.name] = "> 0"
-            self.doubts.append(f"{column.name} is empty or not above 0 in {column.of_all(none)}: they are left out.")
+        if none and name in ("cpu", "mem"):
+            self.keep[column.name] = "> 0" if column.kind == "number" else "!="
+            self.doubt(column, none, "empty or not above 0", "they are left out")
         elif column.missing:
             self.empty[name] = "0"
-            self.doubt_empty(column, "that is taken for 0")
+            self.doubt(column, column.missing, "empty", "that is taken for 0")
 
     def unit_of(self, name: str, column: _Column) -> tuple[str, str]:
         """Guess the unit of a demand from those numbers that do not say it themselves, and say why."""
         data, values = name in ("mem", "disk"), column.numbers
         if values.is_empty():
             return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
-        unit, middle, binary = column.unit(name), _middle(values), bool((values % 1024 == 0).all())
-        shown = f"{middle:,.10g}"
+        unit, middle, binary = column.unit(name), column.middle, bool((values % 1024 == 0).all())
         if unit:
             if unit in ("kB", "MB") and binary:
                 self.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
-            usual = name != "mem" or LEAST_MEMORY <= DATA.parse(f"{middle} {unit}") <= MOST_MEMORY
-            if not usual or (name == "cpu" and middle < LEAST_MILLICORES):
-                self.doubts.append(f"{column.name} says {unit}, but has {shown} in the middle: is that the unit?")
             return unit, f"its name says {unit}"
-        why, rounded = f"{shown} in the middle", not (values % 1000 != 0).all()
+        why, rounded = f"{middle:,.10g} in the middle", not (values % 1000 != 0).all()
         if data and middle >= 1e8:
             return "B", f"as large as bytes: {why}"
+        assumed = why
         if name == "cpu" and middle >= 100:
             unit, why = "millicores", f"{why}, more cores than a request asks for"
         elif data:
@@ -293,25 +262,23 @@ class _Look(Proposal):
             unit = next((unit for least, unit in sizes if middle >= least), "GiB")
         else:
             return "", f"its name; {why}"
-        assumed = f"{unit} {'are' if unit == 'millicores' else 'is'} assumed ({shown} in the middle)"
-        self.doubts.append(f"{column.name} does not say its unit: {assumed}.")
+        verb = "are" if unit == "millicores" else "is"
+        self.doubts.append(f"{column.name} does not say its unit: {unit} {verb} assumed ({assumed}).")
         return unit, why
 
     def ids(self) -> None:
         """Take a column of ids, if one names every row differently."""
-        if column := self.best(
-            "id", fits=lambda each: not (each.missing or each.there.is_duplicated().any() or each.kind == "date")
-        ):
+
+        def is_key(column: _Column) -> bool:
+            return not (column.missing or column.there.is_duplicated().any() or column.kind == "date")
+
+        if column := self.best("id", fits=is_key):
             self.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
-        elif named := [each for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]:
-            there, missing = named[0].there, named[0].missing
-            again, twice = len(there) - there.n_unique(), there.filter(there.is_duplicated()).head(1).to_list()
-            counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
-            many = f"{' and '.join(counts)} of {len(named[0].cells):,} rows{''.join(f' ({one!r})' for one in twice)}"
-            self.doubts.append(f"{named[0].name} {many}: not read, requests are named by their row.")
+        elif named := [each.name for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]:
+            self.doubts.append(f"{named[0]} is empty or the same in some rows: requests are named by their row.")
 
     def texts(self) -> None:
-        """Take columns of words: labels, and a group; doubts rows of which a word says that they never ran."""
+        """Take columns of words: labels, and a group."""
 
         def is_words(column: _Column) -> bool:
             return column.kind != "date" and (column.kind != "number" or column.rank("priority") is not None)
@@ -319,33 +286,19 @@ class _Look(Proposal):
         for label in ("tenant", "priority", "zone"):
             if column := self.best(label, fits=is_words):
                 self.labels[label] = column.name
-                if label == "priority" and column.missing:
-                    self.doubt_empty(column, "their priority is 0")
         if (state := self.best("state", fits=is_words)) and state.there.n_unique() <= _SOME:
             counts = state.there.value_counts(sort=True, name="rows")
             values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
             self.labels["state"] = state.name
             if len(counts) > 1:
                 self.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
-        for column in self.columns:
-            if column is state or not column.is_text or column.there.n_unique() > _SOME:
-                continue
-            is_failed = column.there.str.to_lowercase().str.contains(_FAILED)
-            failed, others = column.there.filter(is_failed), column.there.filter(~is_failed)
-            if len(failed) and len(others):
-                named, rest = (", ".join(each.unique(maintain_order=True).to_list()) for each in (failed, others))
-                self.doubts.append(
-                    f"{column.name} has {named} in {column.of_all(len(failed))}, as if these never ran: "
-                    f"`keep: {{{column.name}: [{rest}]}}` leaves them out."
-                )
         if group := self.best("group", fits=is_words):
             self.take("group", group)
 
 
 def propose(path: Path) -> Proposal:
     """Look at a CSV or Parquet file; refuses one in which nothing says when requests arrive or what they ask for."""
-    with collecting():  # whoever reads the rows refuses those that cannot be read
-        frame = read_file(path)
+    frame = read_file(path)
     if frame.is_empty():
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
@@ -353,16 +306,10 @@ def propose(path: Path) -> Proposal:
     names = {guess.name for guess in look.guesses}
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)
-    if missing and (dated := [each for each in look.columns if each.looks_dated]):
-        key, cells = " and ".join(each.name for each in dated), dated[0].cells
-        row = next(row for row, text in enumerate(cells) if text and DAY_FIRST.fullmatch(text))
-        problem, line = "dates that do not begin with the year", frame["line"][row] if "line" in frame.columns else None
-        raise WorkloadError(problem, file=path, line=line, key=key, value=cells[row], remedy=REWRITE)
     if missing:
         remedy = (
             f"Its columns: {', '.join(each.name for each in look.columns)}. If one of them does, write "
-            "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table`. "
-            "The page 'Traces and generated workloads' says how."
+            "`columns: {arrival: ..., end: ..., cpu: ...}` into a `trace: table` scenario. Dates begin with a year."
         )
         line = 1 if "line" in frame.columns else None
         raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)

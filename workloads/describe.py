@@ -156,7 +156,6 @@ def fit(
     flavours: int = 16,
     points: int = 41,
     *,
-    age: Floats | None = None,
     watched: Floats | None = None,
 ) -> Synthetic:
     """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
@@ -169,36 +168,30 @@ def fit(
     lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
     It is not raised: nobody saw what stays longer than the trace.
 
-    The first requests may run already when the trace begins: `age` float64 [m] says of the first m for how long. They
-    say how long requests stay, as far as they were seen, and nothing of how many come. `watched` float64 [n] says for
-    how long those were seen that never end; without it, until the trace ends.
+    `watched` float64 [n] says for how long those were seen that never end; without it, until the trace ends.
     """
-    names, running = resources_in(frame.columns), 0 if age is None else len(age)
+    names = resources_in(frame.columns)
     for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
         if value < least:
             raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
     begin = float(frame["arrival"][0])
-    arrival, lifetime = frame["arrival"].to_numpy() - begin, frame["lifetime"].to_numpy().copy()  # dates are of 1970
+    arrival, lifetime = frame["arrival"].to_numpy() - begin, frame["lifetime"].to_numpy()  # dates are of 1970
     if not arrival[-1]:
         remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
         raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
     end = last_moment(arrival, lifetime)
-    ended, entered = np.isfinite(lifetime), np.full(len(frame), -np.inf)
-    if age is not None:
-        lifetime[:running] += age
-        entered[:running] = age
+    ended = np.isfinite(lifetime)
     seen = np.where(ended, lifetime, end - arrival if watched is None else watched)
     longest = end if watched is None else float(seen.max())
-    kinds = frame[running:].group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names))
-    kinds = kinds.head(flavours)
+    kinds = frame.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
     made = []
     for *amounts, count in kinds.iter_rows():
         same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
         mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
-        stays = _quantiles(seen[mine], ended[mine], entered[mine], longest, points)
+        stays = _quantiles(seen[mine], ended[mine], longest, points)
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
-    return Synthetic(len(frame) - running, _arrivals(arrival[running:]), tuple(made))
+    return Synthetic(len(frame), _arrivals(arrival), tuple(made))
 
 
 def _arrivals(arrival: Floats) -> Poisson:
@@ -247,11 +240,9 @@ def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps:
     return high
 
 
-def _quantiles(
-    seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats, longest: float, points: int
-) -> tuple[float, ...]:
+def _quantiles(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> tuple[float, ...]:
     """Ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
-    times, share = kaplan_meier(seen, ended, entered)
+    times, share = kaplan_meier(seen, ended)
     times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
     mean = float(np.sum(times * np.diff(share, prepend=0.0)))
     at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)

@@ -102,14 +102,12 @@ def describe(args: Namespace) -> int:
     """Answer `binwright traces describe FILE`."""
     if args.fit:
         return _fit(args)
-    if args.start is not None:
-        raise UserError("needs --fit", key="--start", remedy="In a scenario write `workload: {start: ...}`.")
     from binwright.scenarios.draft.request_source import asked_of
     from binwright.scenarios.draft.text import write_new
     from binwright.simcore.units import measure_of
     from binwright.workloads.describe import describe as described
 
-    requests = asked_of(args.file, args.drop_faulty)
+    requests = asked_of(args.file)
     if args.out:
         write_new(args.out, requests.text(Path(args.out).parent))
     if requests.proposal:
@@ -128,7 +126,7 @@ def describe(args: Namespace) -> int:
     _print(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes")
     _print(found.lifetimes, "All lifetimes")
     _print_load(found.load, requests.loads)
-    doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
+    doubts = requests.doubts
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
         print_line(line)
     if args.out:
@@ -140,22 +138,17 @@ def describe(args: Namespace) -> int:
 
 def _fit(args: Namespace) -> int:
     """Write a generated workload that is like a trace."""
-    from binwright.scenarios.draft.request_source import MOST, asked_of
+    from binwright.scenarios.draft.request_source import asked_of
     from binwright.scenarios.draft.text import write_new
     from binwright.scenarios.run.check import below_fitted, beside_fitted
     from binwright.scenarios.schema.load import scenario_from
 
     if args.flavours < 1:
         raise UserError("is too few", key="--flavours", value=args.flavours, remedy="Give 1 or more.")
-    requests = asked_of(args.file, args.drop_faulty)
-    if args.start is not None:
-        requests = requests.since(args.start)
+    requests = asked_of(args.file)
     text = requests.fitted(args.flavours)
-    for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
+    for doubt in requests.doubts:
         note(f"? {doubt}")
-    if (share := requests.share_of(args.flavours)) < MOST:
-        kept = "only the most frequent demand" if args.flavours == 1 else f"the {args.flavours} most frequent demands"
-        note(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
     drawn = scenario_from(yaml.safe_load(text))
     for name, what, there, draws in beside_fitted(drawn):
         note(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")

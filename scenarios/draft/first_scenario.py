@@ -12,46 +12,43 @@ from binwright.scenarios.draft.request_source import asked_of
 from binwright.scenarios.draft.text import DraftServers, amounts, scenario_text
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.agent import AgentEntry
+from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
-from binwright.simcore.units import amount
 
 LOAD = 0.95
 """Of what the servers have, that generated requests ask for on average: then agents differ."""
 _SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 / 4, 1))
 """What the generated flavours ask for: of a server's first resource, of its others, and how often."""
 _MEDIAN, _SIGMA = 1800.0, 1.5
-_REMEDY = "Write it like cpu: 40, mem: 90 GB."
 
 
 def node_of(text: str) -> dict[str, float]:
     """Read what a server has, as in `cpu: 40, mem: 90 GB`."""
     try:
-        found = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
+        node = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
     except yaml.YAMLError:
-        found = None
-    if not isinstance(found, dict) or not found or None in found.values():
-        raise UserError("does not say what a server has", key="node", value=text, remedy=_REMEDY)
-    node = {}
-    for name, value in found.items():
-        try:
-            node[str(name)] = amount(str(name), value)
-        except UserError as error:
-            raise UserError(error.problem, key=f"node.{name}", value=value, remedy=error.remedy) from None
-    if not any(node.values()):
-        raise UserError("has nothing on it", key="node", value=text, remedy=_REMEDY)
-    return node
+        remedy = "Write it like cpu: 40, mem: 90 GB."
+        raise UserError("does not say what a server has", key="node", value=text, remedy=remedy) from None
+    cluster: ClusterSpec = _checked("cluster", ClusterSpec, {"servers": 1, "node": node})
+    assert cluster.node is not None
+    return cluster.node
 
 
-def checked_agents(agents: Sequence[Any]) -> list[Any]:
+def checked_agents(agents: list[Any]) -> list[Any]:
     """Refuse agents that no scenario could have."""
+    _checked("agents", tuple[AgentEntry, ...], agents)
+    return agents
+
+
+def _checked(key: str, kind: Any, value: Any) -> Any:
+    """Read what a key of a scenario says; refuses it as a scenario does."""
     try:
-        TypeAdapter(dict[str, tuple[AgentEntry, ...]]).validate_python({"agents": tuple(agents)})
+        return TypeAdapter(dict[str, kind]).validate_python({key: value})[key]
     except ValidationError as error:
-        raise explain(error, Source(None, {"agents": list(agents)})) from None
-    return list(agents)
+        raise explain(error, Source(None, {key: value})) from None
 
 
 def begin(
@@ -99,17 +96,13 @@ def _own(
     node: Mapping[str, float] | None,
     resources: Sequence[str],
 ) -> dict[str, Any]:
-    """Put the servers that are asked for in place of guessed ones; refuses those that do not suit the requests."""
+    """Put the servers that are asked for in place of guessed ones; refuses those without what requests ask for."""
     if not isinstance(given, DraftServers):
         key, remedy = "servers" if servers else "node", "Leave that out, and change the scenario."
         raise UserError("these requests come with servers of their own", key=key, remedy=remedy)
-    for problem, names in (
-        ("lacks {}, which the requests ask for", [name for name in resources if node and name not in node]),
-        ("has {}, for which no request asks", [name for name in node or () if name not in resources]),
-    ):
-        if names:
-            remedy = f"The resources of these requests: {', '.join(resources)}."
-            raise UserError(problem.format(", ".join(names)), key="node", remedy=remedy)
+    if node and (missing := [name for name in resources if name not in node]):
+        remedy = f"The resources of these requests: {', '.join(resources)}."
+        raise UserError(f"lacks {', '.join(missing)}, which the requests ask for", key="node", remedy=remedy)
     return _cluster(servers or given.number, node or given.node)
 
 
@@ -119,12 +112,13 @@ def _cluster(number: int, node: Mapping[str, float]) -> dict[str, Any]:
 
 def _generated(servers: DraftServers) -> dict[str, Any]:
     """Return a workload of small, middle and large requests, which come as often as the load wants."""
-    flavours, shares = [], dict.fromkeys(servers.node, 0.0)
+    flavours, total = [], sum(weight for *_, weight in _SHARES)
+    shares = dict.fromkeys(servers.node, 0.0)
     for first, others, weight in _SHARES:
-        parts = [first, *[others] * (len(servers.node) - 1)]
-        demand = {name: _rounded(part * servers.node[name]) for name, part in zip(servers.node, parts, strict=True)}
+        demand = {name: others if place else first for place, name in enumerate(servers.node)}
+        demand = {name: _rounded(part * servers.node[name]) for name, part in demand.items()}
         for name, units in demand.items():
-            shares[name] += weight * units / (servers.node[name] or 1.0) / sum(each[2] for each in _SHARES)
+            shares[name] += weight / total * units / (servers.node[name] or 1.0)
         flavours.append({**amounts({name: units for name, units in demand.items() if units}), "weight": weight})
     every = _MEDIAN * exp(_SIGMA**2 / 2) * max(shares.values()) / (LOAD * servers.number)
     return {

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from binwright.analysis.measure.metric import duration
 from binwright.scenarios.build.trace import TraceRequests
 from binwright.scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
 from binwright.scenarios.schema.explain import explain
@@ -30,25 +26,21 @@ from binwright.workloads.arrivals import Poisson
 from binwright.workloads.changes import changed
 from binwright.workloads.column_guesses import Proposal, propose
 from binwright.workloads.describe import EVEN, fit, growing, loads
-from binwright.workloads.lifetimes import kaplan_meier
-from binwright.workloads.traces.cells import collecting, is_date, lines_of, moment
+from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import MODELS, resources_in
 from binwright.workloads.traces.kubernetes import read_nodes
 from binwright.workloads.traces.library import find, read, recognised
-from binwright.workloads.windows import last_moment
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
-MOST = 0.9
-"""The share of the requests that the demands of a fitted workload should cover."""
 
 
 @dataclass(frozen=True)
 class RequestSource:
     """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
 
-    `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. `age` and
-    `watched` are as in `binwright.simcore.types.Workload`.
+    `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. The first
+    `running` requests run already at the start; `watched` is as in `binwright.simcore.types.Workload`.
     """
 
     name: str
@@ -57,13 +49,8 @@ class RequestSource:
     workload: Mapping[str, Any]
     proposal: Proposal | None = None
     scenario: Scenario | None = None
-    age: Floats | None = None
+    running: int = 0
     watched: Floats | None = None
-
-    @property
-    def running(self) -> int:
-        """How many requests, the first ones, run already at the start."""
-        return 0 if self.age is None else len(self.age)
 
     @property
     def resources(self) -> list[str]:
@@ -77,56 +64,15 @@ class RequestSource:
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against taking the requests for a steady stream of which all are known."""
-        times, stays = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
-        arrival, lifetime = times[self.running :], stays[self.running :]
-        found = []
-        if (since := complete_from(arrival, lifetime)) is not None:
-            found.append(
-                f"Of what came before {moment(since)} nearly nothing ended before it, though later requests do: "
-                f"the file seems to have only those that survived. {self._from(since)}"
-            )
-        if (begin := steady_from(arrival)) is not None:
-            parts = arrival, arrival[arrival >= begin]
-            gaps = [duration((part[-1] - part[0]) / max(1, len(part) - 1)) for part in parts]
-            found.append(
-                f"Arrivals are not steady: one every {gaps[0]} on average, and one every {gaps[1]} from "
-                f"{moment(begin)} on. {self._from(begin)}"
-            )
-        grows = growing(times, stays, self.frame.select(self.resources).to_numpy(), float(arrival[0]))
-        if grows:
+        """What is doubtful in the columns, and whether the load grows."""
+        found = list(self.proposal.doubts) if self.proposal else []
+        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
+        begin = float(arrival[self.running])
+        if grows := growing(arrival, lifetime, self.frame.select(self.resources).to_numpy(), begin):
             column, whole, later, late = grows
-            when = moment(late) if self.watched is None else duration(late)  # the clock of a window begins at 0
-            found.append(
-                f"The load grows: {whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from "
-                f"{when} on. {EVEN}"
-            )
+            load = f"{whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from {moment(late)} on"
+            found.append(f"The load grows: {load}. {EVEN}")
         return found
-
-    def _from(self, seconds: float) -> str:
-        """Say how to begin at a moment."""
-        if self.watched is not None:  # a window, whose clock begins at 0
-            return "A later `start` leaves that out, and takes over what runs by then."
-        text = moment(seconds)
-        start = text[:16].replace(" ", "T") if is_date(text) else text
-        return (
-            f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does --fit --start."
-        )
-
-    def since(self, start: str) -> RequestSource:
-        """Return the requests of the window that begins there, with what runs by then."""
-        try:
-            begin = yaml.safe_load(start)
-        except yaml.YAMLError:
-            begin = None
-        if not isinstance(begin, int | float | str | date):
-            remedy = "Give a row, counted from 0, a time, as in 3 d, or a date."
-            raise UserError("is no start", key="--start", value=start, remedy=remedy)
-        spec = _spec({**self.workload, "start": begin})
-        if self.scenario and isinstance(self.scenario.workload, Trace):
-            spec = self.scenario.workload.model_copy(update={"start": spec.start, "changes": ()})
-        seed = self.scenario.seed if self.scenario else 0
-        return replace(self, **_window(spec, tuple(self.resources), seed))
 
     @property
     def servers(self) -> DraftServers | Mapping[str, Any]:
@@ -168,29 +114,24 @@ class RequestSource:
         servers = self.servers if servers is None else servers
         return scenario_text(about, servers, workload, notes=notes, overflow=overflow, agents=agents)
 
-    def share_of(self, flavours: int) -> float:
-        """Return the share of the requests that have one of so many demands, the most frequent ones."""
-        kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
-        return float(kinds.head(flavours).sum()) / len(self.frame)
-
     def fitted(self, flavours: int) -> str:
-        """Write a scenario whose requests are drawn, like these."""
+        """Write a scenario whose requests are drawn, like those that come from the start on."""
+        frame = self.frame[self.running :]
         try:
-            spec = fit(self.frame, flavours, age=self.age, watched=self.watched)
+            spec = fit(frame, flavours, watched=None if self.watched is None else self.watched[self.running :])
         except UserError as error:
             error.file = self.path
             raise
         assert isinstance(spec.arrivals, Poisson)
         rates = {"hours": spec.arrivals.hours, "weekdays": spec.arrivals.days, "growth": spec.arrivals.growth != 1}
         kept, lost = ([name for name, fitted in rates.items() if bool(fitted) == wanted] for wanted in (True, False))
-        share = self.share_of(flavours)
+        share = frame.group_by(self.resources).len()["len"].top_k(flavours).sum() / len(frame)
         notes = [
-            f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
-            f"demands, which are {share:.1%} of them{' (more with --flavours)' if share < MOST else ''},",
+            f"Fitted to {len(frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent demands, "
+            f"which are {share:.1%} of them (--flavours).",
             f"Poisson arrivals, quantiles of lifetimes. Kept: {', '.join(kept) or 'the mean rate'}. "
             f"Lost: {', '.join([*lost, 'bursts', 'tenants'])}.",
         ]
-        notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
         fitted = {name: {"peak": peak, "p99": p99} for name, (peak, p99) in self.loads.items() if peak}
@@ -198,58 +139,31 @@ class RequestSource:
         return scenario_text(about, self.servers, workload, notes=notes, agents=agents, replications=10)
 
 
-def asked_of(file: str, drop: bool = False) -> RequestSource:
-    """Find the requests behind the name of a trace or of a shipped scenario, or a file; `drop` as `of_table` has it."""
+def asked_of(file: str) -> RequestSource:
+    """Find the requests behind the name of a trace or of a shipped scenario, or a file."""
     path = Path(file)
     if path.suffix in (".yaml", ".yml") or (file in shipped() and not path.exists()):
         return _of_scenario(file)
     if file in TRACES and not path.is_file():
         return _of_trace(file, find(file), {"trace": file})
     name = recognised(path) or "table"
-    if name == "table":
-        return of_table(path, propose(path), drop)
-    return _of_trace(name, path, {"trace": name, "path": file})
+    return _of_table(path) if name == "table" else _of_trace(name, path, {"trace": name, "path": file})
 
 
-def of_table(path: Path, proposal: Proposal, drop: bool = False) -> RequestSource:
-    """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
+def _of_table(path: Path) -> RequestSource:
+    """Read a table as it is proposed."""
+    proposal = propose(path)
     columns = {name: column for name, column in proposal.workload["columns"].items() if name != column}
     workload = {"trace": "table", "path": str(path), **proposal.workload, "columns": columns}
     workload = {key: value for key, value in workload.items() if value}
     resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
-    options = _spec(workload).options
     try:
-        if not drop:
-            return RequestSource(
-                "table", path, read("table", path, options=options, resources=resources), workload, proposal
-            )
-        with collecting() as faults:
-            frame = read("table", path, options=options, resources=resources)
+        frame = read("table", path, options=_spec(workload).options, resources=resources)
     except UserError as error:
-        error.remedy += _unreadable(path, options, resources) + "\n  The columns were read as\n"
-        error.remedy += "\n".join(
-            f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses
-        )
+        guesses = (f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
+        error.remedy += "\n  The columns were read as\n" + "\n".join(guesses)
         raise
-    if faults:
-        listed = "; ".join(map(str, faults))
-        proposal.doubts.append(f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}.")
-    return RequestSource("table", path, frame, {**workload, "faulty": "drop"}, proposal)
-
-
-def _unreadable(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) -> str:
-    """Count the rows that cannot be read, and offer to leave them out; empty where it is not rows that are wrong."""
-    try:
-        with collecting() as faults:
-            read("table", path, options=options, resources=resources)
-    except UserError:
-        return ""
-    rows = len(lines_of(faults))
-    many, them = (f"{rows:,} rows cannot", "them") if rows > 1 else ("1 row cannot", "it")
-    return (
-        f"\n  In all, {many} be read: `binwright traces describe {path} --drop-faulty` leaves {them} out, and so does "
-        "`workload: {faulty: drop}` in a scenario."
-    )
+    return RequestSource("table", path, frame, workload, proposal)
 
 
 def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> RequestSource:
@@ -265,6 +179,7 @@ def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> RequestSour
 
 
 def _of_scenario(file: str) -> RequestSource:
+    """Read the window that the first seed of a scenario meets, with its changes."""
     scenario = load_scenario(file)
     spec = scenario.workload
     if not isinstance(spec, Trace):
@@ -272,17 +187,12 @@ def _of_scenario(file: str) -> RequestSource:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    parts = _window(plain, scenario.resources, scenario.seed)
-    return RequestSource(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
-
-
-def _window(spec: Trace, resources: tuple[str, ...], seed: int) -> dict[str, Any]:
-    """Read the requests of a window, with its changes: the fields of `RequestSource` that hold them."""
-    window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)
-    found = changed(window, spec.changes, seed)
-    demands = {name: found.demand[:, place] / QUANTUM for place, name in enumerate(found.resources)}
-    frame = pl.DataFrame({"id": found.id, "arrival": found.arrival, "lifetime": found.duration, **demands})
-    return {"frame": frame, "age": found.age, "watched": found.watched}
+    window = TraceRequests(plain, scenario.resources, None, dict).window_of(scenario.seed, watched=True)
+    met = changed(window, spec.changes, scenario.seed)
+    demands = {name: met.demand[:, place] / QUANTUM for place, name in enumerate(met.resources)}
+    frame = pl.DataFrame({"id": met.id, "arrival": met.arrival, "lifetime": met.duration, **demands})
+    workload = {"trace": spec.trace}
+    return RequestSource(spec.trace, path, frame, workload, scenario=scenario, running=met.running, watched=met.watched)
 
 
 def _spec(workload: Mapping[str, Any]) -> Trace:
@@ -290,54 +200,3 @@ def _spec(workload: Mapping[str, Any]) -> Trace:
         return Trace.model_validate(dict(workload))
     except ValidationError as error:
         raise explain(error, Source(None, dict(workload))) from None
-
-
-ROWS = 20_000
-"""So many rows are looked at, evenly chosen, where there are more."""
-PARTS = 40
-"""Moments that are tried for the beginning of what is complete."""
-EXPECTED, MISSING = 20.0, 0.1
-"""Requests that should have ended before a moment, at least, and the share of them that did, at most."""
-CHANCE = 5.0
-"""Standard deviations by which two numbers of arrivals differ at least, so that it is not by chance."""
-FACTOR = 2.0
-"""By so much the busiest quarter of the time differs from the calmest at least, where arrivals are not steady."""
-
-
-def complete_from(arrival: Floats, lifetime: Floats) -> float | None:
-    """Find the moment before which a trace has only those that survived it; None if it has those that ended, too.
-
-    `arrival` float64 [n] ascends. Those that come later say how many of the earlier ones should have ended by then.
-    """
-    step = max(1, len(arrival) // ROWS)
-    arrival, lifetime = arrival[::step], lifetime[::step]
-    end, last = arrival + lifetime, last_moment(arrival, lifetime)
-    best, found = 0.0, None
-    for when in np.linspace(arrival[0], arrival[-1], PARTS + 1)[1:-1]:
-        first = int(np.searchsorted(arrival, when))
-        ended = np.isfinite(lifetime[first:])
-        if not ended.any():
-            break
-        times, share = kaplan_meier(np.where(ended, lifetime[first:], last - arrival[first:]), ended)
-        place = np.searchsorted(times, when - arrival[:first], side="right")
-        expected = float(np.where(place > 0, share[place - 1], 0.0).sum())
-        there = int((end[:first] <= when).sum())
-        if expected >= EXPECTED / step and there <= MISSING * expected and expected - there > best:
-            best, found = expected - there, float(when)
-    return found
-
-
-def steady_from(arrival: Floats) -> float | None:
-    """Find the moment from which on arrivals are steady, where they are not so from the beginning; None if they are."""
-    first, last = float(arrival[0]), float(arrival[-1])
-    if _ratio(arrival, first, last) < FACTOR:
-        return None
-    moments = [first + part * (last - first) / PARTS for part in range(1, PARTS * 3 // 4)]
-    return next((begin for begin in moments if _ratio(arrival, begin, last) < FACTOR), first + 0.75 * (last - first))
-
-
-def _ratio(arrival: Floats, first: float, last: float) -> float:
-    """Divide the arrivals in the busiest quarter of a time by those in the calmest; 1 where chance may be why."""
-    counts, _ = np.histogram(arrival, 4, (first, last))
-    most, least = int(counts.max()), int(counts.min())
-    return most / max(1, least) if most - least > CHANCE * (most + least) ** 0.5 else 1.0

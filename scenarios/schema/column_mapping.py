@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from math import inf
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -136,14 +136,10 @@ class Mapped(Model):
         examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
 
-    faulty: Literal["refuse", "drop"] = Field(
-        default="refuse", description="What becomes of unreadable rows of a `table`."
-    )
-
     @property
     def reads_mapped(self) -> bool:
         """Whether anything is said about the columns of a table."""
-        return bool(self.columns or self.labels or self.empty or self.faulty == "drop" or set(self.units) & set(TIMES))
+        return bool(self.columns or self.labels or self.empty or set(self.units) & set(TIMES))
 
     def mapping(self) -> dict[str, Any]:
         """Return the options of the reader, in seconds and units."""
@@ -159,7 +155,6 @@ class Mapped(Model):
             "labels": self.labels,
             "empty": {name: stands_for(name, value) for name, value in self.empty.items()},
             "keep": self.keep,
-            "faulty": "" if self.faulty == "refuse" else self.faulty,
         }
         return {name: value for name, value in found.items() if value}
 

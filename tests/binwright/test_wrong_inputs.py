@@ -50,7 +50,7 @@ YAML = [
 # A trace's file, and what the message has.
 TRACES = [
     ("id;arrival;lifetime;cpu\n1;0;5;1,5\n",
-     ["t.csv:2: cpu: a number with a comma (got '1,5')", "decimals with a point"]),
+     ["t.csv:2: cpu: not a number (got '1,5')", "decimals have a point"]),
     ("id\tarrival\tlifetime\tcpu\n", ["no requests"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
     ("ID,Arrival,Lifetime,CPU\n1,0,5,1\n",
@@ -58,13 +58,13 @@ TRACES = [
     ("1,0,5,1\n2,1,5,1\n", ["t.csv:1: two columns are called 1", "The first line"]),
     ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
     ("id,arrival,lifetime,cpu\n1,0,,1\n",
-     ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"]),
+     ["t.csv:2: lifetime: no value", "`empty: {lifetime: never}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,\n",
-     ["t.csv:2: cpu: no value", "`keep: {cpu: '!='}` in the scenario leaves it out", "`empty: {cpu: 0}`"]),
+     ["t.csv:2: cpu: no value", "`keep: {cpu: '!='}` leaves such rows out", "`empty: {cpu: 0}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
-    ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "row. `empty: {end: never}`", "`keep: {end: '!='}`"]),
+    ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "`empty: {end: never}`", "`keep: {end: '!='}`"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
-     ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "`faulty: drop`"]),
+     ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "remove it"]),
     ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
@@ -230,7 +230,7 @@ def test_all_bad_rows_of_a_table_are_listed_with_what_leaves_them_out(capsys: py
     said = "".join(capsys.readouterr())
     some = "lines 5, 6, 20, 21, 22, 23, 24, 25, 26, 27, ..."
     assert f"cpu: negative demand, and so in 22 rows more ({some}) (got -1)" in said
-    assert "`keep: {cpu: '>= 0'}` in the scenario leaves it out." in said
+    assert "`keep: {cpu: '>= 0'}` leaves such rows out." in said
     assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in said
     assert main(["traces", "describe", "t.csv"]) == MISTAKE
     assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in capsys.readouterr().err

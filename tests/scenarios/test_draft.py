@@ -1,5 +1,6 @@
 """Scenarios that are written from a stranger's table, from what was fitted to one, and from a few answers."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.draft.request_source import asked_of
 from binwright.scenarios.draft.text import servers_for
 from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.types import Floats
 from binwright.workloads.column_guesses import propose
+from binwright.workloads.describe import fit
 from tests.support.properties import scaled
 
 COLUMNS = {
@@ -88,31 +91,16 @@ UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
     ({"start": [0, 60], "cpuMilli": [50, 60], "gpus": [1, None]}, {"cpu": "millicores"}),
     ({"start": [0, 60], "millicores": [50, 60], "ssd_gb": [20, 40]}, {"cpu": "millicores", "disk": "GB"}),
 ]
-DOUBTS = [
-    (
-        "InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n",
-        "InstanceID repeats one above it in 1 of 2 rows ('a'): not read, requests are named by their row.",
-    ),
-    (
-        "vm,created,runtime,cores,still_running\na,0,5,1,0\nb,3,5,1,1\nc,4,,1,0\n",
-        "still_running marks 1 rows: they are taken to run on for ever.",
-    ),
-    (
-        "start,cpu,duration,Priority,Outcome\n0,2,6,,CRASHED\n1,2,6,spot,ok\n2,2,6,spot,up\n",
-        "Priority is empty in 1 of 3 rows: their priority is 0.",
-    ),
-    (
-        "start,cpu,duration,Priority,Outcome\n0,2,6,,CRASHED\n1,2,6,spot,ok\n2,2,6,spot,up\n",
-        "Outcome has CRASHED in 1 of 3 rows, as if these never ran: `keep: {Outcome: [ok, up]}` leaves them out.",
-    ),
-]
 
 
-@pytest.mark.parametrize(("text", "doubt"), DOUBTS)
-def test_what_is_doubtful_in_a_table_is_said(text: str, doubt: str, tmp_path: Path) -> None:
+def test_ids_that_repeat_are_no_ids_and_marked_requests_run_on(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text(text)
-    assert doubt in propose(path).doubts
+    path.write_text("InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n")
+    found = propose(path)
+    assert "id" not in [guess.name for guess in found.guesses]
+    assert "InstanceID is empty or the same in some rows: requests are named by their row." in found.doubts
+    path.write_text("vm,created,runtime,cores,still_running\na,0,5,1,0\nb,3,5,1,1\nc,4,,1,0\n")
+    assert asked_of(str(path)).frame["lifetime"].to_list() == [5, np.inf, np.inf]
 
 
 @pytest.mark.parametrize(("columns", "units"), UNITS)
@@ -141,22 +129,10 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == MISTAKE
     assert "vms.yaml: is there already" in capsys.readouterr().err
-    # A scenario is a file of requests, too: as it reads them.
+    # A scenario is a file of requests, too: as it reads them, with its changes.
+    Path("vms.yaml").write_text(text.replace("workload:", "workload:\n  changes: [{demand: +200 %}]", 1))
     assert main(["traces", "describe", "vms.yaml"]) == 0
-    assert "5 requests over 5 h" in capsys.readouterr().out
-
-
-def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
-    (tmp_path / "vms.csv").write_text("start,end,cpu\n0,9,1\n5,9,2\n")
-    file = tmp_path / "s.yaml"
-    file.write_text(
-        "cluster: {servers: 2, node: {cpu: 4}}\nagents: [first-fit]\n"
-        "workload: {trace: table, path: vms.csv, columns: {arrival: start}, changes: [{wave: 7, at: 5 s, over: 9 s}]}\n"
-    )
-    frame = asked_of(str(file)).frame
-    assert len(frame) == 9
-    assert frame["arrival"].is_sorted()
-    assert frame["arrival"].max() > 5  # type: ignore[operator]
+    assert "15 requests over 5 h" in capsys.readouterr().out
 
 
 def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,10 +151,8 @@ def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -
     assert yaml.safe_load(said.out)["workload"]["requests"] == 5
     assert "the 4 most frequent demands, which are 100.0% of them" in said.out
     assert "? TerminatedAt is empty" in said.err
-    assert "--flavours" not in said.err
     assert main(["traces", "describe", "--fit", table.name, "--flavours", "2"]) == 0
-    warning = "? The workload keeps the 2 most frequent demands: 60.0% of the requests. --flavours N keeps more."
-    assert warning in capsys.readouterr().err.splitlines()
+    assert "the 2 most frequent demands, which are 60.0% of them (--flavours)" in capsys.readouterr().out
 
 
 def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,12 +185,12 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     ("arguments", "said"),
     [
         (("init", "--servers", "0"), "servers: is not a number of servers (got '0')"),
-        (("init", "--node", "cpu: 4 GB"), "node.cpu: 'GB' is not a unit of cpu"),
-        (("init", "--node", "cpu: 0"), "node: has nothing on it"),
+        (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
+        (("init", "--node", "cpu: 0"), "cluster.node: "),
+        (("init", "--node", "cpu: ["), "node: does not say what a server has"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
          "node: lacks mem, which the requests ask for"),
-        (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
-         "node: has gpu, for which no"),
+        (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"), "gpu"),
         (("traces", "describe", "--fit", "no.csv"), "no.csv: cannot read it"),
         (("traces", "describe", "--fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
         (("traces", "describe", "--fit", "once.csv"),
@@ -249,3 +223,98 @@ def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float
     for name in names:
         assert found.node[name] >= largest[name]
         assert found.node[name] * found.number >= peak[name] * 0.999999
+
+
+# Traces that grow or burst, and what is fitted to them
+
+DAY = 86400.0
+
+
+def stream(seed: int, days: float, rows: int, median: float = 0.5) -> tuple[Floats, Floats]:
+    """Draw arrivals that are steady, and lifetimes around a median, both in seconds."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.uniform(0, days * DAY, rows)), DAY * median * np.exp(rng.normal(0, 1.5, rows))
+
+
+def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
+    """Write an export that ends then, with dates; what still runs has no end."""
+    base = np.datetime64("2025-03-01T00:00:00", "s")
+    created = base + arrival.astype("timedelta64[s]")
+    deleted = np.where(arrival + lifetime < end, (created + lifetime.astype("timedelta64[s]")).astype(str), "")
+    frame = {"vm": np.arange(len(arrival)), "Created At": created.astype(str), "Deleted At": deleted}
+    pl.DataFrame({**frame, "vCPU": np.arange(len(arrival)) % 3 + 1}).write_csv(file)
+    return file
+
+
+def test_changes_make_no_lifetime_longer_than_the_trace(tmp_path: Path) -> None:
+    """Copies come when others come, which says nothing of how long they were seen."""
+    arrival, lifetime = stream(3, 92, 3000)
+    lifetime[::4] = 1000 * DAY  # runs on: seen for 92 days at most
+    export(tmp_path / "vms.csv", arrival, lifetime, 92 * DAY)
+    file = tmp_path / "vms.yaml"
+    file.write_text(
+        "cluster: {servers: 9, node: {cpu: 8}}\nagents: [first-fit]\nworkload:\n  trace: table\n  path: vms.csv\n"
+        "  columns: {id: vm, arrival: Created At, end: Deleted At, cpu: vCPU}\n  empty: {end: never}\n"
+        "  changes: [{demand: +15 %}]\n"
+    )
+    spec = asked_of(str(file))
+    made = fit(spec.frame, watched=spec.watched)
+    longest = max(flavour.lifetimes.quantiles[-2] for flavour in made.flavours)  # type: ignore[union-attr]
+    assert longest <= 92.1 * DAY
+    plain = asked_of(str(tmp_path / "vms.csv"))
+    for one, other in zip(made.flavours, fit(plain.frame).flavours, strict=True):
+        assert one.lifetimes.quantiles[-2] == pytest.approx(other.lifetimes.quantiles[-2], rel=0.1)  # type: ignore[union-attr]
+
+
+def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the requests come at one moment, as no rate of hours does."""
+    arrival, _ = stream(5, 7, 600)
+    arrival = np.sort(np.where(np.arange(600) % 2, 3 * DAY, arrival))
+    file, fitted = export(tmp_path / "vms.csv", arrival, np.full(600, 3600.0), 8 * DAY), tmp_path / "fitted.yaml"
+    assert main(["traces", "describe", "--fit", str(file), "--out", str(fitted)]) == 0
+    said = capsys.readouterr().err
+    assert "cpu, peak: " in said
+    assert "cpu, 99th percentile: " in said
+    assert "? The fitted requests ask for " in said
+    cluster = "--set=cluster={servers: 20, node: {cpu: 8}}"
+    assert main(["size", str(fitted), cluster, "--seeds", "2", "--agents", "first-fit", "--out", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "less cpu than the trace at the peak" in said
+    assert "Size by the trace, or by its days: `resample: {block: 1 d}`." in said
+
+
+def test_a_load_that_grows_is_doubted_by_describe_run_and_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What starts empty, and stays for long, needs more servers at its end than all of it says."""
+    monkeypatch.chdir(tmp_path)
+    arrival, _ = stream(2, 10, 1000)
+    export(tmp_path / "vms.csv", arrival, np.full(1000, 8 * DAY), 10 * DAY)
+
+    def said(*command: str) -> str:
+        assert main([*command, *(["--agents", "best-fit"] if command[0] != "traces" else [])]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "? The load grows: " in said("traces", "describe", "vms.csv", "--out", "vms.yaml")
+    servers = "cluster={servers: 15, node: {cpu: 100}}"
+    ran = said("run", "vms.yaml", "--set", servers, "--out", "ran")
+    assert "Warning: the load grows over the run, in 1 of 1 runs: " in ran
+    assert "`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace" in ran
+    sized = said("size", "vms.yaml", "--set", servers, "--until", "acceptance >= 97 %", "--out", "sized")
+    accepted = re.search(r"in the last fifth, in which (\S+)% of the requests were accepted", sized)
+    assert accepted is not None
+    assert float(accepted[1]) < 95
+    servers, last = f"--set={servers}", "--set=metrics=[{acceptance: {last: 20 %}}]"
+    assert "the load grows" not in said("run", "vms.yaml", servers, last, "--out", "last")
+    assert "the load grows" not in said("run", "vms.yaml", servers, "--set=workload.start=2025-03-09", "--out", "late")
+
+
+def test_fit_leaves_out_a_resource_that_next_to_no_request_asks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{60 * row},{1 + row % 4},{600 + row if row != 5 else 5},{int(row == 5)}" for row in range(300)]
+    (tmp_path / "vms.csv").write_text("\n".join(["start,cpu,duration,gpu", *rows]))
+    assert main(["traces", "describe", "--fit", str(tmp_path / "vms.csv")]) == 0
+    assert "gpu, 99th percentile" not in capsys.readouterr().err

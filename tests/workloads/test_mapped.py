@@ -182,7 +182,7 @@ CELLS = [
     ("2026-11-03\n03/11/2026\n", "3: at: not a date (got '03/11/2026')"),
     ("2026-11-03\n17\n", "3: at: not a date (got '17')"),
     ("17\n2026-11-03\n", "3: at: not a number (got '2026-11-03')"),
-    ("03/11/2026\n", "2: at: a date that does not begin with the year (got '03/11/2026')"),
+    ("03/11/2026\n", "2: at: neither a number nor a date (got '03/11/2026')"),
 ]
 
 

@@ -155,7 +155,7 @@ CSV_ERRORS = [
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,-2,1,0,1\n", "{file}:3: cpu: negative demand (got -2)"),
     ("huawei-east-1", HUAWEI + "0,1,nan,0,1\n", "{file}:2: mem: a demand that is not a number (got nan)"),
     ("huawei-east-1", HUAWEI + "0,0,0,0,1\n", "{file}:2: cpu: a request for nothing (got 0)"),
-    ("huawei-east-1", HUAWEI + "0,1,1,0,-0.5\n", "{file}:2: lt: negative lifetime (got -0.5)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,-0.5\n", "{file}:2: lt: negative lifetime (got '-0.5 s')"),
     ("huawei-east-1", HUAWEI + "0,1,1,inf,1\n", "{file}:2: at: an arrival that is not a time (got inf)"),
     ("huawei-east-1", HUAWEI + "4,1,1,0,1\n5,1,1,0,1\n4,1,1,0,1\n", "{file}:4: vmid: duplicate id (got 4)"),
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,one,1,0,1\n", "{file}:3: cpu: not a number (got 'one')"),

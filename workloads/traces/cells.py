@@ -1,14 +1,11 @@
-"""Cells of a table as numbers, moments and spans of time, and reports of those that cannot be read."""
+"""Reads cells of a table as numbers, moments and spans of time, and reports those that cannot be read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.extras import pl
@@ -16,73 +13,27 @@ from binwright.simcore.units import TIME, amount
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""
-MARKS = {**dict.fromkeys(("no", "false", "f", "n"), 0.0), **dict.fromkeys(("yes", "true", "t", "y"), 1.0)}
-"""Words for what is not marked, and what is."""
+YES, NO = ("1", "1.0", "true", "t", "yes", "y"), ("0", "0.0", "false", "f", "no", "n")
+"""What marks something, and what does not."""
 DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
 DATED = 1e9
 """Seconds since 1970 in 2001: a clock that is so late is one of dates, since no trace is as long."""
 AMOUNT = re.compile(r"[+-]?[\d.]+\s*[A-Za-z]+")
 """An amount with its unit."""
-COMMA = re.compile(r"[+-]?[\d.]*\d,\d[\d,.]*(?:\s*[A-Za-z]+)?")
-"""A number with a comma, which some write before decimals and others between thousands."""
-DAY_FIRST = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b.*|\d{1,2}[ -][A-Za-z]{3,}\.?[ -]\d{2,4}\b.*")
-"""A date that begins with the day or the month."""
-REWRITE = "Rewrite them with the year first, as in 2026-11-03 08:15 (UTC): in a spreadsheet as yyyy-mm-dd hh:mm."
 _ZONE = re.compile(r"\s*(?:(UTC|GMT|Z)|([+-]\d\d:?\d\d)(?:\s+[A-Z]{2,5})?)$")
 _CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
-SHOWN, NAMED = 8, 10
-"""Lines of a fault that are named, and further rows that an error names in which the same is wrong."""
-
-
-class RowFault(NamedTuple):
-    """Says what is wrong in a column, and in which lines; `value` is that of the first one."""
-
-    problem: str
-    key: str
-    value: Any
-    lines: list[int]
-
-    def __str__(self) -> str:
-        shown = ", ".join(map(str, self.lines[:SHOWN])) + (", ..." if len(self.lines) > SHOWN else "")
-        many = f"lines {shown} ({len(self.lines):,} rows)" if len(self.lines) > 1 else f"line {shown}"
-        return f"{self.key}: {self.problem} (got {self.value!r}), {many}"
-
-
-_faults: ContextVar[list[RowFault] | None] = ContextVar("_faults", default=None)
-
-
-@contextmanager
-def collecting() -> Iterator[list[RowFault]]:
-    """Within, rows that cannot be read are noted and left out, and not refused."""
-    found: list[RowFault] = []
-    token = _faults.set(found)
-    try:
-        yield found
-    finally:
-        _faults.reset(token)
-
-
-def collected() -> list[RowFault] | None:
-    """Return what was noted so far; None where such rows are refused."""
-    return _faults.get()
-
-
-def lines_of(faults: list[RowFault]) -> set[int]:
-    """Return all lines in which something is wrong."""
-    return {line for fault in faults for line in fault.lines}
+NAMED = 10
+"""Further rows that an error names in which the same is wrong."""
 
 
 def report(
     frame: pl.DataFrame, wrong: pl.Series, path: Path, key: str, problem: str, remedy: str, value: object
 ) -> None:
-    """Refuse rows, bool [rows], in which something is wrong, or note them while `collecting`.
+    """Refuse rows, bool [rows], in which something is wrong.
 
     The error names the first of them, which has this `value`, and some others, by line, or else by id.
     """
     rows = wrong.arg_true().to_list()
-    if (faults := collected()) is not None:
-        faults.append(RowFault(problem, key, value, frame["line"].filter(wrong).to_list()))
-        return
     of, what = next((each for each in (("line", "line"), ("id", "request")) if each[0] in frame.columns), ("", "row"))
     first, *others = [str(frame[of][row] if of else row) for row in rows[: NAMED + 1]]
     if of == "id":
@@ -122,8 +73,6 @@ def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: f
     def read(text: str) -> float:
         if is_number(text):
             return float(text)
-        if COMMA.fullmatch(text):
-            raise UserError("a number with a comma", remedy="Write decimals with a point, and thousands with no mark.")
         if AMOUNT.fullmatch(text):
             return amount(resource, text) / unit
         raise ValueError(text)
@@ -144,8 +93,6 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
         return _plain(cells, path, "times") * unit
     first = cells.drop_nulls().head(1).to_list()
     if not first or not is_date(first[0]):
-        if first and DAY_FIRST.fullmatch(first[0]):
-            return _each(frame, cells, path, seconds_of_date, "a date that does not begin with the year", REWRITE)
         problem = "not a number" if not first or is_number(first[0]) else "neither a number nor a date"
         return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
     zoned = _parsed(first[0]).tzinfo is not None
@@ -184,18 +131,12 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
 
 def marked(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
     """Read marks, Boolean: 1 and 0, true and false, yes and no; an empty cell is no mark."""
-    cells = filled(frame, column)
-    if cells.dtype.is_nested():
-        return _plain(cells, path, "marks")
-
-    def read(text: str) -> float:
-        mark = MARKS[text.lower()] if text.lower() in MARKS else float(text)
-        if mark not in (0, 1):
-            raise ValueError(text)
-        return mark
-
-    remedy = "Write 1 or 0, true or false, yes or no; an empty cell is no."
-    return _each(frame, cells.cast(pl.String), path, read, "neither yes nor no", remedy).fill_null(0.0) == 1.0
+    cells = filled(frame, column).cast(pl.String).str.to_lowercase().fill_null("no")
+    marks = cells.is_in(YES)
+    if (wrong := ~(marks | cells.is_in(NO))).any():
+        remedy = "Write 1 or 0, true or false, yes or no; an empty cell is no."
+        report(frame, wrong, path, column, "neither yes nor no", remedy, cells.filter(wrong)[0])
+    return marks
 
 
 def _each(

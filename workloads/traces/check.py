@@ -10,7 +10,7 @@ from typing import Any
 from binwright.simcore.errors import UserError, WorkloadError, as_one
 from binwright.simcore.extras import pl
 from binwright.simcore.roles import read_where
-from binwright.workloads.traces.cells import collected, lines_of, moment, report
+from binwright.workloads.traces.cells import moment, report
 
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
@@ -61,37 +61,31 @@ def check(
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
     file calls a column, where its name differs, and `factors` how many units a 1 in a column is, where it is not one.
-    Of a table of one's `own`, messages also say what a scenario may say of its rows. While faults are collected, rows
-    that break a rule are left out.
+    Of a table of one's `own`, messages also say what a scenario may say of its rows.
     """
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
-    if faults := collected():
-        frame = frame.filter(~frame["line"].is_in(list(lines_of(faults))))
     mistakes = []
     for name, broken, problem, remedy in _rules(frame, keys, factors, own=own):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         if mask.any():
-            value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, keys, own=own)
+            value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, keys)
             try:
                 report(frame, mask, path, keys.get(name, name), problem, remedy, value)
-                frame = frame.filter(~mask)
             except WorkloadError as error:
                 mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
-    if frame.is_empty():
-        raise WorkloadError("no row can be read", file=path, remedy="Check what the columns are taken for.")
     return frame.select(columns)
 
 
-def _shown(row: Mapping[str, Any], name: str, keys: Mapping[str, str], *, own: bool) -> Any:
-    """Write a value as the file has it, 2 and not 2.0; a lifetime by its end if it has one."""
+def _shown(row: Mapping[str, Any], name: str, keys: Mapping[str, str]) -> Any:
+    """Write a value as the file has it, 2 and not 2.0; a lifetime in seconds, or by its end if it has one."""
     value, arrival = row[name], row["arrival"]
-    if name == "lifetime" and value is not None and (own or "end" in keys):
+    if name == "lifetime" and value is not None:
         return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
@@ -99,34 +93,30 @@ def _shown(row: Mapping[str, Any], name: str, keys: Mapping[str, str], *, own: b
 def _rules(
     frame: pl.DataFrame, keys: Mapping[str, str], factors: Mapping[str, float], *, own: bool
 ) -> Iterator[tuple[str, pl.Expr, str, str]]:
-    """Column, where it is broken, what is wrong, what to do."""
+    """Yield for each rule its column, where it is broken, what is wrong, and what to do."""
     resources, ends = resources_in(name for name in frame.columns if name != "line"), "end" in keys
 
     def keep(name: str, condition: str) -> str:
-        return f"`keep: {{{keys.get(name, name)}: '{condition}'}}` in the scenario leaves it out." if own else ""
+        return f" In a scenario, `keep: {{{keys.get(name, name)}: '{condition}'}}` leaves such rows out." * own
 
     for name in frame.columns:
-        remedy, empty = "Fill the cell or remove the row.", ""
-        if name == "lifetime":
-            remedy = remedy if ends else "Give seconds, or inf to keep running."
-            empty = f" `empty: {{{'end' if ends else name}: never}}` in the scenario says that it runs on;"
-        elif name in resources:
-            empty = f" `empty: {{{name}: 0}}` in the scenario says that it asks for none;"
-        yield name, pl.col(name).is_null(), "no value", f"{remedy}{empty * own} {keep(name, '!=')}".strip()
+        remedy = f"Fill the cell or remove the row.{keep(name, '!=')}"
+        if own and (name == "lifetime" or name in resources):
+            meaning = f"{name}: 0" if name in resources else "end: never" if ends else "lifetime: never"
+            remedy += f" `empty: {{{meaning}}}` says what an empty cell is."
+        yield name, pl.col(name).is_null(), "no value", remedy
     for name in resources:
-        demand = pl.col(name)
-        yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
-        remedy = f"Demands are amounts of zero or more; correct or remove the row. {keep(name, '>= 0')}".strip()
+        demand, remedy = pl.col(name), f"Give an amount in units, or remove the row.{keep(name, '>= 0')}"
+        yield name, demand.is_nan(), "a demand that is not a number", remedy
         yield name, demand < 0, "negative demand", remedy
         much = demand * factors.get(name, 1.0) > LARGEST
         yield name, much, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
-    remedy = f"Give some resource a demand above zero, or remove the row. {keep(resources[0], '> 0')}".strip()
+    remedy = f"Give some resource a demand above zero, or remove the row.{keep(resources[0], '> 0')}"
     yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     remedy = "A request must end after it arrives: correct or remove it."
-    remedy += " `faulty: drop` in the scenario's workload leaves out all rows that cannot be read." * own
     yield "lifetime", lifetime < 0, "ends before it arrives" if ends else "negative lifetime", remedy
     yield "arrival", ~arrival.is_finite(), "an arrival that is not a time", "Give seconds."
     yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."

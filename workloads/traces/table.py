@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -13,7 +12,7 @@ from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.units import COUNT, measure_of
 from binwright.workloads.traces.base import Trace
-from binwright.workloads.traces.cells import amounts, collected, collecting, filled, marked, moments, spans
+from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.mapped import begins_with
@@ -31,8 +30,7 @@ class Table(Trace):
     `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
     labels; and `censored`, which requests were only seen so long, and run on. `factors` has the seconds or units of a 1
     in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how long the
-    request stays), `keep` the conditions that a row must meet. `faulty` says whether rows that cannot be read are
-    refused or dropped.
+    request stays), `keep` the conditions that a row must meet.
     """
 
     columns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
@@ -40,7 +38,6 @@ class Table(Trace):
     labels: Mapping[str, str] = field(default_factory=dict)
     empty: Mapping[str, float] = field(default_factory=dict)
     keep: Mapping[str, list[str]] = field(default_factory=dict)
-    faulty: str = "refuse"
 
     summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
     reference: ClassVar[str] = "the page 'Traces and generated workloads'"
@@ -48,7 +45,7 @@ class Table(Trace):
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COMMON),)
     parquet: ClassVar[bool] = True
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def read(self, path: Path, resources: tuple[str, ...] | None = None) -> pl.DataFrame:
         """Read the rows that are kept, in order of arrival; those that arrive together stay in the file's order.
@@ -56,11 +53,7 @@ class Table(Trace):
         Without a column of ids, requests are named by their row in the file, from 0. `resources` are read alone,
         whatever else stands in the file.
         """
-        with nullcontext() if self.faulty == "refuse" or collected() is not None else collecting():
-            frame = read_file(path)
-            if collected() is not None and "line" not in frame.columns:
-                frame = frame.with_row_index("line", offset=1)
-            return self.requests(frame, path, resources)
+        return self.requests(read_file(path), path, resources)
 
     def requests(
         self, frame: pl.DataFrame, path: Path, resources: tuple[str, ...] | None = None, *, own: bool = True

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.cells import RowFault, collected
 from binwright.workloads.traces.check import require
 
 GZIP = b"\x1f\x8b"
@@ -63,19 +62,14 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     if twin := next((name for name in names if name and names.count(name) > 1), None):
         remedy = "The first line gives every column a name of its own."
         raise WorkloadError(f"two columns are called {twin}", file=path, line=1, remedy=remedy)
-    ragged, faults = dict[int, int](), collected()
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
-        if frame[:, -1].null_count():  # short rows are filled up with cells that are empty
-            ragged = _ragged(data, separator, first)
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        ragged = _ragged(data, separator, first) or {0: 0}
-        if faults is None or 0 in ragged:
-            raise _differing(ragged, path, columns) from error
-        frame = pl.read_csv(data, infer_schema=False, separator=separator, truncate_ragged_lines=True)
-    if ragged and faults is None:
+        raise _differing(_ragged(data, separator, first) or {0: 0}, path, columns) from error
+    # Short rows are filled up with cells that are empty.
+    if frame[:, -1].null_count() and (ragged := _ragged(data, separator, first)):
         raise _differing(ragged, path, columns)
     if wanted and not any(needed <= set(names) for needed in wanted):
         require(names, wanted[0], path, line=1)
@@ -85,12 +79,7 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
         problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
     frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
-    frame = frame.with_row_index("line", offset=first)
-    if ragged and faults is not None:
-        problem = f"a row of another number of cells than {len(names)}"
-        faults.append(RowFault(problem, "row", next(iter(ragged.values())), list(ragged)))
-        frame = frame.filter(~pl.col("line").is_in(list(ragged)))
-    return frame
+    return frame.with_row_index("line", offset=first)
 
 
 def header(data: bytes, path: Path) -> tuple[list[str], str]:
