@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -61,8 +61,8 @@ class KeepsSpeeds(Protocol):
 class Routes(Protocol):
     """Sends requests to sites."""
 
-    @property
-    def reach(self) -> npt.NDArray[np.bool_]: ...
+    def offer(self, request: Request, has_room: Callable[[npt.NDArray[np.bool_]], bool]) -> npt.NDArray[np.bool_]: ...
+    def reach(self, request: Request) -> npt.NDArray[np.bool_]: ...
     def is_open(self, request: Request) -> npt.NDArray[np.bool_]: ...
     def spills(self, request: Request) -> bool: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -201,8 +202,15 @@ class RuleBook:
         if request.gang and request.gang.rules.restricts:
             view.free = read_only(np.where(self._open_to_part(request, view.free), view.free, 0))
         if self.routing:
-            there = self.routing.is_open(request)[:, None, None]
-            view.free = read_only(np.where(there, view.free, 0))
+            there = self.routing.offer(request, partial(self._has_room_among, request))
+            view.free = read_only(np.where(there[:, None, None], view.free, 0))
+
+    def _has_room_among(self, request: Request, servers: npt.NDArray[np.bool_]) -> bool:
+        """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
+        may = servers if self._open[request.role] else servers & (self._refusing(request.role) < 0)
+        if request.gang:
+            return bool(self._ledger.room_for_parts(request, may) >= request.gang.least)
+        return bool((self._with_room(request) & may).any())
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
@@ -234,8 +242,9 @@ class RuleBook:
         `come` lists the servers and the role of requests that lie somewhere by then.
         """
         role, held = request.role, self._ledger.held
+        reach = self.routing.reach(request) if self.routing else np.ones(len(self._free), np.bool_)
         if self._open[role]:
-            return np.ones(len(self._free), np.bool_)
+            return reach
         changes: list[tuple[Sequence[int], int, int]] = [(servers, own, 1) for servers, own in come]
         changes += [(held[row].servers, held[row].role, -1) for row in gone if row in held]
         fresh = self._fresh
@@ -245,7 +254,7 @@ class RuleBook:
         for servers, own, sign in changes:
             self.count(servers, own, -sign)
         self._fresh = fresh
-        may: npt.NDArray[np.bool_] = self._aside.refusing < 0
+        may: npt.NDArray[np.bool_] = reach & (self._aside.refusing < 0)
         return may
 
     def _closed(self, door: int) -> npt.NDArray[np.bool_]:
@@ -294,7 +303,7 @@ class RuleBook:
         It is the rule that takes the last server with room, as they are looked at in order.
         """
         is_open = self._open[request.role]
-        if self.routing and not (reach := self.routing.reach).all():
+        if self.routing and not (reach := self.routing.reach(request)).all():
             may = is_open or self._refusing(request.role) < 0
             if not (self._with_room(request) & reach & may).any():
                 return len(self.reasons) - 2
@@ -333,7 +342,7 @@ class RuleBook:
         `others` says so of servers that other books keep it from.
         """
         found = dict.fromkeys(
-            np.flatnonzero(~self.routing.reach).tolist() if self.routing else (), "is at another site"
+            np.flatnonzero(~self.routing.reach(request)).tolist() if self.routing else (), "is at another site"
         )
         if request.gang and request.gang.rules.restricts:
             found |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)

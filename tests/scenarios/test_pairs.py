@@ -123,12 +123,8 @@ ALTERNATIVES = [name for name, keys in FEATURES.items() if "overflow" in keys]
 """Ways to overflow: a scenario has one of them."""
 LINES = ("together", "queues", "preempt together", "easy", "conservative")
 REFUSED: dict[str, list[tuple[str, str]]] = {
-    "added servers are at no site": [("expansion", "sites"), ("expand", "sites")],
     "servers are added in two ways": [("expansion", "autoscale"), ("expand", "autoscale")],
-    "a router chooses for one request after another": [(name, "sites") for name in LINES],
     "a pace is of single requests": [(name, "pacing") for name in LINES],
-    "who gives way at which site is not chosen": [("preempt", "sites")],
-    "movers do not know sites": [("make room", "sites"), ("rescheduling", "sites")],
     "requests of a pace have no times": [(name, "pacing") for name in ("make room", "rescheduling", "autoscale")],
     "does not go with make_room": [("make room", "gangs"), ("make room", "gangs in a rack")],
     "does not go with rescheduling": [("rescheduling", "gangs in a rack")],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.time_series import TimeSeries
 from tests.reference import sites as reference
-from tests.support.scenarios import random_requests
+from tests.support.scenarios import first_run, random_requests
 
 NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}
 SOUTH: dict[str, Any] = {
@@ -59,10 +60,8 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"of": {"north": {"home_of": "web"}, "south": SOUTH}}, {}, "sites.of.south.home_of", "has its home twice"),
     ({"of": {"north": {"electricity": {"carbon": {"path": "a.csv", "daily": [1]}}}, "south": {}}}, {},
      "sites.of.north.electricity.carbon", "needs a file or a day"),
-    ({}, {"overflow": {"expand": {"by": 1, "limit": 9}}}, "overflow.expand", "does not go with sites"),
     ({}, {"record": ["sites"], "costs": {}}, "record", "no site draws anything"),
     ({"flexible": {**LATER, "of": {"group": "wbe"}}}, {}, "sites.flexible.of.group", "no request is of this group"),
-    ({}, {"rescheduling": {"every": "1 h", "moves": 5, "mover": "agent"}}, "rescheduling", "does not go with sites"),
 ]  # fmt: skip
 
 
@@ -179,3 +178,32 @@ def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:
     runs = bw.run(load_scenario("sites/three", [changes]), out=tmp_path).runs
     home, green = (runs.filter(runs["sites.router"] == router)["carbon"].to_numpy() for router in ("home", "carbon"))
     assert (green < home / 2).all()
+
+
+@pytest.mark.parametrize("changes", [
+    {"rescheduling": {"every": "10 min", "moves": 5, "mover": "empty"}, "record": ["requests", "moves"]},
+    {"overflow": {"expand": {"by": 1, "limit": 9}}},
+    {"overflow": {"preempt": {"otherwise": "drop"}}},
+    {"overflow": {"wait": {"together": 8}}, "knowledge": {"lifetimes": "known"},
+     "agents": [{"in-line": {"backfilling": "easy"}}]},
+])  # fmt: skip
+@pytest.mark.parametrize("spill", [True, False])
+def test_every_feature_keeps_to_the_site_of_a_request(changes: dict[str, Any], spill: bool, tmp_path: Path) -> None:
+    scenario = data(
+        {"router": "home", "spill_over": spill}, **{"agents": ["best-fit"], "record": ["requests"], **changes}
+    )
+    scenario["workload"]["arrivals"] = {"poisson": {"every": "1 min"}}
+    for flavour, priority in zip(scenario["workload"]["flavours"], (0, 1), strict=True):
+        flavour["priority"] = priority
+    row, requests = first_run(scenario, tmp_path, "python")
+    # Web requests are at home in the south, on servers 2 and 3; servers that are added are like the last, in the south.
+    server, is_web = requests["server"].to_numpy(), (requests["group"] == "web").to_numpy()
+    away = is_web & (server >= 0) & (server < 2)
+    assert away.any() == (spill and "expand" not in str(changes))
+    assert row["away"] == pytest.approx(away.sum() / max((is_web & (server >= 0)).sum(), 1), abs=0.05)
+    if spill and "expand" in str(changes):
+        assert server.max() == 8
+    for file in (tmp_path / "details").glob("*.moves.parquet"):
+        moves = pl.read_parquet(file)
+        assert len(moves)
+        assert ((moves["from_server"] < 2) == (moves["to_server"] < 2)).all()

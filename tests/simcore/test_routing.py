@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents.heuristics.in_line import InLine
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
@@ -30,7 +31,7 @@ LATENCY = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]])
 def simulated(case: dict[str, Any], *routers: str, spill: bool = True, agent: Agent | None = None) -> Simulation:
     """Play a case."""
     simulation = built(case, *routers, spill=spill)
-    agent = agent or FirstFit()
+    agent = agent or (InLine() if simulation.overflow.together else FirstFit())
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
     simulation.ledger.confirm()
@@ -44,7 +45,8 @@ def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
     ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), labels, [])
     times = np.array(case["arrival"]), np.array(case["duration"])
     workload = Workload(("cpu", "mem"), *times, np.array(case["demand"], np.int64).reshape(n, 2), np.arange(n))
-    simulation = Simulation(workload, ledger, Overflow("wait" if case["wait"] else "drop"))
+    overflow = Overflow("wait", together=case["together"]) if case["wait"] else Overflow("drop")
+    simulation = Simulation(workload, ledger, overflow)
     series = tuple(TimeSeries(np.array(values), every, start) for values, every, start in COURSES[:count])
     home = np.array(case["home"])
     sites = Sites(
@@ -99,6 +101,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
         "demand": draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=n, max_size=n)),
         "home": draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)),
         "wait": draw(st.booleans()),
+        "together": draw(st.sampled_from([0, 1, 20])),
     }
 
 
@@ -124,7 +127,7 @@ def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], router
 
 FULL: dict[str, Any] = {
     "site": [0, 1], "capacity": [[2, 2], [4, 4]], "arrival": [0.0] * 4, "duration": [9.0] * 4, "demand": [[2, 1]] * 4,
-    "home": [0, 0, 1, 1], "wait": False,
+    "home": [0, 0, 1, 1], "wait": False, "together": 0,
 }  # fmt: skip
 
 

@@ -38,7 +38,8 @@ class Costs:
 
     `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added, and `resource` is the
     place among the resources of the one that power goes by. A kWh is paid at `electricity` and emits `carbon` grams.
-    Where there are `sites`, `site` int64 [servers] is the place of each server's among them.
+    Where there are `sites`, `site` int64 [servers] is the place of each server's among them, `added_at` that of those
+    that are added.
     """
 
     spec: CostsSpec
@@ -50,6 +51,7 @@ class Costs:
     carbon: TimeSeries | None = None
     sites: tuple[SiteEnergy, ...] = ()
     site: Ints | None = None
+    added_at: int = 0
 
     @property
     def has_power(self) -> bool:
@@ -208,8 +210,10 @@ def _drawn(run: FinishedRun, costs: Costs, finish: float) -> tuple[pl.DataFrame,
         spells = pl.concat([spells.filter(pl.col("state") != USED), run.contention.drawn], how="diagonal_relaxed")
     pue = np.array([rate.pue for rate in costs.energy])
     server, waker = spells["server"].to_numpy(), woken["server"].to_numpy()
-    site, waking = (np.zeros_like(one) if costs.site is None else costs.site[one] for one in (server, waker))
-    kind = np.append(costs.kinds, np.full(len(run.capacity) - len(costs.kinds), costs.added))[server]
+    added = len(run.capacity) - len(costs.kinds)
+    sites = np.append(np.zeros_like(costs.kinds) if costs.site is None else costs.site, np.full(added, costs.added_at))
+    site, waking = sites[server], sites[waker]
+    kind = np.append(costs.kinds, np.full(added, costs.added))[server]
     watts = pue[site] * _watts(run, costs, spells, kind) if costs.has_power else np.zeros(len(server))
     joules = pue[waking] * (off.waking * HOUR if off else 0.0)
     return (

@@ -136,12 +136,6 @@ class _Feature(Feature):
     name = "sites"
     excludes: ClassVar = {
         "cluster.network": "one network has no sites",
-        "cluster.expansion": "added servers are at no site",
-        "overflow.expand": "added servers are at no site",
-        "overflow.wait": "a router chooses for one request after another",
-        "overflow.preempt": "who gives way at which site is not chosen",
-        "overflow.make_room": "movers do not know sites",
-        "rescheduling": "movers do not know sites",
     }
 
     def check(self, scenario: Any) -> None:
@@ -198,7 +192,9 @@ class _Feature(Feature):
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         at = sites_of(point)
         if costs := known.get("costs"):
-            known["costs"] = replace(costs, sites=energy_of_sites(point.scenario), site=at)
+            known["costs"] = replace(
+                costs, sites=energy_of_sites(point.scenario), site=at, added_at=int(at[point.kinds()[1]])
+            )
 
     def columns(self, run: FinishedRun) -> dict[str, str]:
         return sites_column(run)

@@ -47,6 +47,7 @@ def build_sites(point: Point, workload: Workload) -> Sites:
         pue=np.array([one.pue for one in energy]),
         price=tuple(one.price for one in energy if one.price),
         carbon=tuple(one.carbon for one in energy if one.carbon),
+        like=point.kinds()[1],
     )
 
 

@@ -18,7 +18,7 @@ Sited = tuple[Any, Ints]
 def _sited(run: FinishedRun) -> Sited | None:
     """Need `sites`: the routing, and at which site each of `placed` got its place, int64 [placed]."""
     routing: Any = run.simulation.routing
-    return (routing, routing.sites.of[run.server[run.placed]]) if routing else None
+    return (routing, routing.of[run.server[run.placed]]) if routing else None
 
 
 def _postponed(run: FinishedRun) -> Floats | None:

@@ -20,10 +20,11 @@ from binwright.simcore.types import Floats, Ints, Request
 class Sites:
     """Says which sites there are, and in which order a request tries them.
 
-    `of` int64 [servers] is the place among `names` of each server's site, `home` int64 [rows] that of each request, -1
-    for none, and `latency` float64 [rows, sites] are seconds, NaN where nobody says. `price` and `carbon` are of a kWh,
-    `pue` float64 [sites] times it. The least sum of the first of the `routers` is tried first; the others settle ties.
-    Only where requests `spill` do they try another site than the first.
+    `of` int64 [servers] is the place among `names` of each server's site; servers that are added are `like` the one in
+    this place. `home` int64 [rows] is the site of each request, -1 for none, and `latency` float64 [rows, sites] are
+    seconds, NaN where nobody says. `price` and `carbon` are of a kWh, `pue` float64 [sites] times it. The least sum of
+    the first of the `routers` is tried first; the others settle ties. Only where requests `spill` do they try another
+    site than the first.
     """
 
     names: tuple[str, ...]
@@ -35,26 +36,44 @@ class Sites:
     pue: Floats
     price: tuple[TimeSeries, ...] = ()
     carbon: tuple[TimeSeries, ...] = ()
+    like: int = -1
 
 
 class Routing:
-    """Sends every request that a simulation offers to a site, and to the next one where it finds no place."""
+    """Sends every request that a simulation offers to a site, and to the next one where it finds no place.
+
+    Where several are offered together, those sites are passed over that have no room for a request now.
+    """
 
     def __init__(self, simulation: Simulation, sites: Sites, rng: np.random.Generator) -> None:
         self._simulation, self.sites, self._rng = simulation, sites, rng
         self.count = len(sites.names)
         self.spilled: dict[int, int] = {}
         """Of every row that other sites refused, how many did so."""
-        self._lies_at = (sites.of == np.arange(self.count)[:, None]).astype(np.int64)
-        self._row, self._order, self._place = -1, [0], 0
+        self._of, self._lies_at = sites.of, np.zeros((self.count, 0), np.int64)
+        self._orders: dict[int, list[int]] = {}
+        """Of those whose turn it is or was at this instant, by their first row, the sites in order."""
+        self._places: dict[int, int] = {}
+        """Of those whose turn it is, which of these they try."""
+        self._time = -inf
         simulation.routing = simulation.ledger.rules.routing = self
 
     # -- what routers ask --------------------------------------------------------------------------------------------
 
     @property
+    def of(self) -> Ints:
+        """The place of each server's site, int64 [servers]."""
+        servers = len(self._simulation.view.capacity)
+        if servers > len(self._of):
+            self._of = np.append(self._of, np.full(servers - len(self._of), self._of[self.sites.like]))
+        return self._of
+
+    @property
     def loads(self) -> Floats:
         """The largest share of a resource that is taken at each site, float64 [sites]; failed servers are taken."""
         view = self._simulation.view
+        if len(view.capacity) != self._lies_at.shape[1]:
+            self._lies_at = (self.of == np.arange(self.count)[:, None]).astype(np.int64)
         installed, free = self._lies_at @ view.capacity.sum(axis=1), self._lies_at @ view.everything_free.sum(axis=1)
         found: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
         return found
@@ -95,31 +114,71 @@ class Routing:
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
 
+    def offer(self, request: Request, has_room: Callable[[npt.NDArray[np.bool_]], bool]) -> npt.NDArray[np.bool_]:
+        """Choose the site that a request tries now; returns which servers are there, bool [servers].
+
+        `has_room` tells whether some of the servers bool [servers] have room for it.
+        """
+        self._forget_the_past()
+        lead, together = self._lead(request), self._simulation.overflow.together > 0
+        if together and request.index == lead:
+            self._places.pop(lead, None)
+        if lead not in self._places:
+            self._orders.pop(lead, None)
+            order = self._order(request)
+            tried = range(len(order) if together and self.sites.spill else 0)
+            place = next((place for place in tried if has_room(self.of == order[place])), 0)
+            self._places[lead] = place
+            if place:
+                self.spilled[lead] = place
+            else:
+                self.spilled.pop(lead, None)
+        return self.is_open(request)
+
     def is_open(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell which servers are at the site that a request tries now, bool [servers]."""
-        lead = request.gang.first if request.gang else request.index
-        if lead != self._row:
-            self._row, self._order, self._place = lead, self._ordered(request), 0
-            self.spilled.pop(lead, None)
-        if not self._order:
-            return np.zeros(len(self.sites.of), np.bool_)
-        found: npt.NDArray[np.bool_] = self.sites.of == self._order[self._place]
+        """Tell which servers are at the site that a request tries now, or where it runs, bool [servers]."""
+        if request.index in self._simulation.ledger.held:
+            return self.reach(request)
+        order, place = self._order(request), self._places.get(self._lead(request), 0)
+        found: npt.NDArray[np.bool_] = self.of == (order[place] if order else -1)
         return found
 
     def spills(self, request: Request) -> bool:
         """Have a request that was refused try the next site; False where there is none."""
-        if self.sites.spill and self._place + 1 < len(self._order):
-            self._place += 1
-            self.spilled[request.index] = self._place
+        lead, order = self._lead(request), self._order(request)
+        place = self._places.pop(lead, 0) + 1  # it starts again if it is offered again
+        if self.sites.spill and place < len(order):
+            self._places[lead] = self.spilled[lead] = place
             return True
-        self._row = -1  # it starts again if it is offered again
-        self.spilled.pop(request.index, None)
+        self.spilled.pop(lead, None)
         return False
 
-    @property
-    def reach(self) -> npt.NDArray[np.bool_]:
-        """Which servers are at sites that the last request may try, bool [servers]."""
-        return np.isin(self.sites.of, self._order if self.sites.spill else self._order[:1])
+    def reach(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers are at sites that a request may go to, bool [servers]; one that runs stays at its own."""
+        if holding := self._simulation.ledger.held.get(request.index):
+            own: npt.NDArray[np.bool_] = self.of == self.of[holding.servers[0]]
+            return own
+        order = self._order(request)
+        return np.isin(self.of, order if self.sites.spill else order[:1])
+
+    @staticmethod
+    def _lead(request: Request) -> int:
+        return request.gang.first if request.gang else request.index
+
+    def _order(self, request: Request) -> list[int]:
+        """Return the sites that a request may go to, in order, which is made anew when its turn comes."""
+        self._forget_the_past()
+        lead = self._lead(request)
+        if lead not in self._orders:
+            self._orders[lead] = self._ordered(request)
+        return self._orders[lead]
+
+    def _forget_the_past(self) -> None:
+        """Forget what sites were tried before this instant."""
+        if self._time != self._simulation.now:
+            self._time = self._simulation.now
+            self._orders.clear()
+            self._places.clear()
 
     def _ordered(self, request: Request) -> list[int]:
         """Return the sites that a request may go to, in order."""
