@@ -296,14 +296,21 @@ class Ledger:
             return
         if self.rules is not None:
             self.rules.count(holding.servers, holding.role, -1)
+        reserved = self._reserved(row, holding)
         if self.peaks is not None:
-            holding = self._reserved(row, holding)
             self.peaks.leave(row)
-        self._return(holding)
+        self._return(reserved)
+
+    def reserved_by(self, row: int) -> Holding:
+        """Return what a request that runs takes of what is free: less than it asks for where peaks are predicted."""
+        return self._reserved(row, self.held[row])
 
     def _reserved(self, row: int, holding: Holding) -> Holding:
-        """Return what a row takes of what is free, which is less than it asks for where peaks are predicted."""
-        return holding if self.peaks is None else holding._replace(shares=self.peaks.reserved(row, holding.shares))
+        if self.peaks is None:
+            return holding
+        shares = self.peaks.reserved(row, holding.shares)
+        wired = self.network.reserved_of(holding.wired, shares) if self.network else ()
+        return holding._replace(shares=shares, wired=wired)
 
     # -- moves ---------------------------------------------------------------------------------------------------------
 
@@ -324,6 +331,8 @@ class Ledger:
         try:
             new = self._hold(request, placement)
             self.held[row], self.moving[row] = both, _ = old.beside(new), (old, new)
+            if self.peaks is not None:
+                self.peaks.enter(row, new.shares)
             if self.network is not None:
                 self.network.moved.setdefault(row, [*old.wired]).extend(new.wired)
         finally:
@@ -339,7 +348,11 @@ class Ledger:
         old, new = self.moving.pop(row)
         if row not in self.held:
             return
-        stays, leaves = (new, old) if arrived else (old, new)
+        stays, part = (new, slice(len(old.shares))) if arrived else (old, slice(len(old.shares), None))
+        both, wires = self._reserved(row, self.held[row]), slice(1) if arrived else slice(1, None)
+        leaves = Holding(old.role, (), both.shares[part], both.wired[wires], (old if arrived else new).devices)
+        if self.peaks is not None:
+            self.peaks.leave(row, part)
         if self.rules is not None:
             self.rules.count(old.servers + new.servers, old.role, -1)
             self.rules.count(stays.servers, old.role, 1)
@@ -359,9 +372,9 @@ class Ledger:
         try:
             for request, placement in moves:
                 row = request.index
-                old = at.get(row, self.held[row])._replace(devices=())
+                old = (at.get(row) or self.reserved_by(row))._replace(devices=())
                 stays = self.network is None and type(placement) is Placement
-                if stays and self._checked(request, placement) == old.shares:
+                if stays and self._checked(request, placement) == at.get(row, self.held[row]).shares:
                     server, node, _ = old.shares[0]
                     raise InfeasiblePlacement(f"it is on server {server}, node {node} already")
                 new = self._place(request, placement)
@@ -440,7 +453,7 @@ class Ledger:
         `where` is a server, or for a gang and in a network the servers that may be taken, bool [servers]. Those are
         spared that leave room, the first ones first; nobody goes where all are not enough. Nothing changes.
         """
-        held = [[self._reserved(row, self.held[row]) for row in rows] for rows in victims]
+        held = [[self.reserved_by(row) for row in rows] for rows in victims]
         for one in chain(*held):
             self._return(one)
         gone = []
@@ -702,8 +715,8 @@ class Ledger:
         """Count again from every placement held; raises `LedgerError` when a quantum is missing."""
         free = self._capacity.copy()
         free[list(self.down)] = 0
-        for row, held in self.held.items():
-            for server, node, amounts in self._reserved(row, held).shares:
+        for row in self.held:
+            for server, node, amounts in self.reserved_by(row).shares:
                 free[server, node] -= amounts
         self.confirm()
         if not np.array_equal(free, self._free) or free.min(initial=0) < 0:

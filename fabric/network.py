@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -225,6 +226,16 @@ class NetworkBook:
             self._settle(self._books, wired.numbers, wired.demand, wired.bandwidth, False)
             self._count(wired.demand, -1)
 
+    def reserved_of(self, held: Iterable[Wired], shares: Sequence[Share]) -> tuple[Wired, ...]:
+        """Return what is held with other amounts on the same nodes: these shares, in order."""
+        found, width, each = [], 2 + len(self._names), iter(shares)
+        for wired in held:
+            numbers = wired.numbers.copy()
+            own = numbers[HEAD : HEAD + numbers[0] * width].reshape(-1, width)[:, 2:]
+            own[:] = [amounts for _, _, amounts in islice(each, len(own))]
+            found.append(wired._replace(numbers=numbers, demand=tuple(own.sum(axis=0).tolist())))
+        return tuple(found)
+
     def settle(self, row: int, wired: Wired) -> None:
         """Note what a request holds from now on."""
         self.notes[row] = wired.notes
@@ -255,8 +266,8 @@ class NetworkBook:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
-    def changed(self, server: int) -> None:
-        """Count again what is free, as a server has failed or is back."""
+    def changed(self, server: int = -1) -> None:
+        """Count again what is free, as a server has failed or is back, or peaks were predicted anew."""
         self.room[:] = self._books.free.sum(axis=(0, 1)).tolist()
 
     # -- what there is, and what lay where -----------------------------------------------------------------------------

@@ -59,8 +59,9 @@ class PeakBook:
     # -- who is there --------------------------------------------------------------------------------------------------
 
     def enter(self, row: int, shares: tuple[Share, ...]) -> None:
-        """Note that a request has taken what it asks for."""
-        self._parts[row] = parts = []
+        """Note that a request has taken what it asks for; where it moves, beside its old place, and with its past."""
+        parts = self._parts.setdefault(row, [])
+        old = parts.copy()
         for server, node, amounts in shares:
             if not self._vacant:
                 self._grow_rows(max(64, len(self._row)))
@@ -69,10 +70,16 @@ class PeakBook:
             self._row[at], self._place[at], self._steps[at] = row, server * self.asked.shape[1] + node, 0
             self._wanted[at] = self._reserved[at] = amounts
             self._ask(at, 1)
+        if len(old) == len(shares) and np.array_equal(self._wanted[old], self._wanted[parts[len(old) :]]):
+            for series in (self._steps, self._end, *self._past.values(), *self._future.values()):
+                series[parts[len(old) :]] = series[old]
 
-    def leave(self, row: int) -> None:
-        """Forget a request."""
-        at = self._parts.pop(row)
+    def leave(self, row: int, shares: slice = slice(None)) -> None:
+        """Forget a request, or some of its shares where it has moved."""
+        at = self._parts[row][shares]
+        del self._parts[row][shares]
+        if not self._parts[row]:
+            del self._parts[row]
         for each in at:
             self._ask(each, -1)
         self._row[at] = -1
@@ -131,8 +138,8 @@ class PeakBook:
             self._reserved[who, resource] = reserved
             free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
         ledger.note([(server,) for server in np.unique(place // nodes).tolist()])
-        if ledger.rules is not None:
-            ledger.rules.changed()
+        for book in filter(None, (ledger.rules, ledger.network)):
+            book.changed()
         return bool((free[place] > before).any())
 
     def _in_order(self) -> tuple[Ints, Ints]:

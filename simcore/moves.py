@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.types import Embedding, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Floats, Ints, Placement, Request, View
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "load", "process"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
@@ -33,7 +33,8 @@ class Running:
     `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
     lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
     that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds. In
-    a network, `server` is the first of those on which a request lies, and `at(row)` returns its placement.
+    a network, `server` is the first of those on which a request lies. There, and where peaks are predicted, `at(row)`
+    returns its placement, with what it takes of what is free.
     """
 
     row: Ints
@@ -44,7 +45,7 @@ class Running:
     request: Callable[[int], Request]
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
     devices: Ints | None = None
-    at: Callable[[int], Embedding] | None = None
+    at: Callable[[int], Placement] | None = None
 
 
 class Mover:
@@ -58,8 +59,8 @@ class Mover:
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
     on_devices: ClassVar[bool] = False
     """Does it choose the devices of servers? If not, it is refused where they have some."""
-    in_networks: ClassVar[bool] = False
-    """Does it reserve links, and look at `Running.at`? If not, it is refused where servers are in a network."""
+    reads_places: ClassVar[bool] = False
+    """Does it look at `Running.at`, and reserve links? If not, it is refused in networks and with predicted peaks."""
     makes_room: ClassVar[bool] = True
     """Does it plan where a request needs room? If not, it is refused for that."""
     reschedules: ClassVar[bool] = True

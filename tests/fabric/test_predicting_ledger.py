@@ -73,7 +73,12 @@ class Slow:
         """Drop the tasks of those that run no more, and see those that are new."""
         nodes, held = self.run.view.free.shape[1], self.run.ledger.held
         there = {(row, s * nodes + n): amounts[0] for row, each in held.items() for s, n, amounts in each.shares}
-        self.tasks = {key: self.tasks.get(key) or Task(asked, asked) for key, asked in there.items()}
+        self.tasks = {key: self.tasks.get(key) or self.new(key[0], asked) for key, asked in there.items()}
+
+    def new(self, row: int, asked: int) -> Task:
+        """Return a task, with the past that it has at the place that it moves from."""
+        past = next((task for (other, _), task in self.tasks.items() if other == row and task.asked == asked), None)
+        return Task(asked, asked, *((past.used.copy(), past.future) if past else ()))
 
     def check(self) -> None:
         """Compare what is left, but for what floats round: a quantum of each task."""
@@ -138,6 +143,40 @@ def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails
     faults = [Faults(np.inf, 20.0, ((12.0, 0, 15.0),), True, 0)] if fails else []
     run = simulation(seed, predictor, overflow=Overflow(mode, 1, 4), faults=faults)
     play(run, Slow(run, predictor))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS))
+def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
+    predictor, drawn = made(spec), np.random.default_rng(seed)
+    run = simulation(seed, predictor, overflow=Overflow("wait"))
+    slow, ledger, advance = Slow(run, predictor), run.ledger, run.advance
+
+    def moved_and_advanced() -> Request | None:
+        for row in sorted(ledger.moving):
+            if drawn.random() < 0.5:
+                ledger.end_move(row, arrived := bool(drawn.random() < 0.7))
+                if arrived and row in ledger.running:
+                    run.record.server[row] = ledger.held[row].servers[0]
+        slow.look()
+        for row in sorted({*ledger.running} - {*ledger.moving}):
+            request, server = run.running_request(row), int(drawn.integers(len(run.view.free)))
+            nodes = run.view.free.shape[1]
+            place = request.across(server, nodes) if request.spread else request.on(server, 0)
+            if server in ledger.held[row].servers:
+                continue
+            try:
+                free = ledger.rehearse([(request, place)])
+            except InfeasiblePlacement:
+                continue
+            assert (free >= 0).all()
+            ledger.begin_move(request, place)
+        slow.check()
+        ledger.check()
+        return advance()
+
+    run.advance = moved_and_advanced  # type: ignore[method-assign]
+    play(run, slow)
 
 
 @settings(max_examples=20)

@@ -13,7 +13,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.batches import TIMES, data, plain
-from tests.support.scenarios import Way, deciding
+from tests.support.scenarios import Way, deciding, random_requests
 
 GROUPS = [
     {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "overcommit": {"cpu": 2}},
@@ -158,3 +158,28 @@ def test_a_mistake_is_named(changes: dict[str, Any], key: str, problem: str) -> 
         scenario_from(given)
     assert caught.value.key == key
     assert caught.value.remedy or caught.value.problem.startswith("expected ")
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_predicted_peaks_admit_more_in_networks_and_where_requests_move(network: bool, tmp_path: Path) -> None:
+    def acceptance(peaks: Any, mover: str = "agent") -> float:
+        cluster: dict[str, Any] = {"servers": 4}
+        if network:
+            cluster = {"network": {"topology": {"fat-tree": {"k": 2}}}}
+        given: dict[str, Any] = {
+            "cluster": {**cluster, "node": {"cpu": 4, "mem": "8 GB"}, **peaks},
+            "workload": {
+                **random_requests(150, "1 min", [{"cpu": 1, "mem": "1 GB"}, {"cpu": 2, "mem": "1 GB"}], "20 min"),
+                "use": {"cpu": "40 %"},
+            },
+            "rescheduling": {"every": "10 min", "moves": 5, "mover": mover},
+            "agents": ["nulb" if network else "worst-fit"],
+        }
+        [row] = runs(given, tmp_path / f"{mover}{len(peaks)}").rows(named=True)
+        assert row["moves"] > 0
+        return float(row["acceptance"])
+
+    predicted = {"overcommit": {"cpu": {"predict": {"limit": 0.5}}}}
+    assert acceptance(predicted) > acceptance({}) + 0.1
+    with pytest.raises(UserError, match=r"links|goes by what is requested"):
+        acceptance(predicted, "empty")

@@ -59,7 +59,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "preempt": {"overflow": {"preempt": {"otherwise": "wait"}}},
     "preempt together": {"overflow": {"preempt": {"otherwise": {"wait": {"together": 8}}}}},
     "make room": {"overflow": {"make_room": {"moves": 2, "mover": "agent", "then": "wait"}}},
-    "rescheduling": {"rescheduling": {"every": "1 min", "moves": 3}},
+    "rescheduling": {"rescheduling": {"every": "1 min", "moves": 3, "mover": "agent"}},
     "quotas": {"quotas": {"of": TENANTS}},
     "placement": {"placement": [{"at_most": 2, "of": "x", "per": "server"}, {"drain": [0], "at": 60, "until": 200}]},
     "devices": GPUS,
@@ -128,10 +128,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "requests of a pace have no times": [(name, "pacing") for name in ("make room", "rescheduling", "autoscale")],
     "does not go with make_room": [("make room", "gangs"), ("make room", "gangs in a rack")],
     "does not go with rescheduling": [("rescheduling", "gangs in a rack")],
-    "movers go by what is requested": [("make room", "peaks"), ("rescheduling", "peaks")],
-    "nobody shares what a device has left": [("devices", "peaks")],
     "use goes by the clock": [("pacing", "peaks")],
-    "does not go with predicted peaks": [("autoscale", "peaks")],
 }
 """The pairs that make no sense, or that nobody has made yet, by the reason that the message gives."""
 
@@ -149,7 +146,6 @@ NETWORK = {
 WITHOUT_NETWORK = {
     **dict.fromkeys(("expansion", "expand", "autoscale"), "the topology says which servers there are"),
     **dict.fromkeys(("easy", "conservative"), "promises are made of what servers have"),
-    "peaks": "peaks are of servers",
     "sites": "one network has no sites",
     "gangs in a rack": "a part may lie on several servers",
 }

@@ -42,8 +42,6 @@ class _Feature(Feature):
                 raise wrong("is more than there are", f"The group has {count}: give that or fewer.", at, spec.first)
 
         spec = scenario.autoscale
-        if spec.below is not None and scenario.cluster.predicted:
-            raise wrong("does not go with predicted peaks", "Take it out.", ("autoscale", "below"))
         known_resources(spec.above, scenario.resources, ("autoscale", "above"))
         together(*(partial(check, name, one) for name, one in spec.buy.items()))
 

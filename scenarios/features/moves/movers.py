@@ -42,9 +42,14 @@ def fitted(section: Any, scenario: Any, key: str) -> Mover:
             "Take a mover that does, such as agent, or servers without devices.",
         ),
         (
-            scenario.cluster.network and not mover.in_networks,
+            scenario.cluster.network and not mover.reads_places,
             f"{name} reserves no links, and the servers are in a network",
             "Take a mover that does, such as agent, or servers without a network.",
+        ),
+        (
+            scenario.cluster.predicted and not mover.reads_places,
+            f"{name} goes by what is requested, and predicted peaks leave more",
+            "Take a mover that goes by what is held, such as agent, or a number in `overcommit`.",
         ),
         (
             mover.only_devices and not devices,

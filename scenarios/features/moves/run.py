@@ -20,7 +20,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Kind
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, Request, part
+from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request, part
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
@@ -235,12 +235,14 @@ class Moving:
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken = self._ledger.devices and self._ledger.devices.taken
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        at = self._at_place if self._ledger.network else None
+        at = self._at_place if self._ledger.network or self._ledger.peaks else None
         return Running(rows, server, node, demand, self._left(rows), self.request, may, bits, at)
 
-    def _at_place(self, row: int) -> Embedding:
-        """Return the placement of a request in a network."""
-        held = self._ledger.held[row]
+    def _at_place(self, row: int) -> Placement:
+        """Return the placement of a request, with what it takes of what is free."""
+        held = self._ledger.reserved_by(row)
+        if not held.wired:
+            return OnDevices(held.shares, devices=held.devices[0].devices) if held.devices else Placement(held.shares)
         links, amounts = held.wired[0].wires
         return Embedding(held.shares, tuple(links), hosts=NO_HOSTS, amounts=tuple(amounts))
 

@@ -138,10 +138,6 @@ class _Feature(Feature):
     stepped = "peaks are predicted while a run goes on"
     name = "predicted peaks"
     excludes: ClassVar = {
-        "cluster.network": "peaks are of servers, and not of links",
-        "cluster.devices": "nobody shares what a device has left",
-        "overflow.make_room": "movers go by what is requested",
-        "rescheduling": "movers go by what is requested",
         "pacing": "use goes by the clock",
     }
 
