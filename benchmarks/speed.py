@@ -233,7 +233,7 @@ def contention() -> None:
         rng = np.random.default_rng(0)
         arrival = np.sort(np.concatenate([np.zeros(running), rng.random(running) * 86_400]))
         base = Workload.of_units(arrival, rng.exponential(86_400, len(arrival)), {"cpu": 2, "mem": 2})
-        case = VaryingUse.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4, "varies": 0.1})
+        case = VaryingUse.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4})
         requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [ConstantUse(share=0.8)], 0))
         agent, ledger = AGENTS.load("worst-fit")(), Ledger(cluster(servers))
         simulation = Simulation(requests, ledger)

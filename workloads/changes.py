@@ -1,18 +1,18 @@
-"""Requests as they might be: more or fewer of them, a wave that comes at once, days on which few come."""
+"""Requests as they might be: more or fewer of them; and which of them have a label's value."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, Where, wrong
+from binwright.simcore.fields import Model, Shown, Where, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
@@ -28,7 +28,7 @@ def _by(value: Any) -> str:
     return f"{found[1]}{found[2]} %"
 
 
-class DemandChange(Model):
+class Change(Model):
     """More or fewer requests, of all or of some kind."""
 
     demand: Annotated[
@@ -69,48 +69,6 @@ class DemandChange(Model):
         return np.concatenate(rows), np.concatenate(times)
 
 
-class WaveChange(Model):
-    """Additional requests within a time: a migration."""
-
-    wave: Count = Field(description="How many; copies of random requests.", examples=[200])
-    at: Time = Field(description="When the first may arrive, counted from the first request.", examples=["3 d"])
-    over: PositiveTime = Field(description="How long they keep arriving.", examples=["6 h"])
-
-    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        copies = base.running + rng.choice(len(base) - base.running, self.wave)
-        moments = self.at + self.over * rng.random(self.wave)
-        return np.concatenate([np.arange(len(base)), copies]), np.concatenate([base.arrival, moments])
-
-
-class HolidayChange(Model):
-    """A time in which few requests come."""
-
-    holiday: ShareFromZero = Field(description="The share of the requests that arrive all the same.", examples=["30 %"])
-    begin: Time = Field(alias="from", description="From when, counted from the first request.", examples=["5 d"])
-    until: Time = Field(description="Until when.", examples=["6 d"])
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.until <= self.begin:
-            raise wrong("is an empty time", "Let it end after it begins.", ("until",))
-        return self
-
-    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        if self.begin > base.arrival[-1]:
-            begin, last = (f"{time / 86400:.4g} d" for time in (self.begin, base.arrival[-1]))
-            raise WorkloadError(
-                "no request comes then", value=begin, remedy=f"Begin earlier: the last comes at {last}."
-            )
-        inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.until))
-        inside = inside[inside >= base.running]
-        lost = rng.choice(inside, len(inside) - round(self.holiday * len(inside)), replace=False)
-        kept = np.delete(np.arange(len(base)), lost)
-        return kept, base.arrival[kept]
-
-
-Change: TypeAlias = DemandChange | WaveChange | HolidayChange
-
-
 def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:
     """Tell which requests have one of the values of every label, bool [n]; mistakes are reported under `key`."""
     found = np.ones(len(base), np.bool_)
@@ -141,11 +99,7 @@ def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
     new ids: numbers after the highest, or the step and a number behind the name: `+1.1`, `+1.2`.
     """
     for place, change in enumerate(changes):
-        try:
-            rows, times = change.rows(base, stream(seed, "workload", "changes", place))
-        except WorkloadError as error:
-            error.key = error.key or f"workload.changes.{place}"
-            raise
+        rows, times = change.rows(base, stream(seed, "workload", "changes", place))
         if not (rows >= base.running).any():
             remedy = "Let some requests come."
             raise WorkloadError("leaves no request", key=f"workload.changes.{place}", remedy=remedy)

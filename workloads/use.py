@@ -17,9 +17,6 @@ import numpy.typing as npt
 
 from binwright.simcore.types import Floats, Ints
 
-FEW = 256
-"""Up to so many distributions are read as fast in any order."""
-
 
 @dataclass(frozen=True)
 class FixedUse:
@@ -74,7 +71,7 @@ class Process:
 
     `daily` is the share of the variance that follows the time of day, which is highest at step `busiest` of a day of
     `day` steps. Of the rest, `common` is the share that requests of one tenant have in common. Ranks stay about the
-    same for `persists` steps. In bursts of `lasts` steps, a share `bursts` of the time, a request uses its peak.
+    same for `persists` steps.
     """
 
     day: float
@@ -82,8 +79,6 @@ class Process:
     busiest: float = 0.0
     common: float = 0.0
     persists: int = 1
-    bursts: float = 0.0
-    lasts: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +112,14 @@ class GeneratedUse:
         each = self.process
         common = np.array([sqrt((1 - one.daily) * one.common) for one in each])
         own = np.array([sqrt((1 - one.daily) * (1 - one.common)) for one in each])
-        persists, lasts = (np.array([getattr(one, name) for one in each], np.int64) for name in ("persists", "lasts"))
+        persists = np.array([one.persists for one in each], np.int64)
         after = np.arange(persists.max()) / persists[:, None]
         weights = np.stack([1 - after, after], axis=2)
         weights /= np.sqrt((weights**2).sum(axis=2, keepdims=True))
-        bursts, ranks = np.array([one.bursts for one in each]), np.stack([ranks_of(one.daily) for one in each])
-        return NORMAL, common, own, persists, weights, bursts, lasts, ranks
+        return NORMAL, common, own, persists, weights, np.stack([ranks_of(one.daily) for one in each])
 
     def take(self, rows: Ints) -> Self:
-        of, shape = self.of[rows], self.shape
-        if len(shape) > FEW:
-            shape, of[:, 0] = shape[of[:, 0]], np.arange(len(of))
-        return replace(self, shape=shape, of=of)
+        return replace(self, of=self.of[rows])
 
 
 @dataclass(frozen=True, eq=False)

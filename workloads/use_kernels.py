@@ -66,7 +66,7 @@ def generate(
     `shape` and `of` are those of `workloads.use.GeneratedUse`, and `processes` what its `_tables` has, with the wave
     float64 [processes, steps].
     """
-    normal, common, own, persists, weights, bursts, lasts, ranks, waves = processes
+    normal, common, own, persists, weights, ranks, waves = processes
     for place in range(len(requests)):
         row = requests[place]
         s, kind, key, tenant = of[row, 0], of[row, 1], of[row, 2], of[row, 3]
@@ -79,14 +79,8 @@ def generate(
             continue
         mine = mixed(np.uint64(key) * GAMMA + np.uint64(seed))
         theirs = mixed(mixed(np.uint64(tenant) * GAMMA + np.uint64(seed) + FIRST)) if common[kind] > 0.0 else mine
-        burst = mixed(mine + SECOND) if bursts[kind] > 0.0 else mine
         for k in range(found.shape[1]):
             step = first + k
-            if bursts[kind] > 0.0:
-                number = (step + int(burst >> np.uint64(40)) % lasts[kind]) // lasts[kind]
-                if float(mixed(burst + np.uint64(number) * GAMMA) >> np.uint64(11)) * 2.0**-53 < bursts[kind]:
-                    found[place, k] = top
-                    continue
             z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], kind, weights, normal)
             if common[kind] > 0.0:
                 z += common[kind] * noise(theirs, step, persists[kind], kind, weights, normal)

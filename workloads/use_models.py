@@ -29,7 +29,7 @@ from binwright.workloads.use import (
     UseByResource,
     shape_of,
 )
-from binwright.workloads.use_series import LARGEST, RECORDED, Source, series_of
+from binwright.workloads.use_series import LARGEST, Source, series_of
 
 DAY = 86_400.0
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
@@ -78,9 +78,8 @@ class RecordedCase(UseCase):
         description="A CSV or Parquet file with a row for a request and a time; or that of `trace`.",
         examples=["use.parquet"],
     )
-    trace: Literal["alibaba-containers-2018", "opendc"] | None = Field(
-        default=None,
-        description="The trace whose file it is: container_usage.csv, or fragments.parquet beside tasks.parquet.",
+    trace: Literal["opendc"] | None = Field(
+        default=None, description="The trace whose file it is: fragments.parquet beside tasks.parquet, of cpu."
     )
     id: Text = Field(default="id", description="The column of the requests' ids.", examples=["VM Name"])
     time: Text = Field(default="time", description="The column of times: seconds, or dates.", examples=["timestamp"])
@@ -103,21 +102,18 @@ class RecordedCase(UseCase):
                 raise wrong("is for a table of your own", f"Take it out: {self.trace} has its columns.", (key,))
         return self
 
-    def draw(
-        self, base: Workload, step: float, resource: str, others: ResourceUse, key: str, cache: Path | None
-    ) -> ResourceUse:
+    def draw(self, base: Workload, step: float, resource: str, others: ResourceUse, key: str) -> ResourceUse:
         """Make the use of requests, as far as the file has them; all others use what `others` say."""
-        if self.trace and resource not in RECORDED[self.trace].resources:
+        if self.trace and resource != "cpu":
             return others
         file = Path(self.path)
         try:
             version = file.stat().st_mtime_ns
         except OSError:
-            kind = f"the file of {self.trace} that says what was used" if self.trace else "a CSV or Parquet file"
-            remedy = f"Give the path of {kind}, relative to the scenario."
+            remedy = "Give the path of the file that says what was used, relative to the scenario."
             raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
-        read = resource if self.trace else (self.id, self.time, self.column or resource)
-        ids, first, length, values = series_of(Source(file, version, self.trace, read, self.unit, step), cache)
+        columns = None if self.trace else (self.id, self.time, self.column or resource)
+        ids, first, length, values = series_of(Source(file, version, columns, self.unit, step))
         rows = np.flatnonzero(matching(base, dict(where_of(self.of)), key))
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
@@ -144,16 +140,9 @@ class ConstantUse(UseCase):
     def process(self, step: float, origin: float) -> Process:
         return Process(DAY / step)
 
-    def shape(self, base: Workload, rows: Ints, rng: np.random.Generator, key: str) -> Shape:
+    def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
         share = _numbers(base, rows, self.share, self.unit, f"{key}.share")
         return shape_of(share, share, share)
-
-
-class Bursts(Model):
-    """Times in which a request uses its peak."""
-
-    share: Share = Field(le=0.5, description="The share of the time.", examples=["1 %"])
-    lasts: PositiveTime = Field(default=900.0, description="How long each lasts.", examples=["15 min"])
 
 
 class Together(Model):
@@ -172,11 +161,6 @@ class VaryingUse(UseCase):
     )
     peak: ShareOrLabel = Field(default=1.0, description="The most that they use.", examples=["90 %", "max_cpu"])
     unit: Share = Field(default=1.0, description="What a 1 in these labels is.", examples=["1 %"])
-    varies: ShareFromZero = Field(
-        default=0.0,
-        description="The standard deviation of the requests' means (a beta distribution).",
-        examples=["10 %"],
-    )
     daily: ShareFromZero = Field(
         default=0.0, le=0.95, description="The share of the variance that follows the time of day.", examples=["40 %"]
     )
@@ -185,9 +169,6 @@ class VaryingUse(UseCase):
     )
     persists: PositiveTime = Field(
         default=3600.0, description="For about how long use stays the same.", examples=["30 min"]
-    )
-    bursts: Bursts | None = Field(
-        default=None, description="Times in which a request uses its peak.", examples=["{share: 1 %, lasts: 15 min}"]
     )
     together: Together | None = Field(
         default=None,
@@ -204,16 +185,8 @@ class VaryingUse(UseCase):
         for key, share in (("mean", mean), ("p95", p95)):
             if share is not None and peak is not None and share > peak:
                 raise wrong("is above the peak", "Give less, or a higher `peak`.", (key,), share)
-        if self.bursts and self.p95 is not None:
-            raise wrong("does not go with bursts", "Remove one of the two.", ("p95",))
         if mean is None or peak is None:
-            if self.varies:
-                raise wrong("is for a mean and a peak that are numbers", "Remove it: labels say it.", ("varies",))
             return self
-        if self.varies and self.varies**2 >= mean * (peak - mean):
-            raise wrong("is more than any distribution from 0 to the peak has", "Give less.", ("varies",), self.varies)
-        if self.bursts and self.bursts.share * peak > mean:
-            raise wrong("use more than the mean", "Give bursts a lower share.", ("bursts", "share"))
         low, high = (0.05 * p95, 0.95 * p95 + 0.05 * peak) if p95 is not None else (0.0, peak)
         if not low <= mean <= high:
             remedy = f"Give {low:.4g} to {high:.4g}, which goes with this p95 and peak."
@@ -228,30 +201,22 @@ class VaryingUse(UseCase):
             busiest=(self.busiest - origin % DAY) / step - 0.5,
             common=self.together.share if self.together else 0.0,
             persists=max(1, round(self.persists / step)),
-            bursts=self.bursts.share if self.bursts else 0.0,
-            lasts=max(1, round(self.bursts.lasts / step)) if self.bursts else 1,
         )
 
-    def shape(self, base: Workload, rows: Ints, rng: np.random.Generator, key: str) -> Shape:
-        """Draw the distribution of each of these rows, int64 [n]."""
+    def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
+        """Find the distribution of each of these rows, int64 [n]."""
         mean, peak, p95 = (
             None if said is None else _numbers(base, rows, said, self.unit, f"{key}.{name}")
             for name, said in (("mean", self.mean), ("peak", self.peak), ("p95", self.p95))
         )
         assert mean is not None
         assert peak is not None
-        if self.varies:
-            m = mean / peak
-            total = m * (1 - m) / (self.varies / peak) ** 2 - 1
-            mean = peak * rng.beta(m * total, (1 - m) * total)
         for name, found in (("mean", mean), ("p95", p95)):
             if found is not None and (above := found > peak * (1 + 1e-9)).any():
                 first, remedy = int(above.argmax()), "Check the columns and their `unit`, or give a higher `peak`."
                 problem = f"request {base.id[rows[first]]} and {above.sum() - 1} others use more than their peak"
                 value = f"{found[first]:.4g}, above {peak[first]:.4g}"
                 raise WorkloadError(problem, key=f"{key}.{name}", value=value, remedy=remedy)
-        if self.bursts:
-            mean = np.clip((mean - self.bursts.share * peak) / (1 - self.bursts.share), 0, None)
         return shape_of(mean, peak, None if p95 is None else np.minimum(p95, peak))
 
 
@@ -272,13 +237,8 @@ def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: st
 Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
 
 
-def draw_use(
-    base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int, cache: Path | None = None
-) -> UseByResource:
-    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named.
-
-    What traces recorded is kept in the folder `cache`.
-    """
+def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int) -> UseByResource:
+    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
 
     def of(resource: str, cases: Cases, written: str) -> ResourceUse:
         at = f"workload.use.{written}"
@@ -291,7 +251,7 @@ def draw_use(
             use = _generated(base, step, resource, plain, seed)
         for case, key in reversed(keyed):
             if isinstance(case, RecordedCase):
-                use = case.draw(base, step, resource, use, key, cache)
+                use = case.draw(base, step, resource, use, key)
         return use
 
     uses = (of(name, cases.get(name, others), name if name in cases else "others") for name in base.resources)
@@ -311,7 +271,7 @@ def _generated(
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
         of[rows, 1] = number
-        shape = np.stack(case.shape(base, rows, rng, key), axis=1)
+        shape = np.stack(case.shape(base, rows, key), axis=1)
         alike, places = np.unique(shape, axis=0, return_inverse=True)
         of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
         shapes.append(alike)

@@ -1,61 +1,51 @@
-"""Reads what requests were recorded to use: a row for a request and a time, in a table of one's own or of a trace.
+"""Reads what requests were recorded to use: a row for a request and a time, in a table of one's own or of OpenDC.
 
-What reads the file of a trace gives rows of `id` String, `time` Float64 in seconds on any clock, and `share` Float64,
-in any order.
+Rows have `id` String, `time` Float64 in seconds on any clock, and `share` Float64, in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.errors import ResultsError, WorkloadError, suggest
+from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
-from binwright.simcore.file_tracking import digest_of
-from binwright.simcore.files import replacing
 from binwright.simcore.types import Ints
-from binwright.workloads import TRACES
 from binwright.workloads.traces.cells import amounts, moments, number, report, spans
 from binwright.workloads.traces.check import require
 from binwright.workloads.traces.table import read_file, read_parquet
 
-CONTAINERS = (
-    *("container_id", "machine_id", "time_stamp", "cpu_util_percent", "mem_util_percent"),
-    *("cpi", "mem_gps", "mpki", "net_in", "net_out", "disk_io_percent"),
-)
 TASKS = ("tasks.parquet", "meta.parquet")
+LARGEST = 100.0
+"""A share that no request uses of what it asks for: percent were taken for shares."""
+PARTS = 1e9
+"""Shares are added up in whole parts of 1, so that their sums are the same in any order."""
+Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
+"""The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
 
 
-class Recording(NamedTuple):
-    """Describes what a trace recorded: of which resources, what reads it, and files that may lie beside, read too."""
+class Source(NamedTuple):
+    """Names what is read: a file of a `version`, its columns or fragments, onto a grid of `step` seconds."""
 
-    resources: tuple[str, ...]
-    read: Callable[[Path, str], pl.LazyFrame]
-    beside: tuple[str, ...] = ()
-
-
-def alibaba_containers(path: Path, resource: str) -> pl.LazyFrame:
-    """Read `container_usage.csv`, which may be larger than memory; -1 and 101 are invalid and left out."""
-    with path.open("rb") as file:
-        first = file.readline().decode(errors="replace").strip().split(",")
-    if len(first) != len(CONTAINERS):
-        remedy = f"It has the columns {', '.join(CONTAINERS)}. Unpack container_usage.tar.gz."
-        problem = f"rows of {len(first)} cells instead of {len(CONTAINERS)}"
-        raise WorkloadError(problem, file=path, line=1, remedy=remedy)
-    kinds = {name: pl.String if name.endswith("_id") else pl.Float64 for name in CONTAINERS}
-    rows = pl.scan_csv(path, has_header=False, skip_rows=int(first[0] == CONTAINERS[0]), schema=kinds)
-    percent = pl.col(f"{resource}_util_percent")
-    return rows.filter(percent.is_between(0, 100)).select(id="container_id", time="time_stamp", share=percent / 100)
+    file: Path
+    version: int
+    columns: tuple[str, str, str] | None
+    unit: float
+    step: float
 
 
-def opendc(path: Path, resource: str) -> pl.LazyFrame:
+@lru_cache(maxsize=4)
+def series_of(source: Source) -> Series:
+    """Read series onto a grid."""
+    rows = _table(source) if source.columns else opendc(source.file)
+    return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST)), source.step)
+
+
+def opendc(path: Path) -> pl.LazyFrame:
     """Read `fragments.parquet`, in older versions `trace.parquet`: MHz for a time, of `cpu_capacity` of the tasks.
 
     The fragments of a task follow one another, in the order of the file.
@@ -81,70 +71,10 @@ def opendc(path: Path, resource: str) -> pl.LazyFrame:
     return pl.concat([begun.select(at), closing.select(at)]).lazy()
 
 
-RECORDED: Mapping[str, Recording] = {
-    "alibaba-containers-2018": Recording(("cpu", "mem"), alibaba_containers),
-    "opendc": Recording(("cpu",), opendc, TASKS),
-}
-"""The traces that come with a file of what was used."""
-LARGEST = 100.0
-"""A share that no request uses of what it asks for: percent were taken for shares."""
-PARTS = 1e9
-"""Shares are added up in whole parts of 1, so that their sums are the same in any order."""
-Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
-"""The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
-
-
-class Source(NamedTuple):
-    """Names what is read: a file of a `version`, of a trace a resource, else columns; onto a grid of `step` seconds."""
-
-    file: Path
-    version: int
-    trace: str | None
-    read: str | tuple[str, str, str]
-    unit: float
-    step: float
-
-
-@lru_cache(maxsize=4)
-def series_of(source: Source, cache: Path | None) -> Series:
-    """Read series onto a grid; of traces a copy is kept in the folder `cache`, whose values processes share."""
-    if source.trace is None:
-        return on_grid(_table(source), source.step)
-    if cache is None:
-        return _of_trace(source, source.trace)
-    beside = (source.file.parent / name for name in RECORDED[source.trace].beside)
-    content = [digest_of(file) for file in (source.file, *beside)]
-    digest = blake2b(repr((content, source.read, source.step)).encode(), digest_size=16)
-    kept = [cache / f"use-{source.trace}-{digest.hexdigest()}-{part}.npy" for part in ("values", "ids")]
-    with suppress(OSError, ValueError, EOFError):
-        values, requests = (np.load(file, mmap_mode="r") for file in kept)
-        length = requests["length"].astype(np.int64)
-        return requests["id"].astype(np.str_), np.cumsum(length) - length, length, values
-    found = ids, _, length, values = _of_trace(source, source.trace)
-    requests = np.empty(len(ids), [("id", ids.dtype), ("length", np.int64)])
-    requests["id"], requests["length"] = ids, length
-    with suppress(OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
-        for file, array in zip(kept, (values, requests), strict=True):
-            with replacing(file) as unfinished, unfinished.open("wb") as out:
-                np.save(out, array)
-        return *found[:3], np.load(kept[0], mmap_mode="r")
-    return found
-
-
-def _of_trace(source: Source, trace: str) -> Series:
-    assert isinstance(source.read, str)
-    try:
-        rows = RECORDED[trace].read(source.file, source.read)
-        return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST) & pl.col("time").is_finite()), source.step)
-    except pl.exceptions.PolarsError as error:
-        problem = f"cannot be read as what {trace} used: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=source.file, remedy=f"Get it from {TRACES.load(trace).source}.") from error
-
-
 def _table(source: Source) -> pl.LazyFrame:
     """Read the columns of a table of one's own."""
-    assert isinstance(source.read, tuple)
-    file, (name, time, column) = source.file, source.read
+    assert source.columns is not None
+    file, (name, time, column) = source.file, source.columns
     table = read_file(file)
     for wanted in (name, time, column):
         if wanted not in table.columns:

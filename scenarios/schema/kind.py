@@ -1,7 +1,7 @@
 """What kinds of `workload:` have in common: arrivals, changes, and the base of all."""
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -12,7 +12,6 @@ from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.simcore.fields import Keys, Lifespan, Model, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
-from binwright.simcore.unions import ByKey
 from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.changes import Change
@@ -45,16 +44,13 @@ class Lifetimes(Registered):
     )
 
 
-_Change: TypeAlias = Annotated[Change, ByKey(("demand", "wave", "holiday"), "is no change", "{demand: +20 %}")]
-
-
 class Changing(Model):
     """Requests that may be changed."""
 
-    changes: tuple[_Change, ...] = Field(
+    changes: tuple[Change, ...] = Field(
         default=(),
-        description="Changes, one after another: growth, another mix, a wave, a holiday.",
-        examples=["[{demand: +20 %}, {wave: 200, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]"],
+        description="Changes, one after another: growth, or another mix.",
+        examples=["[{demand: +20 %}, {demand: -50 %, of: {tenant: acme}}]"],
     )
 
 

@@ -25,7 +25,6 @@ from binwright.scenarios.schema.workload import Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Keys, PositiveTime, Text, known_resources, together, wrong
-from binwright.workloads.changes import DemandChange
 
 
 @with_keys("")
@@ -186,8 +185,7 @@ class Scenario(WithFeatures):
             own = {label: names for label, names in metric.by.items() if label not in self.labels_of_features}
             found += chosen(("metrics", number, "by"), own)
         for number, change in enumerate(self.workload.changes if isinstance(self.workload, Changing) else ()):
-            if isinstance(change, DemandChange):
-                found += chosen(("workload", "changes", number, "of"), change.of)
+            found += chosen(("workload", "changes", number, "of"), change.of)
         return found
 
     @property

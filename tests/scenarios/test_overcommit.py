@@ -111,7 +111,7 @@ def test_rules_and_formulas_go_by_either_book(tmp_path: Path) -> None:
     in_line = {"in-line": {"agent": "best-fit", "options": {"by": "asked"}}}
     given["agents"] = [{"best-fit": {"by": "asked"}}, {"formula": formula}, in_line, "best-fit"]
     given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}, "overcommit": {"cpu": {"predict": {"sigma": 1}}}}
-    given["workload"] |= {"use": {"cpu": {"mean": "30 %", "varies": "20 %"}}, "requests": 60}
+    given["workload"] |= {"use": {"cpu": {"mean": "30 %"}}, "requests": 60}
     found = runs(given, tmp_path / "found")
     assert found["status"].to_list() == ["done"] * 4, found["error"].to_list()
     assert found["acceptance"].min() > 0  # type: ignore[operator]

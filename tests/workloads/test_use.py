@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
-from binwright.workloads.use import RecordedUse, UseByResource, shape_of
+from binwright.workloads.use import UseByResource, shape_of
 from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
-from binwright.workloads.use_series import on_grid, series_of
+from binwright.workloads.use_series import on_grid
 
 N = 60
 
@@ -36,7 +36,7 @@ def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
 
 
 def test_use_does_not_depend_on_the_order_of_questions() -> None:
-    use = cpu(workload(), {"mean": "30 %", "daily": 0.3, "bursts": {"share": 0.1}, "varies": 0.1})
+    use = cpu(workload(), {"mean": "30 %", "daily": 0.3})
     whole = shares(use, range(N), 40)
     for step in np.random.default_rng(1).permutation(40)[:10].tolist():
         rows = np.random.default_rng(step).permutation(N)[:20]
@@ -51,8 +51,7 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
         {"mean": 0.3, "peak": 0.8, "persists": 300},
         {"mean": 0.3, "peak": 0.8, "p95": 0.7, "daily": 0.5},
         {"mean": 0.05, "peak": 1.0, "p95": 0.1, "persists": "2 h"},
-        {"mean": 0.25, "peak": 0.9, "bursts": {"share": 0.05, "lasts": "30 min"}},
-        {"mean": 0.3, "peak": 0.6, "varies": 0.1, "together": {"by": "tenant", "share": 0.5}},
+        {"mean": 0.3, "peak": 0.6, "together": {"by": "tenant", "share": 0.5}},
     ],
     ids=str,
 )
@@ -131,8 +130,8 @@ def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> Non
     assert mistake.value.line == 3
 
 
-def recorded(base: Workload, said: dict[str, str], cache: Path | None = None) -> UseByResource:
-    return draw_use(base, 300.0, {}, [RecordedCase.model_validate(said)], 0, cache)
+def recorded(base: Workload, said: dict[str, str]) -> UseByResource:
+    return draw_use(base, 300.0, {}, [RecordedCase.model_validate(said)], 0)
 
 
 def named(*ids: str) -> Workload:
@@ -158,26 +157,6 @@ def test_fragments_of_opendc(tmp_path: Path) -> None:
     assert use.during(0, 0, 7)[:, 0] == pytest.approx([0.25, 0.25, 0.5, 1, 1, 1, 0.25])
     assert use.at(np.arange(4), 1)[:, 0] == pytest.approx([0.25, 0.1, 0, 1])
     assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
-
-
-def test_alibaba_container_use_is_read_as_shares(tmp_path: Path) -> None:
-    """Rows are in no order, cells may be empty, and -1 and 101 are no percentages; the kept copy is mapped."""
-    path = tmp_path / "container_usage.csv"
-    rows = ["c_1,m_1,620,40,70", "c_1,m_1,10,20,50", "c_1,m_1,20,30,", "c_1,m_1,320,101,60", "c_2,m_1,0,-1,10"]
-    path.write_text("".join(f"{row},,1.5,,0.1,0.2,3\n" for row in rows))
-    said, cache = {"trace": "alibaba-containers-2018", "path": str(path)}, tmp_path / "traces"
-    for folder in (None, cache, cache):
-        use = recorded(named("c_1", "c_2"), said, folder)
-        assert use.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.5, 0.25, 0.6, 0.4, 0.7])
-        assert use.during(1, 0, 1).ravel() == pytest.approx([1, 0.1])
-    series_of.cache_clear()
-    mapped = recorded(named("c_1", "c_2"), said, cache).resources[0]
-    assert isinstance(mapped, RecordedUse)
-    assert isinstance(mapped.values, np.memmap)
-    assert len(list(cache.iterdir())) == 4
-    path.write_text("c_1,m_1,10,20\n")
-    with pytest.raises(WorkloadError, match="rows of 4 cells instead of 11"):
-        recorded(named("c_1"), said)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())
