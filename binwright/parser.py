@@ -306,7 +306,6 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _option("--time", default="10s", help="for each search (default: 10s)"),
             _number("--seed", "of a generated input (default: 1)"),
             _number("--seeds", "how often each search runs, with seeds 0, 1, ...", 1),
-            _option("--instance", metavar="NAME", help="which one of a file with several instances"),
             _option("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16"),
             _flag("--json", "print the table as JSON"),
             _out("write the placements (.csv or .json)", metavar="FILE"),

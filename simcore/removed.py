@@ -59,6 +59,8 @@ REMOVED: Mapping[str, str] = {
     "option evaluate --seconds": "In Python: `bw.Evaluator(..., seconds=S)`.",
     "option evaluate --memory": "In Python: `bw.Evaluator(..., memory=MB)`.",
     "option pack --count": "In Python: `binwright.workloads.offline.machines(NAME, SEED, COUNT)`.",
+    "option pack --instance": "Write each instance into a file; those of the OR-Library are `binpack1` to `binpack4`.",
+    "demand openb": "Take azure or azure-like.",
     "option pack --figure": "In Python, what `pack(...)` gives has its `course`.",
     "option run --engine": "Leave it out: one loop plays every run.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",

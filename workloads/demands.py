@@ -30,7 +30,6 @@ DEMANDS = Registry(
         "alibaba-like": "binwright.workloads.demands:AlibabaLike",
         "azure": "binwright.workloads.traced_demands:Azure",
         "alibaba": "binwright.workloads.traced_demands:Alibaba",
-        "openb": "binwright.workloads.traced_demands:OpenBDemand",
     },
 )
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"
@@ -46,18 +45,12 @@ class Law:
     weights: Floats
 
     def __post_init__(self) -> None:
-        pairs, weights, shape = self.pairs, self.weights, (len(self.weights), 2)
-        problem = ""
-        if pairs.shape != shape or not len(weights):
-            problem = f"a law of demand has pairs {pairs.shape}, not {shape}"
-        elif pairs.dtype != np.int64 or (pairs < 0).any():
-            problem = "demands are int64, zero or more"
-        elif not pairs.any(axis=1).all():
-            problem = "one of its demands is for nothing"
-        elif not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
-            problem = "weights sum to 1, none below 0"
-        if problem:
-            raise WorkloadError(problem, key="workload.demand", remedy="Correct the law that the demand returns.")
+        pairs, weights = self.pairs, self.weights
+        whole = pairs.shape == (len(weights), 2) and pairs.dtype == np.int64 and (pairs >= 0).all()
+        summed = len(weights) and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9
+        if not (whole and summed and pairs.any(axis=1).all()):
+            remedy = "It has pairs int64 [k, 2] of 0 or more, not both 0, and weights [k] from 0 that sum to 1."
+            raise WorkloadError("a demand returns no law", key="workload.demand", remedy=remedy)
 
     @property
     def mean(self) -> tuple[float, float]:
@@ -80,7 +73,7 @@ def equal(pairs: Ints) -> Law:
 
 
 class Demands(Protocol):
-    """A kind of demand, with a `summary`, a `reference` and a `licence`; its fields are its options in a scenario."""
+    """A kind of demand, with a `summary` and a `reference`; its fields are its options in a scenario."""
 
     def law(self) -> Law:
         """Give the law: always the same for the same options (and file)."""
@@ -96,7 +89,6 @@ class Uniform:
 
     summary: ClassVar[str] = "cpu and mem integers `low` to `high` (1 to 50), independent of one another."
     reference: ClassVar[str] = NARA
-    licence: ClassVar[str] = "none needed: no data"
 
     def law(self) -> Law:
         if not 1 <= self.low <= self.high <= 1000:
@@ -125,7 +117,6 @@ class AzureLike:
         "nine VM types of 2017, equally likely."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Cortez et al., Resource Central, SOSP 2017"
-    licence: ClassVar[str] = "none needed: no data, nine pairs of numbers"
 
     def law(self) -> Law:
         sizes = [(7, 1), (7, 2), (15, 4), (31, 9), (15, 19), (62, 19), (15, 22), (31, 38), (62, 77)]
@@ -145,7 +136,6 @@ class AlibabaLike:
         "(25, 7) three times in four, else (50, 15)."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Alibaba cluster-trace-v2018"
-    licence: ClassVar[str] = "none needed: no data, two pairs of numbers"
 
     def law(self) -> Law:
         return Law(np.array([(25, 7), (50, 15)], np.int64), np.array([0.75, 0.25]))

@@ -11,14 +11,8 @@ are of the same kind, and not the same instances. `binwright.workloads.offline_f
 
 - `ct1` to `ct10`: random two-dimensional instances after Caprara and Toth, "Lower bounds and algorithms for the
   2-dimensional vector packing problem", Discrete Applied Mathematics 111, 2001.
-- `planted` cuts full bins into pieces, so that the number of bins needed is known.
 - `u120` to `u1000` and the triplets `t60` to `t501`: Falkenauer, "A hybrid grouping genetic algorithm for bin packing",
   Journal of Heuristics 2, 1996. Triplets fill a bin of 1,000 exactly; every bin has three, so the optimum is known.
-- `n1c1w1` to `n4c3w4` (set 1), `n1w1b1` to `n4w4b3` (set 2) and `hard` (set 3): Scholl, Klein and Juergens, "BISON: a
-  fast hybrid procedure for exactly solving the one-dimensional bin packing problem", Computers and Operations Research
-  24, 1997.
-- `schwerin1` and `schwerin2`: Schwerin and Waescher, "The bin-packing problem: a problem generator and some numerical
-  experiments with FFD packing and MTP", International Transactions in Operational Research 4, 1997.
 """
 
 from __future__ import annotations
@@ -38,8 +32,6 @@ SERVER = np.array([1.0, 16, 50, 128, 128])
 """A server of 8 cores (cpu 1.0), 16 GB, 50 MB/s disk, 128 MB/s network each way."""
 WIDEST = 10_000
 """Machines of a random class, at most: offline means that they fit into one search."""
-PIECES = 5
-"""Machines of a planted instance that fill one server exactly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,16 +170,6 @@ def _halves(rng: np.random.Generator, machines: int) -> Ints:
     return rng.permutation(np.concatenate([*pairs, 100 - pairs.sum(axis=0)]))
 
 
-def _planted(rng: np.random.Generator, count: int) -> Ints:
-    """Servers of 1,000 x 1,000, each cut at random into `PIECES` machines; the last may be cut into fewer."""
-    rows = []
-    for first in range(0, count, PIECES):
-        pieces = min(PIECES, count - first)
-        cuts = np.sort(rng.choice(np.arange(1, 1000), (2, pieces - 1), replace=False), axis=1)
-        rows.append(np.diff(cuts, axis=1, prepend=0, append=1000).T)
-    return rng.permutation(np.concatenate(rows))
-
-
 def _triplets(rng: np.random.Generator, count: int) -> Ints:
     """Cut bins of 1,000 into three: one of 380 to 490, one from 250 to half of what is left, and the rest."""
     first = rng.integers(380, 490, count // 3, endpoint=True)
@@ -195,7 +177,7 @@ def _triplets(rng: np.random.Generator, count: int) -> Ints:
     return rng.permutation(np.concatenate([first, second, 1000 - first - second]))[:, None]
 
 
-NINTH, TENTH, PLANTED = "ct9", "ct10", "planted"
+NINTH, TENTH = "ct9", "ct10"
 CLASSES: Mapping[str, tuple[int, Draw]] = {
     "ct1": (1000, _uniform(100, 400)),
     "ct2": (1000, _uniform(1, 1000)),
@@ -207,38 +189,16 @@ CLASSES: Mapping[str, tuple[int, Draw]] = {
     "ct8": (150, _like(-1, 20, 100)),
     NINTH: (1000, _uniform(100, 400)),
     TENTH: (100, _halves),
-    PLANTED: (1000, _planted),
 }
 """Capacity of both resources, and how demands are drawn. ct7's demands are alike, ct8's opposed; ct9's servers have as
-much of the resource that is asked for less as goes with that.
+much of the resource that is asked for less as goes with that. They have as many machines as are asked for.
 """
-OPEN = tuple(CLASSES)
-"""Inputs with as many machines as are asked for."""
-
-
-def _balls() -> dict[str, tuple[int, int, Draw]]:
-    """List the classes of one dimension: how many balls, what a bin holds, and how they are drawn."""
-    found: dict[str, tuple[int, int, Draw]] = {}
-    found |= {f"u{count}": (count, 150, _uniform(20, 100, 1)) for count in (120, 250, 500, 1000)}
-    found |= {f"t{count}": (count, 1000, _triplets) for count in (60, 120, 249, 501)}
-    found |= {"schwerin1": (100, 1000, _uniform(150, 200, 1)), "schwerin2": (120, 1000, _uniform(150, 200, 1))}
-    found["hard"] = (200, 100_000, _uniform(20_000, 35_000, 1))
-    counts = list(enumerate((50, 100, 200, 500), 1))
-    for n, count in counts:
-        for c, capacity in enumerate((100, 120, 150), 1):
-            for w, least in ((1, 1), (2, 20), (4, 30)):
-                found[f"n{n}c{c}w{w}"] = (count, capacity, _uniform(least, 100, 1))
-    for n, count in counts:
-        for w, per_bin in enumerate((3, 5, 7, 9), 1):  # balls of the mean size that fill a bin
-            for b, width in enumerate((20, 50, 90), 1):  # percent by which a ball may differ from that
-                mean = 1000 / per_bin
-                low, high = mean * (100 - width) / 100, mean * (100 + width) / 100
-                found[f"n{n}w{w}b{b}"] = (count, 1000, _uniform(int(np.ceil(low)), int(high), 1))
-    return found
-
-
-BALLS: Mapping[str, tuple[int, int, Draw]] = _balls()
-NAMES = (*FITTED, *OPEN, *BALLS, *published_items.NAMES)
+BALLS: Mapping[str, tuple[int, int, Draw]] = {
+    **{f"u{count}": (count, 150, _uniform(20, 100, 1)) for count in (120, 250, 500, 1000)},
+    **{f"t{count}": (count, 1000, _triplets) for count in (60, 120, 249, 501)},
+}
+"""The classes of one dimension: how many balls, what a bin holds, and how they are drawn."""
+NAMES = (*FITTED, *CLASSES, *BALLS, *published_items.NAMES)
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
@@ -251,26 +211,27 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
     if seed < 0:
         raise WorkloadError("is not a seed", key="seed", value=seed, remedy="Give a whole number from 0.")
     rng = np.random.default_rng(seed)
-    if name not in OPEN and count is not None:
-        remedy = f"Leave it out, or take one of {', '.join(OPEN)}."
-        problem = f"{name} has {len(machines(name, seed).demand)} machines"
-        raise WorkloadError(problem, key="count", value=count, remedy=remedy)
+    if name in CLASSES:
+        count = (201 if name == TENTH else 200) if count is None else count
+        if not 1 <= count <= WIDEST or (name == TENTH and count % 3):
+            remedy = f"Give 1 to {WIDEST}{', a multiple of 3' * (name == TENTH)}."
+            raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
+        capacity, draw = CLASSES[name]
+        demand, has = draw(rng, count), np.full(2, capacity)
+        if name == NINTH:
+            total = demand.sum(axis=0)
+            has = -(-total // -(-total.max() // capacity))
+        return Machines(name, ("a", "b"), demand * QUANTUM, has * QUANTUM)
+    if count is not None:
+        remedy = f"Leave it out, or take one of {', '.join(CLASSES)}."
+        raise WorkloadError("this input has machines of its own", key="count", value=count, remedy=remedy)
     if name in FITTED:
         demand = np.rint(FITTED[name].draw(rng) * QUANTUM).astype(np.int64)
         return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
-    if name in published_items.NAMES:
-        sizes, room = published_items.sizes(name, seed)
-        return Machines(name, ("size",), sizes[:, None] * QUANTUM, np.array([room * QUANTUM]))
     if name in BALLS:
         balls, room, draw = BALLS[name]
-        return Machines(name, ("size",), draw(rng, balls) * QUANTUM, np.array([room * QUANTUM]))
-    count = (201 if name == TENTH else 200) if count is None else count
-    if not 1 <= count <= WIDEST or (name == TENTH and count % 3):
-        remedy = "Give a multiple of 3: every three fill a server." if 1 <= count <= WIDEST else f"Give 1 to {WIDEST}."
-        raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
-    capacity, draw = CLASSES[name]
-    demand, has = draw(rng, count), np.full(2, capacity)
-    if name == NINTH:
-        total = demand.sum(axis=0)
-        has = -(-total // -(-total.max() // capacity))
-    return Machines(name, ("a", "b"), demand * QUANTUM, has * QUANTUM)
+        sizes = draw(rng, balls)
+    else:
+        items, room = published_items.sizes(name, seed)
+        sizes = items[:, None]
+    return Machines(name, ("size",), sizes * QUANTUM, np.array([room * QUANTUM]))

@@ -53,8 +53,8 @@ def _given(args: Namespace) -> Machines:
         raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
     if not is_named and not Path(args.input).exists():
         raise UserError("there is no such file", file=args.input, remedy=meant(args.input) or "Check the path.")
-    fits = {"seed": is_named, "instance": suffix in SUFFIXES, "server": suffix == ".csv"}
-    goes_with = {"seed": "generated inputs", "instance": "files of the literature", "server": "a CSV file"}
+    fits = {"seed": is_named, "server": suffix == ".csv"}
+    goes_with = {"seed": "generated inputs", "server": "a CSV file"}
     for key, value in vars(args).items():
         if value is not None and not fits.get(key, True):
             problem = f"goes with {goes_with[key]}"
@@ -62,7 +62,7 @@ def _given(args: Namespace) -> Machines:
     if is_named:
         return machines(args.input, 1 if args.seed is None else args.seed)
     if suffix in SUFFIXES:
-        return read_instance(Path(args.input), args.instance)
+        return read_instance(Path(args.input))
     if not args.server:
         remedy = "Say what one server has of each column: --server cpu=8,mem=16."
         raise UserError("the servers are not known", file=args.input, key="--server", remedy=remedy)

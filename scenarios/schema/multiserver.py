@@ -16,7 +16,7 @@ from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.demands import DEMANDS, LONGEST
-from binwright.workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
+from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
 
 
 class Demand(Registered):
@@ -40,7 +40,7 @@ class MultiServer(Roled):
 
     demand: Demand = Field(
         description="What requests ask for; `binwright list workloads` lists the kinds.",
-        examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
+        examples=["uniform", "azure-like", "{azure: {path: packing.sqlite, split: test}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[128])
     holding: Count | None = Field(
@@ -83,15 +83,15 @@ class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(
-        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, such as `u120`. Resources "
-        f"are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and `b` (`ct1` "
-        "to `ct10`, `planted`), or `size`.",
+        description=f"The input: {', '.join((*FITTED, *CLASSES))}, or one of the literature's, such as `u120`. "
+        f"Resources are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and "
+        "`b` (`ct1` to `ct10`), or `size`.",
         examples=["pgrank"],
         json_schema_extra={"enum": list(NAMES)},
     )
     requests: Count | None = Field(
         default=None,
-        description="How many machines; by default the input's own number, of `ct1` to `ct10` and `planted` 200.",
+        description="How many machines; by default the input's own number, of `ct1` to `ct10` 200.",
         examples=[100],
     )
 
@@ -99,11 +99,11 @@ class Offline(WorkloadKind):
     def _known(self) -> Self:
         if self.offline not in NAMES:
             raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
-        if self.offline in OPEN and (self.requests or 0) > WIDEST:
+        if self.offline in CLASSES and (self.requests or 0) > WIDEST:
             raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the machines of a seed, for a cluster's resources."""
-        count = self.requests if self.offline in OPEN else None
+        count = self.requests if self.offline in CLASSES else None
         return machines(self.offline, seed, count).requests(resources, self.requests)

@@ -30,7 +30,7 @@ from binwright.workloads.demands import (
     find_holding,
 )
 from binwright.workloads.generators import MultiServerRequests
-from binwright.workloads.traced_demands import Alibaba, Azure, OpenBDemand
+from binwright.workloads.traced_demands import Alibaba, Azure
 from binwright.workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
@@ -169,8 +169,7 @@ def table(law: Law) -> dict[tuple[int, int], float]:
     return dict(zip(pairs, law.weights.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("name", ["container_meta.csv", "container_meta.csv.gz"])
-@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(("name", "header"), [("container_meta.csv", False), ("container_meta.csv.gz", True)])
 def test_alibaba_containers(tmp_path: Path, name: str, header: bool) -> None:
     first = "container_id,machine_id,time_stamp,app_du,status,cpu_request,cpu_limit,mem_size\n" * header
     path = put(tmp_path / name, first + CONTAINERS)
@@ -198,23 +197,6 @@ def test_a_split_is_the_same_every_time_and_takes_every_row_once(tmp_path: Path)
     assert (train, test) == (found["train", "b.csv"], found["test", "b.csv"])
 
 
-def test_sizes_of_azure_2017_and_of_pods_are_parts_of_a_machine(tmp_path: Path) -> None:
-    sizes = [(1, 0.1), (8, 56), (1, 0.1), (1, 0.1), (4, 28), (1, 0.1), (16, 112), (2, 14), (1, 0.1), (4, 28)]
-    rows = "".join(f"{row},{cpu},{mem},{row},450,0,0\n" for row, (cpu, mem) in enumerate(sizes))
-    path = put(tmp_path / "a.csv.gz", "vmid,cpu,mem,at,lt,censored,tenant_batch\n" + rows)
-    # 16 cores are 142 units of a machine of 56: drawn again. 0.1 GB is less than a unit.
-    assert table(Azure(path, "all").law()) == dict.fromkeys([(8, 1), (17, 20), (35, 41), (71, 83)], 1 / 4)
-    sizes_of = {part: set(table(Azure(path, part).law())) for part in ("train", "test")}  # types are split, too
-    assert not sizes_of["train"] & sizes_of["test"]
-    each = table(Azure(path, "all", "request").law())
-    assert each == pytest.approx({(8, 1): 5 / 9, (17, 20): 1 / 9, (35, 41): 2 / 9, (71, 83): 1 / 9})
-    assert (71, 100) in table(Azure(path, "all", cores=112, memory=560).law())  # 16 of 112 cores, 112 of 560 GB
-    pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,12000,16384,1,1000\nb,96000,16384,0,0\nc,100,1,0,0\n"
-    path = put(tmp_path / "p.csv", pods)
-    assert table(OpenBDemand(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
-    assert (60, 17) in table(OpenBDemand(path, "all", cores=100, memory=500).law())
-
-
 def test_azure_packing_2020(tmp_path: Path) -> None:
     path = tmp_path / "packing.sqlite"
     with closing(sqlite3.connect(path)) as base:
@@ -222,14 +204,9 @@ def test_azure_packing_2020(tmp_path: Path) -> None:
         base.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")
         types = [(7, 0, 0.006, 0.001), (7, 1, 0.1, 0.1), (8, 0, 0.2, 0.2), (8, 2, 0.1, 0.1), (9, 0, 0.5, 0.1)]
         base.executemany("INSERT INTO vmType VALUES (0, ?, ?, ?, ?, 0, 0, 0)", types)
-        base.executemany("INSERT INTO vm VALUES (?, 0, ?, 0, ?, 9)", [(n, 7 + (n > 3) + (n > 5), n) for n in range(8)])
         base.commit()
     # A row of vmType each; half a machine is 250: drawn again.
     assert table(Azure(path, "all").law()) == {(3, 1): 0.25, (50, 50): 0.5, (100, 100): 0.25}
-    assert table(Azure(path, "all", machine="best").law()) == {(3, 1): 0.5, (50, 50): 0.5}
-    assert table(Azure(path, "all", machine=1).law()) == {(50, 50): 1.0}
-    assert table(Azure(path, "all", "request").law()) == pytest.approx({(3, 1): 4 / 6, (50, 50): 2 / 6})
-    assert table(Azure(path, "all", "request", 0).law()) == pytest.approx({(3, 1): 4 / 6, (100, 100): 2 / 6})
     with closing(sqlite3.connect(path)) as base:
         base.execute("UPDATE vmType SET core = -0.1 WHERE vmTypeId = 9")
         base.commit()
@@ -245,10 +222,10 @@ def test_a_trace_is_read_once_while_its_file_stays(tmp_path: Path) -> None:
     assert Alibaba(path).law() is not law
 
 
-@pytest.mark.parametrize("name", ["azure", "alibaba", "openb"])
+@pytest.mark.parametrize("name", ["azure", "alibaba"])
 def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, name: str) -> None:
     kind = DEMANDS.load(name)
-    trace = TRACES.load(kind.traces[0])
+    trace = TRACES.load(kind.trace)
     with pytest.raises(WorkloadError, match="there is no such file") as caught:
         kind(tmp_path / "none.csv").law()
     text = str(caught.value)
@@ -312,21 +289,14 @@ class Broken:
     weights: Any = (1.0,)
     summary: ClassVar[str] = ""
     reference: ClassVar[str] = ""
-    licence: ClassVar[str] = ""
 
     def law(self) -> Law:
         return Law(np.array(self.pairs), np.array(self.weights))
 
 
 @pytest.mark.parametrize(
-    ("demand", "message"),
-    [
-        (Broken([[1, 2, 3]]), r"has pairs \(1, 3\), not \(1, 2\)"),
-        (Broken([[1, 2]], (0.5,)), "weights sum to 1"),
-        (Broken([[1.0, 2.0]]), "int64"),
-        (Broken([[0, 0]]), "for nothing"),
-    ],
+    "demand", [Broken([[1, 2, 3]]), Broken([[1, 2]], (0.5,)), Broken([[1.0, 2.0]]), Broken([[0, 0]]), Broken([[1, -2]])]
 )
-def test_laws_that_are_none(demand: Broken, message: str) -> None:
-    with pytest.raises(WorkloadError, match=message):
+def test_laws_that_are_none(demand: Broken) -> None:
+    with pytest.raises(WorkloadError, match=r"a demand returns no law\n  It has pairs int64 \[k, 2\]"):
         MultiServerRequests(5, demand, 1).draw(R, 0)

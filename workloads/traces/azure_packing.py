@@ -35,14 +35,10 @@ def requests(path: Path, machine: int | Literal["best"] = "best") -> pl.DataFram
     return frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
 
 
-def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floats:
-    """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2].
-
-    With `machine` it is one row for each type, as `requests` has them.
-    """
+def read_types(path: Path) -> Floats:
+    """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2]."""
     (types,) = _tables(path, "vmType")
-    types = types.sort("vmTypeId", "machineId") if machine is None else _prices(types, machine, path).sort("vmTypeId")
-    sizes = types.select("core", "memory").fill_null(0.0)
+    sizes = types.sort("vmTypeId", "machineId").select("core", "memory").fill_null(0.0)
     for name in sizes.columns:
         if len(sizes) and (least := sizes[name].min()) < 0:  # type: ignore[operator]  # they are numbers
             remedy = "Correct it, or remove the row."

@@ -217,7 +217,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    given = machines("planted")
+    given = machines("ct2")
     pack(given.demand, given.capacity, seconds=0.01)  # compiled
     monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
     packed = pack(given.demand, given.capacity, seconds=60)
