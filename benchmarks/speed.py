@@ -240,9 +240,9 @@ def contention() -> None:
         simulation.loop.go(agent.compiled)
         run = FinishedRun(simulation, 0, {}, 0, prices={})
         run.places  # noqa: B018 # what other metrics need, too
-        contention_of(FinishedRun(simulation, len(requests) - 9, {}, 0, prices={}), by_priority=False)  # compiles
+        contention_of(FinishedRun(simulation, len(requests) - 9, {}, 0, prices={}))  # compiles
         began = perf_counter()
-        contention_of(run, by_priority=False)
+        contention_of(run)
         seconds = perf_counter() - began
         print(f"{'':10}{servers:9}{running:9}{seconds:8.2f}{30 * seconds:9.1f}")
 

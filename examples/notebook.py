@@ -40,12 +40,6 @@ comparison.frame.filter(pl.col("verdict").is_in(["better", "worse"])).select(
 )
 
 # %% [markdown]
-# How many seeds would show a difference of 1 %?
-
-# %%
-comparison.frame.group_by("metric", maintain_order=True).agg(pl.col("seeds_for_1pct").max())
-
-# %% [markdown]
 # ## Two settings side by side
 #
 # The same requests on one more server. The folder's name is added to agents that both folders have.
@@ -68,4 +62,4 @@ Path("results/comparison.csv").write_text(both.csv(), encoding="utf-8")
 # A row per run, with every metric.
 
 # %%
-results.runs.group_by("agent", maintain_order=True).agg(pl.col("acceptance", "wait_max", "decision_us").mean())
+results.runs.group_by("agent", maintain_order=True).agg(pl.col("acceptance", "wait_p95", "decision_us").mean())

@@ -22,8 +22,7 @@ class Moves(Protocol):
     spec: Any
     resource: int
     log: list[Moved]
-    plans: list[tuple[float, int, bool]]
-    most: int
+    plans: list[tuple[float, bool]]
     endless: int
     relief: Any
     room: Any

@@ -92,10 +92,21 @@ REMOVED: Mapping[str, str] = {
         for cause in ("both", "devices", "cpu", "model", "no_devices_asked", "no_devices_asked_no_cpu")
     },
     **{
-        f"metric {name}": "Write a metric of your own, of `run.contention`."
-        for name in ("contended_worst", "contention_p95", "contention_max")
+        f"metric {name}": "Write a metric of your own, which gets a `FinishedRun`: page 'Results'."
+        for name in (
+            *("blocked", "borrowed", "bought_hours", "contended_requests", "contended_worst", "contention_max"),
+            *("contention_p95", "cost_moves", "cost_servers", "downtime", "fragmented_gpu_end", "gang_racks"),
+            *("income_booked", "links_allocation_end", "links_utilisation", "moved", "moves_for_load"),
+            *("moves_under_way", "plan_ms", "postponed", "postponed_by", "power", "power_peak", "running"),
+            *("scheduled_bound", "server_hours", "server_hours_used", "servers_per_request", "spot_evicted"),
+            *("wait_max", "wait_p50", "wait_p99", "woken"),
+            *(f"{what}_{part}" for what in ("turnaround", "slowdown") for part in ("p50", "p95", "p99")),
+        )
     },
-    "metric postponed_by": "Write a metric of your own: `run.simulation.workload.postponed` has it of every request.",
+    **{f"metric {what}_year": f"Take {what}_month." for what in ("income", "cost", "net")},
+    "metric net": "Take net_month.",
+    "cluster.contention": "Leave it out: requests on a node lack the same share.",
+    "costs.servers.reserved": "Leave it out; pay all servers that are on at one `price`.",
     "figure demands": "Draw the columns of `results.requests(RUN)`, which `record: [requests]` keeps.",
 }
 """What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME`."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from binwright.simcore.fields import Model, PositiveTime
-
-ContentionRule = Literal["proportional", "priority"]
-"""Who gets how much where requests use more than a server has."""
 
 
 class Pacing(Model):

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
-from warnings import catch_warnings
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.analysis.compare.sheet import Cell, Sheet, latex
+from binwright.analysis.compare.sheet import Cell, Sheet, hidden, latex
 from binwright.analysis.compare.statistics import (
     FEWEST,
     Family,
-    bootstrap,
     by_count,
     differences,
     in_words,
     mean_interval,
-    seeds_needed,
 )
 from binwright.analysis.compare.table import in_one_note
 from binwright.analysis.measure.condition import Limit, outside_of
@@ -36,18 +33,12 @@ if TYPE_CHECKING:
     import polars as pl
     import rich.console
 
-SKEWED, ENOUGH = 1.0, 20
-"""A metric is skewed when the median |skewness| of its groups of at least so many seeds is larger than that."""
-EFFECT = 0.01
-"""The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
 EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
 UP_AND_DOWN = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}
 
 MOST = 100
 """More rows of a metric than that a terminal does not get."""
-MANY = 1_000_000
-"""More seeds than that nobody runs."""
 WAYS = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 WORDS = {SAME: "=", UNTESTED: "?", BASELINE: "", None: "-"}
 STYLES = {BETTER: "best", WORSE: "wrong"}
@@ -60,7 +51,6 @@ NUMBERS = {
     "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm over all "
     "pairs of agents at this point, whatever the baseline",
     "runs": "finished runs",
-    "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
 }
 
 
@@ -187,21 +177,18 @@ class Comparison:
         mean, half = by_count(values, mean_interval, 2)
         exact = self._groups.exact(metric)
         half[exact] = 0.0
-        skewed, boot_low, boot_high = _bootstrapped(values, n)
-        skewed &= ~exact
-        t_low, t_high = metric.ends(mean, half)
+        low, high = metric.ends(mean, half)
 
         own, against = self._own, self._against(values)
         difference = differences(values, against)
         pairs = (~np.isnan(difference)).sum(axis=1)
-        diff, diff_half, deviation = by_count(difference, _spread, 3)
+        diff, diff_half = by_count(difference, mean_interval, 2)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
         together = self._groups.numbered(self.keys[:-1]) if self.is_since else None
         family = Family(self._groups, metric, base=self._base if self.is_named else None, together=together)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers["exact"]] = 0.0
-        deviation[answers["exact"]] = np.nan
         up, down = UP_AND_DOWN[metric.better]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(base)
@@ -219,12 +206,10 @@ class Comparison:
             "n": n,
             "failed": self._groups.failed,
             "mean": mean,
-            "low": np.where(skewed, boot_low, t_low),
-            "high": np.where(skewed, boot_high, t_high),
-            "interval": _first_of({"exact": exact & (n > 0), "bootstrap": skewed, "t": n > 1}),
+            "low": low,
+            "high": high,
+            "interval": _first_of({"exact": exact & (n > 0), "t": n > 1}),
             "half": half,
-            "boot_low": boot_low,
-            "boot_high": boot_high,
             "pairs": np.where(own, 0, pairs),
             "diff": diff,
             "diff_low": diff - diff_half,
@@ -234,7 +219,6 @@ class Comparison:
             "p_alone": answers["alone"],
             "test": _first_of({"exact": answers["exact"] & (pairs > 0), "wilcoxon": answers["ranks"], "t": tested}),
             "verdict": _first_of(verdicts),
-            "seeds_for_1pct": seeds_needed(deviation, EFFECT * abs(base)),
         }
         found = []
         for name, column in columns.items():
@@ -242,7 +226,7 @@ class Comparison:
                 column = np.where(np.isfinite(column), column, np.nan)
             kind = pl.String if column.dtype.kind == "O" else None
             found.append(pl.Series(name, column.tolist() if kind else column, kind, nan_to_null=True))
-        return [*found[:-1], found[-1].cast(pl.Int64, strict=False)]
+        return found
 
     # -- limits ----------------------------------------------------------------------------------------------------
 
@@ -321,7 +305,6 @@ class Comparison:
             ("" if own else _relative(row["relative"]), row["relative"]),
             ("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"]),
             (runs, row["n"]),
-            ("" if own else _seeds(row["seeds_for_1pct"]), row["seeds_for_1pct"]),
         )
         keys = [self.heading(row[key]) if key == "of" else as_written(row[key]) for key in self.shown_keys]
         agent = Cell(self.heading(row["agent"]), style=style)
@@ -336,8 +319,7 @@ class Comparison:
         exact, intervals = frame["interval"].eq_missing("exact"), frame["interval"].drop_nulls().unique()
         paired = frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))
         said = ["Mean ± half of its 95 % t interval over the seeds"]
-        said[0] += ", or [low, high] by bootstrap where a metric is skewed" * ("bootstrap" in intervals)
-        if not {"t", "bootstrap"} & {*intervals}:
+        if "t" not in intervals:
             timed = {metric.name for metric in self.metrics if metric.timed}
             drawn = frame.filter(~exact, frame["n"] > 0, ~frame["metric"].is_in(list(timed)))
             said = ["One seed: no intervals and no tests" if len(drawn) or not exact.any() else
@@ -366,8 +348,10 @@ class Comparison:
         from rich.console import Group
         from rich.text import Text
 
-        tables = [sheet.terminal(width, most=MOST, otherwise="give --format markdown") for sheet in self.sheets]
-        return Group(*tables, Text(escaping.plain(self.legend), style="italic"))
+        sheets = self.sheets
+        notes = [escaping.plain(self.legend), hidden(sheets, width, MOST, "give --format markdown")]
+        tables = [sheet.terminal(width, most=MOST) for sheet in sheets]
+        return Group(*tables, Text(" ".join(filter(None, notes)), style="italic"))
 
     def markdown(self) -> str:
         """Write a Markdown table per metric."""
@@ -393,29 +377,6 @@ class Comparison:
         return f"{type(self).__name__}({len(self.frame)} rows, baseline {self.baseline!r})"
 
 
-def _bootstrapped(values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
-    """Tell which groups show a bootstrap interval, bool [groups], and return its ends; NaN elsewhere."""
-    large = np.where((n >= ENOUGH)[:, None], values, np.nan)
-    skew = np.full(len(n), np.nan)
-    if (n >= ENOUGH).any():
-        from scipy.stats import skew as adjusted  # it takes half a second to import, and few results have so many seeds
-
-        with catch_warnings(action="ignore"):  # values that are all the same have none
-            (skew,) = by_count(large, lambda some: (adjusted(some, axis=1, bias=False),), 1)
-    some = ~np.isnan(skew)
-    if not some.any() or np.median(abs(skew[some])) <= SKEWED:
-        return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)
-    low, high = by_count(large, bootstrap, 2)
-    return n >= ENOUGH, low, high
-
-
-def _spread(values: Floats) -> tuple[Any, Any, Any]:
-    """Compute mean, half width of its t interval and standard deviation of [k, n] values; one value has none."""
-    mean, half = mean_interval(values)
-    deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.full(len(values), np.nan)
-    return mean, half, deviation
-
-
 def _first_of(choices: dict[Any, Any]) -> Any:
     """Pick for each group the word of the first choice that holds, object [groups]; None where none does."""
     return np.select([*choices.values()], [np.array(word, object) for word in choices], np.array(None, object))
@@ -434,8 +395,6 @@ def _known_baseline(name: str | None, runs: pl.DataFrame) -> str:
 def _mean(metric: Metric, row: dict[str, Any]) -> str:
     if row["interval"] == "exact":
         return metric.exactly(row["mean"])
-    if row["interval"] == "bootstrap":
-        return metric.between(row["mean"], row["low"], row["high"])
     return metric.write(row["mean"], inf if row["half"] is None else row["half"])
 
 
@@ -457,10 +416,6 @@ def _p(p: float | None) -> str:
     if p is None or isnan(p):
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def _seeds(seeds: int | None) -> str:
-    return "-" if seeds is None else f"{seeds:,}" if seeds <= MANY else f">{MANY:,}"
 
 
 def _count(number: int, thing: str) -> str:

@@ -63,10 +63,6 @@ class Sheet:
         columns = zip(self.headings, *self.texts[:most], strict=True)
         return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
 
-    def whole(self, most: int | None = None) -> int:
-        """Return a round width in which a terminal shows all columns; times may have more digits again."""
-        return max(200, 50 * ceil((sum(self.widths(most)) + DIGITS) / 50))
-
     def fitting(self, width: int, most: int | None = None) -> list[int]:
         """Select the columns that a terminal of this width has room for, in their order.
 
@@ -82,13 +78,8 @@ class Sheet:
             shown.add(column)
         return sorted(shown)
 
-    def terminal(
-        self, width: int, *, caption: str = "", most: int | None = None, otherwise: str = ""
-    ) -> rich.table.Table:
-        """Lay out for a terminal of this width the columns that fit, and `most` rows at most.
-
-        `otherwise` says how to see the hidden columns without a wider terminal.
-        """
+    def terminal(self, width: int, *, caption: str = "", most: int | None = None) -> rich.table.Table:
+        """Lay out for a terminal of this width the columns that fit, and `most` rows at most."""
         from rich import box
         from rich.console import JustifyMethod
         from rich.markup import escape
@@ -98,9 +89,6 @@ class Sheet:
         left = len(self.rows) - (most or len(self.rows))
         caption = f"{left:,} more rows: --format csv has all." if left > 0 else caption
         columns = self.fitting(width, most)
-        if hidden := [heading for column, heading in enumerate(self.headings) if column not in columns]:
-            caption += f" Wider terminals show: {', '.join(map(plain, hidden))}."
-            caption += f" To see all, set COLUMNS={self.whole(most)}{otherwise and f', or {otherwise}'}."
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -174,6 +162,23 @@ class Sheet:
                 yield f'<td class="text">{escape(cell.text)}</td>'
             else:
                 yield f"<td{style}{value}>{escape(cell.text)}</td>"
+
+
+def hidden(sheets: Sequence[Sheet], width: int, most: int | None = None, otherwise: str = "") -> str:
+    """Say which columns a terminal of this width does not show of some sheet, and how to see them; "" for none.
+
+    `otherwise` says how to see them without a wider terminal.
+    """
+    names = dict.fromkeys(
+        plain(sheet.headings[column])
+        for sheet in sheets
+        for column in sorted({*range(len(sheet.headings))} - {*sheet.fitting(width, most)})
+    )
+    if not names:
+        return ""
+    whole = max(sum(sheet.widths(most)) for sheet in sheets) + DIGITS
+    how = f"set COLUMNS={max(200, 50 * ceil(whole / 50))}{otherwise and f', or {otherwise}'}"
+    return f"Wider terminals show: {', '.join(names)}. To see all, {how}."
 
 
 def latex(sheets: Sequence[Sheet], note: str) -> str:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import Groups
 from binwright.simcore.types import Floats, Ints
 
-CONFIDENCE, ALPHA, POWER = 0.95, 0.05, 0.8
+CONFIDENCE, ALPHA = 0.95, 0.05
 FEWEST = 5
 """Fewer paired differences are not tested: what they say hangs on their being normal, which shares of requests are not.
 """
-RESAMPLES = 2000
 EXACT = 50
 """Up to so many pairs the signed-rank test is exact, beyond them the normal approximation is."""
 NOISE = 40
@@ -157,53 +155,6 @@ def holm(p: Floats) -> Floats:
     steps = p[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return adjusted
-
-
-def bootstrap(values: Floats) -> tuple[Any, Any]:
-    """Compute the ends of the 95 % BCa bootstrap intervals of the means of [k, n] values, each [k] (Efron 1987).
-
-    Every row is resampled by the same draws, which depend on n only. Without variance both ends are the mean.
-    """
-    n = values.shape[1]
-    mean = values.mean(axis=1)
-    off = values - mean[:, None]
-    means = np.sort(np.einsum("kn,nr->kr", off, _draws(n)), axis=1)  # which, unlike `@`, adds up in one order
-    below = (means < 0).sum(axis=1) + (means == 0).sum(axis=1) / 2
-    bias = ndtri(np.clip(below / RESAMPLES, 1 / RESAMPLES, 1 - 1 / RESAMPLES))
-    square = (off**2).sum(axis=1)
-    acceleration = (off**3).sum(axis=1) / np.where(square > 0, 6 * square**1.5, 1)
-    ends = []
-    for side in (ndtri((1 - CONFIDENCE) / 2), ndtri((1 + CONFIDENCE) / 2)):
-        level = ndtr(bias + (bias + side) / (1 - acceleration * (bias + side)))
-        place = np.clip(level * (RESAMPLES + 1) - 1, 0, RESAMPLES - 1)
-        lower = np.floor(place).astype(np.int64)
-        upper = np.minimum(lower + 1, RESAMPLES - 1)
-        rows = np.arange(len(values))
-        ends.append(mean + means[rows, lower] + (place - lower) * (means[rows, upper] - means[rows, lower]))
-    return ends[0], ends[1]
-
-
-@lru_cache(maxsize=2)
-def _draws(n: int) -> Floats:
-    """Draw what each of n values weighs in the means of resamples, float64 [n, resamples]."""
-    return np.random.default_rng(n).multinomial(n, np.full(n, 1 / n), RESAMPLES).T / n
-
-
-def seeds_needed(deviation: Floats, effect: Floats) -> Any:
-    """Compute how many pairs a paired t-test needs to see an effect at level .05 with power .8, float64 [k].
-
-    `deviation` [k] is that of the paired differences. It is the smallest n, 2 or more, that is not below the square of
-    (t(n - 1, .975) + t(n - 1, .8)) deviation / effect; NaN where the effect is 0.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(effect > 0, (deviation / effect) ** 2, np.nan)
-    # With quantiles of the normal distribution too few, by four at most.
-    n = np.maximum(2.0, np.ceil((ndtri(1 - ALPHA / 2) + ndtri(POWER)) ** 2 * ratio))
-    while True:
-        short = n < (stdtrit(n - 1, 1 - ALPHA / 2) + stdtrit(n - 1, POWER)) ** 2 * ratio
-        if not short.any():
-            return n
-        n += short
 
 
 Bools = npt.NDArray[np.bool_]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.analysis.compare.sheet import Cell, Sheet
+from binwright.analysis.compare.sheet import Cell, Sheet, hidden
 from binwright.analysis.compare.statistics import FEWEST, Bools, Family, by_count, differences, in_words, mean_interval
 from binwright.analysis.measure.metric import MONEY, Metric
 from binwright.analysis.results import escaping
@@ -158,7 +158,8 @@ class Table:
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
-        return self.sheet.terminal(width, caption=" ".join(filter(None, [self.same, self.legend])))
+        sheet = self.sheet
+        return sheet.terminal(width, caption=" ".join(filter(None, [self.same, self.legend, hidden([sheet], width)])))
 
     def __str__(self) -> str:
         return f"{self.sheet.markdown()}\n\n{escaping.markdown(f'{self.same} {self.legend}')}\n"

@@ -27,7 +27,7 @@ ROUNDED = 1 + 1e-9
 class Items(NamedTuple):
     """Lists what is held on nodes of servers, in order of servers and of `start`.
 
-    `server`, `node` int64 [n]; `start`, `end` float64 [n]; `amounts` int64 [n, resources] quanta; `priority` int64 [n].
+    `server`, `node` int64 [n]; `start`, `end` float64 [n]; `amounts` int64 [n, resources] quanta.
     """
 
     server: Ints
@@ -35,7 +35,6 @@ class Items(NamedTuple):
     start: Floats
     end: Floats
     amounts: Ints
-    priority: Ints
 
 
 @kernel
@@ -52,7 +51,7 @@ def account(
     nothing changes on a server that holds something, the server, begin and end, and the quanta of it that are used;
     returns how many there are.
     """
-    load, left = np.empty(capacity.shape[1:]), np.empty(capacity.shape[1:])
+    load = np.empty(capacity.shape[1:])
     moments, first, noted = np.empty(2 * len(active) + 2), 0, 0
     while first < len(active):
         s, last, count = items.server[active[first]], first, 2
@@ -68,7 +67,7 @@ def account(
         for k in range(count - 1):
             since, until = moments[k], moments[k + 1]
             if until > since:
-                part = active[first:last], use[first:last], items, capacity[s], load, left, wanted, missing, totals
+                part = active[first:last], use[first:last], items, capacity[s], load, wanted, missing, totals
                 lacks, used = between(since, until, *part, power)
                 contended[s] += lacks * (until - since)
                 if used >= 0:
@@ -80,13 +79,13 @@ def account(
 
 @inlined
 def between(
-    begin: float, end: float, active: Ints, use: Floats, items: Items, capacity: Ints, load: Floats, left: Floats,
-    wanted: Floats, missing: Floats, totals: Floats, power: int,
+    begin: float, end: float, active: Ints, use: Floats, items: Items, capacity: Ints, load: Floats, wanted: Floats,
+    missing: Floats, totals: Floats, power: int,
 ) -> tuple[bool, float]:  # fmt: skip
     """Account for one server and a time in which nothing changes on it; returns whether it lacks anything.
 
     `active` are the items on it. Returns, too, what is used of the resource `power`, -1 where there is none or nothing
-    is held. `load` and `left` float64 [nodes, resources] are scratch.
+    is held. `load` float64 [nodes, resources] is scratch.
     """
     nodes, resources = load.shape
     seconds, lacks, used = end - begin, False, -1.0
@@ -110,27 +109,13 @@ def between(
             some |= load[n, r] > capacity[n, r] * ROUNDED
         totals[2, r] += seconds * some
         lacks |= some
-    left[:] = capacity
-    level = np.iinfo(np.int64).max
-    while lacks:  # the highest priority takes what it uses, then the next one what is left
-        above, level = level, np.iinfo(np.int64).min
-        for item in active:
-            if items.start[item] <= begin and items.end[item] >= end and level <= items.priority[item] < above:
-                level = items.priority[item]
-        if level == np.iinfo(np.int64).min:
-            break
-        load[:] = 0.0
-        for adds in (True, False):
-            for place in range(len(active)):
-                item = active[place]
-                if items.start[item] <= begin and items.end[item] >= end and items.priority[item] == level:
-                    for r in range(resources):
-                        total, there_is = load[items.node[item], r], left[items.node[item], r]
-                        if adds:
-                            load[items.node[item], r] = total + use[place, r]
-                        elif total > there_is * ROUNDED:
-                            missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
-        left[:] = np.maximum(left - load, 0.0)
+    for place in range(len(active) if lacks else 0):
+        item = active[place]
+        if items.start[item] <= begin and items.end[item] >= end:
+            for r in range(resources):
+                total, there_is = load[items.node[item], r], capacity[items.node[item], r]
+                if total > there_is * ROUNDED:
+                    missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
     return lacks, used
 
 
@@ -163,12 +148,12 @@ class Contention:
         return found
 
 
-def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
+def contention_of(run: FinishedRun) -> Contention | None:
     """Measure a run; None where nobody says what its requests use, or nothing is held for any time."""
     use = run.asked.use
     if use is None or run.finish <= run.begin:
         return None
-    row, items = _items(run, by_priority)
+    row, items = _items(run)
     use = use.take(row)  # so that what lies together is read together
     capacity, resources = np.ascontiguousarray(run.capacity), len(run.resources)
     wanted, missing, contended = *np.zeros((2, len(row), resources)), np.zeros(len(capacity))
@@ -202,7 +187,7 @@ def _active(items: Items, time: Floats) -> Iterator[Ints]:
         yield active
 
 
-def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
+def _items(run: FinishedRun) -> tuple[Ints, Items]:
     """List what is held within the measured time, with the row of each item, int64 [n]."""
     places, nodes = run.places, run.capacity.shape[1]
     while_measured = np.flatnonzero((places.start < run.finish) & (places.end > run.begin))
@@ -214,8 +199,7 @@ def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
     amounts[parts] = amounts[parts] // nodes + (node[parts, None] < amounts[parts] % nodes)
     row = run.held[places.who[several]]
     order = np.lexsort((places.start[several], places.server[several]))
-    priority = run.priority[row] if by_priority else np.zeros(len(row), np.int64)
-    columns = places.server[several], node, places.start[several], places.end[several], amounts, priority
+    columns = places.server[several], node, places.start[several], places.end[several], amounts
     return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))
 
 

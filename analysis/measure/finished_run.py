@@ -23,7 +23,6 @@ from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
-from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
 from binwright.workloads.changes import words_of
 
@@ -154,8 +153,7 @@ class FinishedRun(Rows):
     there on: `first` is then the first row of that part, while `since` is always the first after the warm start. What
     `Rows` have, all rows have here; `parts` have it of some, so that a sum over many rows takes little memory. `prices`
     are those of a unit for an hour, by resource, of which some priorities pay a share (`pays`); `costs` says what
-    servers draw and cost, if anything does; `contention_rule` who lacks what a server has too little of; `thought` is
-    the agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves,
+    servers draw and cost, if anything does; `thought` is the agent's time in nanoseconds. `moving` has the moves,
     and is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
@@ -168,22 +166,17 @@ class FinishedRun(Rows):
         *,
         prices: Mapping[str, float] = MappingProxyType({}),
         costs: Costs | None = None,
-        bounded: bool = False,
         pays: Mapping[int, float] = MappingProxyType({}),
-        contention_rule: ContentionRule = "proportional",
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
         if simulation.stopped and simulation.offered <= simulation.workload.running:
             raise RunError(FULL.format(simulation.workload.id[simulation.offered - 1]))
-        self.simulation, self.thought, self.bounded = simulation, thought, bounded
+        self.simulation, self.thought = simulation, thought
         self.first = self.since = first
         self.moving = simulation.moving
         self.samples = {name: read_only(one) for name, one in samples.items()}
-        self.prices, self.costs, self.pays, self.contention_rule = dict(prices), costs, pays, contention_rule
-        self._terms: dict[str, Any] = {
-            "prices": prices, "costs": costs, "bounded": bounded, "pays": pays, "contention_rule": contention_rule,
-        }  # fmt: skip
+        self.prices, self.costs, self.pays = dict(prices), costs, pays
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
         self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
@@ -210,7 +203,8 @@ class FinishedRun(Rows):
 
     def _again(self, first: int) -> FinishedRun:
         """Return the run as it is measured from a row on."""
-        found = FinishedRun(self.simulation, first, self.samples, self.thought, **self._terms)
+        terms: dict[str, Any] = {"prices": self.prices, "costs": self.costs, "pays": self.pays}
+        found = FinishedRun(self.simulation, first, self.samples, self.thought, **terms)
         found.since, found.only = self.since, self.only
         return found
 
@@ -409,7 +403,7 @@ class FinishedRun(Rows):
     @cached_property
     def contention(self) -> Contention | None:
         """What was used and lacked, where requests say what they use."""
-        return contention_of(self, self.contention_rule == "priority")
+        return contention_of(self)
 
     @cached_property
     def bill(self) -> Bill | None:

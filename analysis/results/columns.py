@@ -196,7 +196,7 @@ def _informative(
     accepted = {one.name for one in metrics if one.name.startswith("acceptance") and one.table != "always"}
     hidden = {"acceptance", *accepted} if _any(done, "stopped") else {"scheduled"}
     hidden |= {name for name in accepted & numbers if (done[name] == done["acceptance"]).all()}
-    if not _any(done, "wait_max"):
+    if not _any(done, "wait_mean"):
         hidden.add("makespan")
     keys = [key for key in swept if key in done.columns and done.schema[key].is_numeric()]
     hidden.update(name for name in numbers for key in keys if (done[name] == done[key]).all(ignore_nulls=False))

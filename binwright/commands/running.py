@@ -178,7 +178,7 @@ def _warn(results: Results) -> None:
     if "running_lost" in done.columns and (lost := int(done["running_lost"].sum() or 0)):
         warn_of(
             "the cluster cannot hold what runs already at the start: "
-            f"{lost / int(done['running'].sum()):.2%} of these requests got no place there, or only later (metric "
+            f"{lost:,} of these requests got no place there, or only later, in {len(done):,} runs (metric "
             "`running_lost`), and later ones may wait behind them. Give it more servers, or leave them out: "
             "`workload: {running: drop}`."
         )

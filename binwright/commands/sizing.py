@@ -118,7 +118,7 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
-    from binwright.analysis.compare.sheet import Cell, Sheet
+    from binwright.analysis.compare.sheet import Cell, Sheet, hidden
     from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.sizing import NOT_TOLD
 
@@ -153,13 +153,11 @@ def _table(found: Sized) -> rich.table.Table:
         )
     sheet = Sheet(headings, [list(map(Cell, line)) for line in lines], words=0)
     shown = sheet.fitting(out.width)
-    hidden = ", ".join(heading for column, heading in enumerate(headings) if column not in shown)
-    wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={sheet.whole()}." if hidden else ""
     table = new_table(
         *(f">{headings[column]}" if column and headings[column] else headings[column] for column in shown),
         title=escape(f"{question.key} until {question.until}"),
         title_justify="left",
-        caption=f"{_legend(found, exact=not drawn)}{escape(wider)}",
+        caption=f"{_legend(found, exact=not drawn)} {escape(hidden([sheet], out.width))}".strip(),
         caption_justify="left",
     )
     for line in lines:

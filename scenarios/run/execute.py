@@ -100,7 +100,7 @@ def play_run(
         sampler.look()  # how it ended
     samples = sampler.columns() if sampler else {}
     known = measured(run.scenario, run.seed)
-    return FinishedRun(simulation, first, samples, thought, bounded=is_bounded(world), **known), begin
+    return FinishedRun(simulation, first, samples, thought, **known), begin
 
 
 def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:
@@ -201,12 +201,6 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     name = workload.resources[column]
     said = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
     return {"growing": f"{said}, in which {share:.2%} of the requests were accepted"}
-
-
-def is_bounded(world: World) -> bool:
-    """Tell whether `scheduled_bound` holds for the runs of a world."""
-    changes = world.fails or world.grows_by or world.networked
-    return world.overflow.mode == "stop" and not changes and not world.pacing and not world.gangs
 
 
 def cache_of(folder: Path) -> Path:

@@ -96,7 +96,7 @@ def over(course: TimeSeries, piece: Piece) -> Fraction:
 def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -> dict[str, Any]:
     """Add up all servers between two times."""
     hour, pue = Fraction(3600), Fraction(costs.pue)
-    found: dict[str, Any] = dict.fromkeys(("there", "on", "used", "energy", "carbon", "electricity"), Fraction(0))
+    found: dict[str, Any] = dict.fromkeys(("on", "energy", "carbon", "electricity"), Fraction(0))
     kept: list[tuple[Tariff, Piece]] = []
     woken: list[Fraction] = []
     for server in servers:
@@ -109,9 +109,7 @@ def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -
         ]
     for _, piece in kept:
         hours = (piece.end - piece.begin) / hour
-        found["there"] += hours
         found["on"] += hours * (piece.state in ("empty", "used"))
-        found["used"] += hours * (piece.state == "used")
         found["energy"] += hours * piece.watts / 1000
         for name, course in (("carbon", costs.carbon), ("electricity", costs.electricity)):
             if course:
@@ -123,15 +121,10 @@ def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -
             found[name] += sum((each * rate(course, time) for time in woken), Fraction(0))
     found["carbon"] /= 1000
     times = sorted({Fraction(begin), Fraction(finish), *(time for _, p in kept for time in (p.begin, p.end))})
-    found["servers"] = found["peak"] = Fraction(0)
+    found["servers"] = Fraction(0)
     for first, last in pairwise(times):
         now = [(tariff, p) for tariff, p in kept if p.begin <= first and last <= p.end]
-        found["peak"] = max(found["peak"], sum((p.watts for _, p in now), Fraction(0)) / 1000)
         for tariff in costs.tariffs:
             count = sum(of is tariff and p.state in ("empty", "used") for of, p in now)
-            fixed, price = (tariff.reserved.count, tariff.reserved.price) if tariff.reserved else (0, 0.0)
-            paid = fixed * Fraction(price) + max(0, count - fixed) * Fraction(tariff.price or 0)
-            found["servers"] += paid * (last - first) / hour
-    length = (Fraction(finish) - Fraction(begin)) / hour
-    found["power"] = found["energy"] / length if length else 0
-    return found | {"woken": len(woken)}
+            found["servers"] += count * Fraction(tariff.price or 0) * (last - first) / hour
+    return found

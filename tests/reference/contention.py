@@ -50,7 +50,7 @@ def contention(run: FinishedRun) -> Slow:
                 for r in range(len(run.resources)):
                     capacity = float(run.capacity[server, node, r])
                     wants = [use.during(one[0], k := floor(begin / use.step), k + 1)[0, r] * one[3][r] for one in some]
-                    grants = granted(wants, [int(run.priority[one[0]]) for one in some], capacity, run.contention_rule)
+                    grants = [want * min(1.0, capacity / sum(wants)) if want else 0.0 for want in wants]
                     lacks |= sum(wants) > capacity * (1 + 1e-9)
                     at = server, r
                     found.granted[at] = found.granted.get(at, 0.0) + sum(grants) * (end - begin)
@@ -60,18 +60,4 @@ def contention(run: FinishedRun) -> Slow:
                         found.wanted[key] = found.wanted.get(key, 0.0) + want * (end - begin)
                         found.missing[key] = found.missing.get(key, 0.0) + (want - grant) * (end - begin)
             found.contended[server] = found.contended.get(server, 0.0) + lacks * (end - begin)
-    return found
-
-
-def granted(wants: list[float], priorities: list[int], capacity: float, rule: str) -> list[float]:
-    """Divide what there is among those who want it."""
-    found, left = [0.0] * len(wants), capacity
-    levels = sorted(set(priorities), reverse=True) if rule == "priority" else [None]
-    for level in levels:
-        mine = [place for place in range(len(wants)) if level is None or priorities[place] == level]
-        total = sum(wants[place] for place in mine)
-        share = min(1.0, left / total) if total else 0.0
-        for place in mine:
-            found[place] = wants[place] * share
-        left = max(0.0, left - total)
     return found

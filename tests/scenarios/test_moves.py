@@ -203,19 +203,16 @@ def test_fixed_requests_stay(tmp_path: Path) -> None:
 
 def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     plain, _ = run(scenario(), tmp_path)
-    costs = {"servers": {"price": 1}, "moves": {"each": 0.5, "per_gb": 0.25}}
+    costs = {"servers": {"price": 1}, "moves": {"each": 0.5}}
     data = scenario(overflow={"make_room": {"moves": 3, "within": "1 h"}}, costs=costs, moves={"downtime": "2 s"})
     row, _ = run(data, tmp_path)
     assert row["scheduled"] > plain["scheduled"]
     assert row["moves"] > 0
-    assert row["cost_moves"] == pytest.approx(0.5 * row["moves"] + 0.25 * row["moved"])
-    assert row["cost"] == pytest.approx(row["cost_servers"] + row["cost_moves"])
-    assert row["downtime"] == 2 * row["moves"]
+    assert row["cost"] == pytest.approx(row["server_hours_on"] + 0.5 * row["moves"])
     assert row["plans_late"] == 0
     assert "moves" not in plain
     late, _ = run({**data, "overflow": {"make_room": {"moves": 3, "within": 1e-9}}}, tmp_path)
     assert late["plans_late"] >= 1
-    assert late["plan_ms"] > 0
     assert late["moves"] == row["moves"]
     [one] = plan(scenario_from(data))
     assert refused(one).reasons["requests"].sum() == row["rejected"]
@@ -239,7 +236,7 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
         slow = execute(one, tmp_path)
     assert (fast.pop("compiled"), slow.pop("compiled")) == (True, False)
     assert fast["moves"] > 0
-    clock = {*TIMES, "plan_ms", "plans_late"}
+    clock = {*TIMES, "plans_late"}
     assert {name: fast[name] for name in fast if name not in clock} == {
         name: slow[name] for name in slow if name not in clock
     }

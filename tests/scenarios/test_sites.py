@@ -113,8 +113,6 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     rows = [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
     assert [line[:2] for line in sheet.texts] == rows
     assert results.figure("timeline", metrics=["carbon"]).axes
-    served = results.runs.partition_by("seed", maintain_order=True)
-    assert all(frame["postponed"].n_unique() == 1 for frame in served)  # all agents meet the same requests
 
 
 def test_a_run_is_the_same_again_and_all_agents_meet_the_same_requests() -> None:

@@ -35,10 +35,7 @@ def test_both_engines_measure_the_same(tmp_path: Path) -> None:
     assert 0 < slow["contention_cpu"] < slow["contended"] <= 1
     assert slow["contention_mem"] == 0
     assert slow["used_cpu"] < slow["allocation_cpu"]
-    assert slow["power"] == pytest.approx(4 * (0.1 + 0.2 * slow["used_cpu"]))
-    urgent = run(data(cluster={"contention": "priority"}), tmp_path / "priority")
-    assert urgent["contention_cpu"] == pytest.approx(slow["contention_cpu"])
-    assert urgent["contended_requests"] < slow["contended_requests"]
+    assert slow["energy"] == pytest.approx(4 * (0.1 + 0.2 * slow["used_cpu"]) * slow["hours"])
 
 
 def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path) -> None:
@@ -121,5 +118,3 @@ def test_mistakes_are_found_before_a_run(use: Any, said: str) -> None:
         scenario_from(data(workload={"use": use}))
     with pytest.raises(ScenarioError, match="is for requests that do not say what they use"):
         scenario_from(data(costs={"servers": {"power": {"idle": 1, "peak": 2}}, "activity": 0.5}))
-    with pytest.raises(ScenarioError, match="requests use all that they ask for"):
-        scenario_from(data(workload={"use": None}, cluster={"contention": "priority"}))

@@ -174,19 +174,14 @@ COHORT = {
 
 
 def test_tenants_are_measured(tmp_path: Path) -> None:
-    [run] = plan(scenario({"of": COHORT, "reclaim": "any"}))
-    row = execute(run, tmp_path)
-    tenants = json.loads(row["tenants"])
+    row, requests = first_run(scenario({"of": COHORT, "reclaim": "any"}, record=["requests"]), tmp_path)
+    placed = requests.filter(pl.col("server") >= 0)
+    seconds = pl.min_horizontal("end", pl.col("decided").max()) - pl.col("decided")
+    placed = placed.with_columns(held=seconds * pl.col("cpu"))
+    held = placed.group_by("group").agg(pl.col("held").sum())["held"].to_numpy()
     assert row["compiled"]
-    assert tenants["a"]["borrowed_cpu"] > 0 == tenants["b"]["borrowed_cpu"]
-    assert tenants["a"]["borrowed_cpu"] == row["borrowed_cpu"]
-    assert tenants["a"]["above_quota"] > 10
-    assert tenants["a"]["dominant_share"] <= 10 / 32
-    shares = [tenant["share_cpu"] for tenant in tenants.values()]
-    assert row["jain"] == pytest.approx(sum(shares) ** 2 / 2 / sum(share**2 for share in shares))
-    assert sum(shares) * 100 == pytest.approx(100 * row["allocation_cpu"], abs=1e-6)
-    waited = sum(tenant["waited_above_quota"] for tenant in tenants.values())
-    assert row["quota_wait"] == pytest.approx(waited / 300)
+    assert row["jain"] == pytest.approx(held.sum() ** 2 / 2 / (held**2).sum())
+    assert 0 < row["quota_wait"] < requests["wait"].sum() / 300
     assert row["preemptions"] > 0
 
 
@@ -220,7 +215,6 @@ def test_requests_above_a_quota_are_refused_under_refuse(tmp_path: Path) -> None
     row = execute(run, tmp_path)
     assert set(json.loads(row["reasons"])) == {"quota: cpu of group a"}
     assert row["acceptance"] < 1
-    assert json.loads(row["tenants"])["a"]["dominant_share"] <= 4 / 32
 
 
 @pytest.mark.parametrize(

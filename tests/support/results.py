@@ -12,7 +12,7 @@ ALWAYS = {
     "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
     "offered": 10, "scheduled": 9, "acceptance": 0.9,
     "rejected": 1, "impossible": 0, "interrupted": 0, "lost": 0, "hours": 1.0, "servers": 3, "servers_used": 2.0,
-    "wait_total": 0.0, "wait_mean": 0.0, "wait_p95": 0.0, "wait_max": 0.0, "allocation_cpu": 0.5,
+    "wait_total": 0.0, "wait_mean": 0.0, "wait_p95": 0.0, "allocation_cpu": 0.5,
     "allocation_cpu_decisions": 0.5, "allocation_cpu_end": 0.5, "fragmentation_cpu": 0.1, "decision_us": 3.0,
 }  # fmt: skip
 """What the row of a run that is done says, where a test says nothing else."""

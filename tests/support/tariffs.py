@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 
 from binwright.analysis.measure.costs.bill import Costs
-from binwright.analysis.measure.costs.tariffs import CostsSpec, Power, Reserved, Tariff
+from binwright.analysis.measure.costs.tariffs import CostsSpec, Power, Tariff
 
 
-def tariff(
-    curve: tuple[float, ...] = (), price: float | None = None, reserved: int = 0, reserved_price: float = 0.0
-) -> Tariff:
+def tariff(curve: tuple[float, ...] = (), price: float | None = None) -> Tariff:
     """Make a tariff of servers that draw so many watts at utilisations spread evenly."""
-    return Tariff(
-        power=Power.model_validate({"curve": curve}) if curve else None,
-        price=price,
-        reserved=Reserved(count=reserved, price=reserved_price) if reserved else None,
-    )
+    return Tariff(power=Power.model_validate({"curve": curve}) if curve else None, price=price)
 
 
 def costs(

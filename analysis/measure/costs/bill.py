@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf, log2
+from math import floor, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -73,19 +73,12 @@ class Costs:
 class Bill:
     """Says what the servers came to within the measured time; None is not known.
 
-    Hours times servers: `there` from when they are there, `on` of these, neither failed nor switched off, `used` of
-    these, holding something. `woken` counts how often one that was off was needed. `energy` is in kWh, `power` and
-    `peak` in kW, on average and at most, `carbon` in kg; `servers`, `electricity` and `moves` are money. `sites` has
-    of each site its `energy`, `carbon` and `cost`.
+    `on` are the hours of servers that neither failed nor were switched off, `energy` is in kWh, `carbon` in kg;
+    `servers`, `electricity` and `moves` are money. `sites` has of each site its `energy`, `carbon` and `cost`.
     """
 
-    there: float
     on: float
-    used: float
-    woken: int
     energy: float | None = None
-    power: float | None = None
-    peak: float | None = None
     carbon: float | None = None
     servers: float | None = None
     electricity: float | None = None
@@ -103,29 +96,27 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
 
     Raises RunError where values over time end before the run does.
     """
-    begin, finish = run.begin, run.finish
+    finish = run.finish
     spells, woken = _drawn(run, costs, finish)
     paid = spells.filter(pl.col("state").is_in([EMPTY, USED]))
-    found = Bill(
-        there=float(np.clip(finish - np.maximum(added_at(run.simulation), begin), 0, None).sum()) / HOUR,
-        on=float(_seconds(paid).sum()) / HOUR,
-        used=float(_seconds(spells.filter(pl.col("state") == USED)).sum()) / HOUR,
-        woken=len(woken),
-        moves=_paid_for_moves(run, costs),
-    )
-    if all(tariff.price is not None for tariff in costs.tariffs):
-        rents = (_rent(paid.filter(pl.col("kind") == n), one, finish - begin) for n, one in enumerate(costs.tariffs))
-        found.servers = float(sum(rents))
+    found = Bill(float(_seconds(paid).sum()) / HOUR, moves=_paid_for_moves(run, costs))
+    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None]
+    is_priced = len(prices) == len(costs.tariffs)
+    if is_priced:
+        seconds = (float(_seconds(paid.filter(pl.col("kind") == n)).sum()) for n in range(len(prices)))
+        found.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True)))
     if not costs.has_power:
         return found
     by_site = [_came_to(rate, _at(n, spells), _at(n, woken), finish) for n, rate in enumerate(costs.energy)]
     energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
     found.energy = sum(energy or ())
     found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
-    found.power = found.energy / ((finish - begin) / HOUR) if finish > begin else 0.0
-    found.peak = _most(spells, len(run.capacity)) / 1000
     if costs.sites:
-        columns = (column or [None] * len(by_site) for column in (energy, carbon, _rent_by_site(paid, costs), money))
+        rents = None
+        if is_priced:
+            hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
+            rents = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
+        columns = (column or [None] * len(by_site) for column in (energy, carbon, rents, money))
         found.sites = tuple(
             {"energy": drawn, "carbon": emitted, "cost": _known_sum(rent, paid)}
             for drawn, emitted, rent, paid in zip(*columns, strict=True)
@@ -267,48 +258,6 @@ def _came_to(
 
     energy = (dot(watts, _seconds(spells)) + float(joules.sum())) / KWH
     return energy, over(rate.carbon) / 1000 if rate.carbon else None, over(rate.price) if rate.price else None
-
-
-def _levels(spells: pl.DataFrame, amount: Ints | int) -> tuple[Floats, Ints]:
-    """Add up at each time, float64 [k], in which the sum changes, an amount of each spell that lasts: int64 [k]."""
-    some = spells.select("begin", "end", by=pl.lit(amount) if isinstance(amount, int) else pl.Series(amount))
-    changes = pl.concat([some.select("by", time="begin"), some.select(-pl.col("by"), time="end")])
-    found = changes.group_by("time").agg(pl.col("by").sum()).filter(pl.col("by") != 0).sort("time")
-    return found["time"].to_numpy(), found["by"].to_numpy().cumsum()
-
-
-def _rent(on: pl.DataFrame, tariff: Tariff, seconds: float) -> float:
-    """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
-    price, reserved = tariff.price or 0.0, tariff.reserved
-    if reserved is None:
-        return price * float(_seconds(on).sum()) / HOUR
-    times, count = _levels(on, 1)
-    beyond = dot(np.clip(count[:-1] - reserved.count, 0, None), np.diff(times)) if len(times) else 0.0
-    return (reserved.count * reserved.price * seconds + price * beyond) / HOUR
-
-
-def _rent_by_site(paid: pl.DataFrame, costs: Costs) -> list[float] | None:
-    """Return what the servers of each site cost; None where some are reserved or have no price."""
-    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
-    if len(prices) < len(costs.tariffs):
-        return None
-    hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
-    found: list[float] = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
-    return found
-
-
-def _most(spells: pl.DataFrame, servers: int) -> float:
-    """Return the most that so many servers draw at once, in watts.
-
-    It is added up in whole numbers, parts of a watt that are as small as an int64 has room for.
-    """
-    watts = spells["watts"].to_numpy()
-    largest = float(watts.max(initial=0.0)) * servers
-    if not largest:
-        return 0.0
-    parts = 2.0 ** floor(log2(2.0**61 / largest))
-    _, drawn = _levels(spells, np.rint(watts * parts).astype(np.int64))
-    return float(drawn.max(initial=0)) / parts
 
 
 def _paid_for_moves(run: FinishedRun, costs: Costs) -> float | None:

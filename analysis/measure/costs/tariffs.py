@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, model_validator
 from binwright.analysis.measure.costs.over_time import OverTime
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import (
-    Count,
     FromOne,
     Model,
     Number,
@@ -79,13 +78,6 @@ class Power(Model):
         return self.curve if self.curve is not None else (self.idle or 0.0, self.peak or 0.0)
 
 
-class Reserved(Model):
-    """Servers that are paid whether they are used or not."""
-
-    count: Count = Field(description="How many.", examples=[8])
-    price: Number = Field(description="Of each, for an hour.", examples=[0.3])
-
-
 class Tariff(Model):
     """What servers of a kind draw and cost."""
 
@@ -97,19 +89,6 @@ class Tariff(Model):
         description="Of an hour in which a server is in service and on; gives `cost`.",
         examples=[0.5],
     )
-    reserved: Reserved | None = Field(
-        default=None,
-        description="So many are paid at another price, all the time; `price` is for servers beyond them.",
-        examples=["{count: 8, price: 0.3}"],
-    )
-
-    forms: ClassVar[Sequence[Schema]] = (given("price"), given(without=["reserved"]))
-
-    @model_validator(mode="after")
-    def _priced(self) -> Self:
-        if self.reserved and self.price is None:
-            raise wrong("is missing", "Say what an hour of a server costs that is not reserved.", ("price",))
-        return self
 
 
 class SwitchOff(Model):

@@ -13,11 +13,9 @@ from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
-from binwright.simcore.record import IMPOSSIBLE, REJECTED
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.record import IMPOSSIBLE
+from binwright.simcore.types import Floats
 
-NO_PATH = "no path: "
-"""Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
 LOWER: dict[str, Any] = {"better": "lower"}
 Shares = Callable[[FinishedRun, slice], list[float] | None]
 """(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
@@ -37,26 +35,15 @@ def _over_makespan(run: FinishedRun, columns: slice) -> list[float] | None:
     return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
 
 
-def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> list[Definition]:
-    """Make the metric of resources, and in the same way that of tiers of links."""
-    return [
-        define(key, heading, f"share allocated{meaning}", lambda run: shares(run, slice(len(run.resources))),
-               name=name, per="resource", unit="%", better="higher", beyond=True, **how),
-        define(f"links_{key}", heading, f"share of the links reserved{meaning}",
-               lambda run: shares(run, slice(len(run.resources), None)), name=name, per="tier", unit="%", **how),
-    ]  # fmt: skip
+def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
+    return define(key, heading, f"share allocated{meaning}", lambda run: shares(run, slice(len(run.resources))),
+                  name=name, per="resource", unit="%", better="higher", beyond=True, **how)  # fmt: skip
 
 
-def _blocked(run: FinishedRun) -> list[float]:
-    """Count the rejections for want of a path, as a share of all answers."""
-    reasons, rows = run.simulation.record.reasons, run.answered
-    rejected = run.reason[rows[run.outcome[rows] == REJECTED]]
-    found = []
-    for tier in run.tiers:
-        reason = f"{NO_PATH}{tier}"
-        times = (rejected == reasons.index(reason)).sum() if reason in reasons else 0
-        found.append(float(times / len(rows)))
-    return found
+def _links(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
+    return define(f"links_{key}", heading, f"share of the links reserved{meaning}",
+                  lambda run: shares(run, slice(len(run.resources), None)), name=name, per="tier", unit="%",
+                  **how)  # fmt: skip
 
 
 def _load(run: FinishedRun) -> list[float]:
@@ -106,25 +93,12 @@ CONTENTION = table((
            "share of the servers' time in which requests would have used more of a resource than a node has",
            lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
            better="lower", table="differs", **USE),
-    define("contended_requests", "requests contended %",
-           "share of the requests that ever got less than they would have used",
-           lambda run, found: ratio(float(np.count_nonzero(found.lacked)), len(found.lacked)),
-           better="lower", table="differs", **USE),
     define("contention_p99", "p99 contention %",
            "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
            lambda run, found: float(np.quantile(found.lacked, 0.99, method="inverted_cdf")) if len(found.lacked) else 0,
            better="lower", table="differs", **USE),
 ))  # fmt: skip
 
-DEVICE: dict[str, Any] = {"needs": attrgetter("devices"), "unit": "%", "better": "lower"}
-COULD_NOT = "free parts of devices that a usual request could not take, of all that are free, "
-
-DEVICES = table((
-    define("fragmented_gpu", "gpu fragmented %", f"{COULD_NOT}mean over the decisions",
-           lambda run, found: float((found.fragmented / np.maximum(found.free, 1e-9)).mean()), **DEVICE),
-    define("fragmented_gpu_end", "gpu fragmented % (end)", f"{COULD_NOT}after the last decision",
-           lambda run, found: float(found.fragmented[-1] / max(found.free[-1], 1e-9)), table="never", **DEVICE),
-))  # fmt: skip
 # -- servers that are to be emptied --------------------------------------------------------------------------------
 
 Emptied = tuple[Floats, Floats]
@@ -163,24 +137,15 @@ DRAINS = table((
 # -- networks and gangs --------------------------------------------------------------------------------------------
 
 
-def _mean(column: int) -> Callable[[FinishedRun, Ints], float]:
-    """Average a column of the spans; 0 where nothing was placed."""
-    return lambda run, spans: float(spans.T[column].mean()) if len(spans) else 0.0
-
-
-def _domains(label: str) -> Callable[[FinishedRun], float | None]:
-    """Average over how many domains of a label the parts of placed gangs are spread; 0 where none was placed."""
-
-    def measured(run: FinishedRun) -> float | None:
-        gangs, domain = run.asked.gangs, run.simulation.ledger.domains(label)
-        if gangs is None or gangs.first is None or domain is None:
-            return None
-        rows = np.arange(run.first, run.simulation.offered)
-        rows = rows[run.got_place[rows] & (gangs.parts[rows] > 1)]
-        lies = np.unique(np.stack([gangs.first[rows], domain[run.server[rows]]]), axis=1)
-        return len(lies.T) / max(len(np.unique(lies[0])), 1)
-
-    return measured
+def _gang_servers(run: FinishedRun) -> float | None:
+    """Average over how many servers the parts of placed gangs are spread; 0 where none was placed."""
+    gangs = run.asked.gangs
+    if gangs is None or gangs.first is None:
+        return None
+    rows = np.arange(run.first, run.simulation.offered)
+    rows = rows[run.got_place[rows] & (gangs.parts[rows] > 1)]
+    lies = np.unique(np.stack([gangs.first[rows], run.server[rows]]), axis=1)
+    return len(lies.T) / max(len(np.unique(lies[0])), 1)
 
 
 def _share(number: int, where: str) -> Definition:
@@ -191,9 +156,8 @@ def _share(number: int, where: str) -> Definition:
 
 
 SPANS = table((
-    define("servers_per_request", "servers/request", "servers that a placed request is spread over", _mean(0),
-           needs=attrgetter("spans"), in_parts=True, **LOWER),
-    define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean", _mean(1),
+    define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean",
+           lambda run, spans: float(spans.T[1].mean()) if len(spans) else 0.0,
            needs=attrgetter("spans"), in_parts=True, **LOWER),
     _share(0, "one server"),
     _share(1, "one rack"),
@@ -201,21 +165,26 @@ SPANS = table((
     _share(3, "racks further apart"),
     define("gang_servers", "servers/gang",
            "servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
-           _domains("server"), **LOWER),
-    define("gang_racks", "racks/gang", "racks, by their label, that the parts of a placed gang lie in",
-           _domains("rack"), **LOWER),
+           _gang_servers, **LOWER),
 ))  # fmt: skip
-TABLE = CONTENTION | DEVICES | DRAINS | SPANS | table((
-    *_allocated("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time, in_parts=True),
-    *_allocated("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",
-                ", mean over the moments right after every decision",
-                lambda run, columns: run.shares[0][columns], table="never", in_parts=True),
-    *_allocated("allocation_end", "allocation_{}_end", "{} % (end)", " right after the last decision",
-                lambda run, columns: run.shares[1][columns], table="never"),
-    *_allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan", _over_makespan, table="never"),
-    define("blocked", "no path in {} %",
-           "share of the requests that were rejected because no path through the tier {} was free",
-           _blocked, name="blocked_{}", per="tier", unit="%", better="lower", table="never", in_parts=True),
+BY_TIME: tuple[Any, ...] = ("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time)
+BY_DECISIONS: tuple[Any, ...] = (
+    *("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)"),
+    ", mean over the moments right after every decision",
+    lambda run, columns: run.shares[0][columns],
+)
+TABLE = CONTENTION | DRAINS | SPANS | table((
+    _allocated(*BY_TIME, in_parts=True),
+    _allocated(*BY_DECISIONS, table="never", in_parts=True),
+    _allocated("allocation_end", "allocation_{}_end", "{} % (end)", " right after the last decision",
+               lambda run, columns: run.shares[1][columns], table="never"),
+    _allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan", _over_makespan, table="never"),
+    _links(*BY_TIME, in_parts=True),
+    _links(*BY_DECISIONS, table="never", in_parts=True),
+    define("fragmented_gpu", "gpu fragmented %",
+           "free parts of devices that a usual request could not take, of all that are free, mean over the decisions",
+           lambda run, found: float((found.fragmented / np.maximum(found.free, 1e-9)).mean()),
+           needs=attrgetter("devices"), unit="%", **LOWER),
     define("load", "{} load %",
            "share that would be allocated if every request that some server could hold were placed when it arrives",
            _load, name="load_{}", per="resource", unit="%", table="never", beyond=True),

@@ -9,7 +9,6 @@ import numpy as np
 
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import HOUR, FinishedRun, ratio
-from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
 from binwright.simcore.types import Floats, Ints
 
@@ -77,45 +76,13 @@ def _running_lost(run: FinishedRun) -> int:
     return int(np.count_nonzero(late | (run.outcome[rows] == REJECTED)))
 
 
-def scheduled_bound(simulation: Simulation, first: int) -> int:
-    """Count the requests from row `first` on that can be placed at most, before one that fits nowhere ends the run.
-
-    For servers that neither fail nor grow, and requests offered as they arrive: until then all are placed at once, so
-    those still held at every arrival must fit into the cluster as a whole, resource by resource. `simulation` is one
-    of the runs that begin with the same warm start; whoever decided after it makes no difference.
-    """
-    workload, total = simulation.workload, simulation.view.capacity.sum(axis=(0, 1))
-    outcome = simulation.record.outcome[: len(workload)]
-    there = np.where(np.arange(len(workload)) < first, outcome == PLACED, outcome != IMPOSSIBLE)
-    rows = np.flatnonzero(there)
-    begin = workload.arrival[rows]
-    over = (held(begin, begin + workload.duration[rows], workload.demand[rows]) > total).any(axis=1) & (rows >= first)
-    return int(over.argmax() if over.any() else len(rows)) - int((rows < first).sum())
-
-
-def held(begin: Floats, end: Floats, demand: Ints) -> Ints:
-    """Add up what is held right after each beginning, int64 [n, resources]; `begin` float64 [n] ascends.
-
-    What ends at a beginning ends before it, and what ends where it begins is held at no time.
-    """
-    demand = np.where((end > begin)[:, None], demand, 0)
-    order = np.argsort(end, kind="stable")
-    gone = np.concatenate([np.zeros((1, demand.shape[1]), np.int64), demand[order].cumsum(axis=0)])
-    left: Ints = demand.cumsum(axis=0) - gone[np.searchsorted(end[order], begin, side="right")]
-    return left
-
-
 def _wait_total(run: FinishedRun) -> float:
     return float(sum(part.waits.sum() for part in run.parts()))
 
 
-def _wait_max(run: FinishedRun) -> float:
-    return max(float(part.waits.max(initial=0.0)) for part in run.parts())
-
-
 def _wait_p95(run: FinishedRun) -> float:
     """Find the least wait that 95 % of the placed requests did not exceed; 0 where nothing was placed."""
-    if not _wait_max(run):
+    if not any(part.waits.any() for part in run.parts()):
         return 0.0  # without a look at all of them at once
     return float(np.quantile(run.waits, 0.95, method="inverted_cdf"))
 
@@ -138,57 +105,26 @@ def _stays(run: FinishedRun) -> Floats:
     return stays
 
 
-def _turnarounds(run: FinishedRun) -> Floats:
+def _turnaround_mean(run: FinishedRun) -> float | None:
     found = _stays(run)
-    return found[np.isfinite(found)]
+    found = found[np.isfinite(found)]
+    return float(found.mean()) if len(found) else None
 
 
-def _slowdowns(run: FinishedRun) -> Floats:
-    """Return the bounded slowdown of each that was placed and not lost, float64 [n]; 1 for those that never end."""
+def _slowdown_mean(run: FinishedRun) -> float | None:
+    """Average the bounded slowdown of those that were placed and not lost; it is 1 for those that never end."""
     stays, ran = _stays(run), run.duration[run.placed]
     ends = np.isfinite(stays)
     found: Floats = np.ones(len(ran))
     found[ends] = stays[ends] / np.maximum(ran[ends], SHORT)
-    return np.maximum(found, 1.0)[~np.isnan(stays)]
-
-
-OF = {
-    "wait": (lambda run: run.waits, "time from arrival to placement", "s"),
-    "turnaround": (_turnarounds, "time from arrival to end, of those that end", "s"),
-    "slowdown": (_slowdowns, f"max(1, turnaround / max(run, {SHORT:.0f} s))", ""),
-}
-
-
-def _statistic(values: Callable[[FinishedRun], Floats], percent: int | None) -> Callable[[FinishedRun], float | None]:
-    """Make the function that computes the mean or a percentile of values; None where there are none."""
-
-    def measured(run: FinishedRun) -> float | None:
-        if not len(found := values(run)):
-            return None
-        return float(found.mean() if percent is None else np.quantile(found, percent / 100, method="inverted_cdf"))
-
-    return measured
+    found = np.maximum(found, 1.0)[~np.isnan(stays)]
+    return float(found.mean()) if len(found) else None
 
 
 LOWER: dict[str, Any] = {"better": "lower", "in_parts": True}
-JOBS = table(
-    define(
-        f"{what}_{'mean' if percent is None else f'p{percent}'}",
-        f"{'mean' if percent is None else f'p{percent}'} {'bounded ' * (what == 'slowdown')}{what}",
-        f"{meaning}: {'mean' if percent is None else f'{percent} % have no more'}",
-        _statistic(values, percent),
-        unit=unit,
-        **LOWER,
-    )
-    for what, (values, meaning, unit) in OF.items()
-    for percent in ((50, 99) if what == "wait" else (None, 50, 95, 99))
-)  # fmt: skip
-"""What users of a batch system look at, of the jobs that started."""
-TABLE = JOBS | table((
+TABLE = table((
     define("offered", "offered", "requests that arrived while the run lasted", _offered, table="never", in_parts=True),
     define("scheduled", "scheduled", "requests that got a place", _scheduled, better="higher", in_parts=True),
-    define("scheduled_bound", "scheduled at most", "requests before the first that no agent could place",
-           lambda run: scheduled_bound(run.simulation, run.first) if run.bounded else None, table="never"),
     define("acceptance", "accepted %",
            "share of the offered requests that got a place; who is lost counts as asked again, in vain",
            _acceptance, unit="%", better="higher", in_parts=True),
@@ -203,10 +139,8 @@ TABLE = JOBS | table((
     define("interrupted", "interrupted", "holding periods that a failure or an eviction cut short", _cut,
            better="lower", table="harm"),
     define("lost", "lost", "of those, the ones that got no new place", _lost, better="lower", table="harm"),
-    define("running", "running", "requests that ran already at the start; they are not measured",
-           lambda run: len(run.asked.leads(np.arange(run.simulation.workload.running))), table="never"),
-    define("running_lost", "running lost", "of those, the ones without a place at the start", _running_lost,
-           better="lower", table="harm"),
+    define("running_lost", "running lost", "requests that ran already at the start, without a place there",
+           _running_lost, better="lower", table="harm"),
     define("stopped", "stopped", "1 when a request that fit nowhere ended the run",
            lambda run: int(run.simulation.stopped), table="never"),
     define("wait_total", "total wait", "of all placed requests together", _wait_total, unit="s", table="never",
@@ -215,7 +149,10 @@ TABLE = JOBS | table((
            lambda run: ratio(_wait_total(run), _scheduled(run)), unit="s", table="differs", **LOWER),
     define("wait_p95", "p95 wait", "95 % of the placed requests waited no longer", _wait_p95, unit="s",
            table="differs", **LOWER),
-    define("wait_max", "longest wait", "of all placed requests", _wait_max, unit="s", table="never", **LOWER),
+    define("turnaround_mean", "mean turnaround", "time from arrival to end, of those that end", _turnaround_mean,
+           unit="s", **LOWER),
+    define("slowdown_mean", "mean bounded slowdown", f"max(1, turnaround / max(run, {SHORT:.0f} s))", _slowdown_mean,
+           **LOWER),
     define("hours", "hours", "from the first arrival after the warm start to the last decision",
            lambda run: (run.finish - run.begin) / HOUR, table="never", in_parts=True),
     define("makespan", "makespan", "from the first arrival to the end of the last lifetime",

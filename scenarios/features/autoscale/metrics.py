@@ -17,9 +17,7 @@ def _log(run: FinishedRun) -> list[tuple[float, float, bool]] | None:
 TABLE = table((
     define("servers_bought", "bought", "servers that were bought, each as often as that",
            lambda run, log: sum(new for _, _, new in log), needs=_log, better="lower"),
-    define("bought_hours", "hours bought", "hours for which servers were there that can be bought",
-           lambda run, log: sum(hours for hours, _, _ in log), needs=_log, better="lower"),
-    define("cost_bought", "cost of bought servers of the run", "these hours at their prices",
+    define("cost_bought", "cost of bought servers of the run", "the hours for which they were there, at their prices",
            lambda run, log: sum(hours * price for hours, price, _ in log),
            unit=MONEY, needs=_log, better="lower", table="never"),
 ))  # fmt: skip

@@ -72,10 +72,8 @@ class Moving:
         self.room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
-        self.plans: list[tuple[float, int, bool]] = []
-        """Of every plan the time, the nanoseconds that the mover took, and whether it was late."""
-        self.most = 0
-        """How many moves were on the way at most."""
+        self.plans: list[tuple[float, bool]] = []
+        """Of every plan the time, and whether it was late."""
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
@@ -197,7 +195,7 @@ class Moving:
                 mover, error, describe_request(request, view.resources) if request else f"the plan {self._at}"
             ) from error
         took = perf_counter_ns() - before
-        self.plans.append((self._clock.now, took, took > (within or inf) * 1e9))
+        self.plans.append((self._clock.now, took > (within or inf) * 1e9))
         known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
@@ -330,7 +328,6 @@ class Moving:
         self.log.append(moved)
         self._flying[number] = moved, plan
         plan.flying.add(number)
-        self.most = max(self.most, len(self._flying))
         seconds = self.spec.downtime + request.demand[self.resource] / self._rate
         if seconds:
             ends = float(record.decided[row]) + float(simulation.rows.holding_times(np.array([row]))[0])

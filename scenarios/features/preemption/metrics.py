@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from binwright.analysis.measure.definition import define, table
-from binwright.analysis.measure.finished_run import HOUR, FinishedRun, ratio
+from binwright.analysis.measure.finished_run import HOUR, FinishedRun
 from binwright.simcore.rules import Eviction
 from binwright.simcore.types import QUANTUM
 
@@ -26,22 +26,10 @@ def _lost_work(run: FinishedRun, evictions: list[Eviction]) -> list[float]:
     ]
 
 
-def _spot_evicted(run: FinishedRun, evictions: list[Eviction]) -> float | None:
-    """Divide the evictions of requests that pay less by how often these were placed."""
-    if not run.pays:
-        return None
-    spot = np.isin(run.priority, [*run.pays])
-    placed = spot & run.got_place & (run.decided >= run.begin)
-    return ratio(int(spot[[each.row for each in evictions]].sum()), int(placed.sum()))
-
-
 TABLE = table((
     define("preemptions", "preemptions", "requests evicted for more urgent ones",
            lambda run, evictions: len(run.asked.leads(np.array([each.row for each in evictions], np.int64))),
            needs=_evictions, table="differs", better="lower"),
     define("lost_work_{}", "{} lost h", "hours of a unit of {} that were held since the last checkpoint, when evicted",
            _lost_work, needs=_evictions, per="resource", table="differs", better="lower"),
-    define("spot_evicted", "spot evicted %",
-           "share of the holding periods of spot requests that an eviction cut short",
-           _spot_evicted, needs=_evictions, unit="%", better="lower"),
 ))  # fmt: skip

@@ -5,10 +5,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
-from binwright.scenarios.features.quotas.metrics import tenants_column
 from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, together, wrong
@@ -116,9 +114,6 @@ class _Feature(Feature):
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         QuotaBook(simulation, point.scenario.quotas)
-
-    def columns(self, run: FinishedRun) -> dict[str, str]:
-        return tenants_column(run)
 
     def why(self, simulation: Simulation, row: int) -> list[str]:
         book = simulation.quotas

@@ -9,8 +9,8 @@ import numpy as np
 
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
-from binwright.scenarios.features.costs.metrics import per_days
-from binwright.simcore.types import Floats, Ints
+from binwright.scenarios.features.costs.metrics import per_month
+from binwright.simcore.types import Ints
 
 Sited = tuple[Any, Ints]
 
@@ -19,12 +19,6 @@ def _sited(run: FinishedRun) -> Sited | None:
     """Need `sites`: the routing, and at which site each of `placed` got its place, int64 [placed]."""
     routing: Any = run.simulation.routing
     return (routing, routing.of[run.server[run.placed]]) if routing else None
-
-
-def _postponed(run: FinishedRun) -> Floats | None:
-    """Need `sites.flexible`: for how long each of `offered` waited for a better hour, float64 [offered]."""
-    waited = run.simulation.workload.postponed
-    return None if waited is None else waited[run.offered]
 
 
 def _away(run: FinishedRun, sited: Sited) -> float:
@@ -48,7 +42,7 @@ def sites_column(run: FinishedRun) -> dict[str, str]:
         name: {"placed": ratio(float(counts[site]), len(run.placed))} for site, name in enumerate(names)
     }
     for name, bill in zip(names, bills, strict=False):
-        said[name] |= bill | {"cost_month": per_days(run, bill["cost"])}
+        said[name] |= bill | {"cost_month": per_month(run, bill["cost"])}
     return {"sites": json.dumps(said, ensure_ascii=False)}
 
 
@@ -60,7 +54,4 @@ TABLE = table((
                                     len(run.placed)), needs=_sited, unit="%", table="differs"),
     define("latency", "latency", "mean, of placed requests", _latency, needs=_sited, unit="ms", table="differs",
            better="lower"),
-    define("postponed", "postponed %", "requests that waited for a better hour",
-           lambda run, waited: ratio(float((waited > 0).sum()), len(run.offered)), needs=_postponed, unit="%",
-           table="differs"),
 ))  # fmt: skip

@@ -12,10 +12,9 @@ from pydantic_core import CoreSchema
 from binwright.agents.world import Requests
 from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.altered import Altered
-from binwright.scenarios.features.feature import Feature, Named, Point, chosen
+from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
 from binwright.simcore.json_schema import Schema
-from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
 from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, RecordedCase, VaryingUse, draw_use
@@ -118,17 +117,9 @@ class _Workload(Model):
     )
 
 
-class _Cluster(Model):
-    contention: ContentionRule = Field(
-        default="proportional",
-        description="How a node is shared where requests would use more than it has (`workload.use`): in proportion,"
-        " or first by priority.",
-    )
-
-
 class _Feature(Feature):
     key = "workload.use"
-    keys: ClassVar = {"workload": _Workload, "cluster": _Cluster}
+    keys: ClassVar = {"workload": _Workload}
     details: ClassVar = {"use": over_time}
 
     def section(self, scenario: Any) -> UseSpec | None:
@@ -143,13 +134,8 @@ class _Feature(Feature):
                     raise wrong("the trace does not say its use", "It records cpu.", (*at, name, n, "trace"))
 
     def check_keys(self, scenario: Any) -> None:
-        if self.section(scenario):
-            return
-        if "use" in scenario.record:
+        if not self.section(scenario) and "use" in scenario.record:
             raise wrong("no use is known", "Take use out, or write `workload.use`.", ("record",), "use")
-        if scenario.cluster.contention != "proportional":
-            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
-            raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))
 
     def doubt(self, points: Sequence[Any]) -> str:
         names = dict[str, None]()
@@ -176,9 +162,6 @@ class _Feature(Feature):
             return replace(base, use=draw_use(base, spec.step, spec.cases, spec.others, seed))
 
         return Altered(requests, "use", repr(spec), alter, requests.drawn or spec.drawn)
-
-    def measure(self, point: Point, known: dict[str, Any]) -> None:
-        known["contention_rule"] = point.scenario.cluster.contention
 
 
 FEATURE = _Feature()

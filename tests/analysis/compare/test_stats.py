@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from binwright.analysis.compare.statistics import (
-    bootstrap,
     by_count,
     differences,
     holm,
     mean_interval,
     paired_t,
-    seeds_needed,
     signed_rank,
 )
 from tests.reference.stats import holm_slowly
@@ -133,30 +131,6 @@ def test_holm_is_what_holm_wrote(p: list[float]) -> None:
     np.testing.assert_allclose(holm(np.array(p, float)), holm_slowly(p))
 
 
-# -- the bootstrap ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [20, 60])
-def test_bootstrap_equals_scipys_as_far_as_chance_allows(n: int) -> None:
-    """Both are BCa; the ends differ by the noise of 2,000 resamples."""
-    values = RNG.exponential(size=(6, n))
-    low, high = bootstrap(values)
-    theirs = reference.bootstrap((values,), np.mean, axis=1, n_resamples=20_000, rng=np.random.default_rng(1))
-    width = theirs.confidence_interval.high - theirs.confidence_interval.low
-    assert (abs(low - theirs.confidence_interval.low) < 0.06 * width).all()
-    assert (abs(high - theirs.confidence_interval.high) < 0.06 * width).all()
-
-
-def test_bootstrap_repeats_and_stays_within_the_values() -> None:
-    values = np.concatenate([np.ones((1, 20)), np.eye(20)[:1], RNG.lognormal(size=(3, 20))])
-    low, high = bootstrap(values)
-    np.testing.assert_array_equal((low, high), bootstrap(values))
-    assert low[0] == high[0] == 1
-    assert (values.min(axis=1) <= low).all()
-    assert (high <= values.max(axis=1)).all()
-    np.testing.assert_allclose(bootstrap(values[2:3]), (low[2:3], high[2:3]))
-
-
 # -- do they keep what they promise? -----------------------------------------------------------------------------------
 
 
@@ -170,36 +144,8 @@ def test_95_of_100_intervals_cover_the_mean() -> None:
     assert covered(values, mean - half, mean + half, 0) == pytest.approx(0.95, abs=0.01)
 
 
-def test_of_skewed_values_the_bootstrap_covers_as_many_and_misses_on_both_sides() -> None:
-    """docs/results/results.md quotes these."""
-    values = np.random.default_rng(1).exponential(size=(3000, 20))
-    mean, half = mean_interval(values)
-    low, high = bootstrap(values)
-    assert covered(values, mean - half, mean + half, 1) == pytest.approx(0.92, abs=0.015)
-    assert covered(values, low, high, 1) == pytest.approx(0.91, abs=0.015)
-    assert (mean - half > 1).mean() < 0.01 < 0.02 < (low > 1).mean()
-
-
 @pytest.mark.parametrize("test", [paired_t, signed_rank])
 def test_five_in_a_hundred_families_without_any_difference_are_told(test: Any) -> None:
     difference = np.random.default_rng(2).normal(size=(3000, 10))
     told = [(holm(p) <= 0.05).any() for p in test(difference).reshape(-1, 6)]
     assert np.mean(told) < 0.08
-
-
-@pytest.mark.parametrize(("deviation", "effect"), [(1.0, 2.0), (1.0, 0.7), (3.0, 0.7)])
-def test_so_many_seeds_see_the_effect_four_times_of_five(deviation: float, effect: float) -> None:
-    n = int(seeds_needed(np.array([deviation]), np.array([effect]))[0])
-    rng = np.random.default_rng(3)
-
-    def power(seeds: int) -> float:
-        return float((paired_t(rng.normal(effect, deviation, (4000, seeds))) <= 0.05).mean())
-
-    assert power(n) > 0.78
-    assert power(max(2, n - 3)) < 0.8
-
-
-def test_seeds_needed_by_the_tables() -> None:
-    found = seeds_needed(np.array([1.0, 0.0, 1.0, np.nan]), np.array([0.5, 0.5, 0.0, 1.0]))
-    assert found[:2].tolist() == [34, 2]  # 34: the textbooks' paired t-test for half a deviation
-    assert np.isnan(found[2:]).all()

@@ -81,7 +81,6 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
         requests = network.requests(row["run"])
         placed = requests.filter(pl.col("outcome").cast(pl.String).is_in(["placed", "interrupted"]))
         assert requests.filter(pl.col("outcome") == "rejected").select("servers", "span").to_numpy().max() == -1
-        assert placed["servers"].mean() == pytest.approx(row["servers_per_request"])
         for span in range(4):
             assert (placed["span"] == span).mean() == pytest.approx(row[f"span_{span}"])
         assert ((placed["servers"] == 1) == (placed["span"] == 0)).all()

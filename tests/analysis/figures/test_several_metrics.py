@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     noise = rng.normal(0, 0.01, (7, 3))
     rows = [
         row(agent, seed, **dict(zip(("acceptance", "allocation_cpu", "wait_p95"), values + noise[seed], strict=True)))
-        | {"wait_max": 1.0}
+        | {"wait_mean": 1.0}
         for agent, values in VALUES.items()
         for seed in range(7)
     ]

@@ -63,7 +63,7 @@ def places(run):
 NEEDS = """
 @metric(heading="bill", meaning="Hours of servers.", needs=lambda run: run.bill)
 def hours_of_servers(run, bill):
-    return bill.there
+    return bill.on
 """
 
 
@@ -165,7 +165,7 @@ def test_all_metrics_that_need_no_asking_are_named_at_once() -> None:
     """`jain` is of runs with quotas only, and this scenario has none."""
     said = r"metrics\.1: is measured without being asked for, .*\(got 'jain'\)\s*Take jain, quota_wait out of the list"
     with pytest.raises(ScenarioError, match=said):
-        scenario(metrics=["acceptance_cumulative", "jain", "income_year", "quota_wait"])
+        scenario(metrics=["acceptance_cumulative", "jain", "turnaround_mean", "quota_wait"])
 
 
 def test_metrics_of_the_last_part_are_those_of_its_requests(tmp_path: Path) -> None:

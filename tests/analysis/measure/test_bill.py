@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
-from binwright.analysis.measure.definition import Asked, describe, measure
+from binwright.analysis.measure.definition import describe, measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import MONEY
 from binwright.analysis.measure.samples import Sampler
@@ -55,10 +55,9 @@ HALF = [(0.0, HOUR, (2, 0)), (2 * HOUR, 1.0, (1, 0))]
 
 
 def test_a_server_with_a_known_load() -> None:
-    """200 W for an hour, 100 W for another one: .3 kWh, on average .15 kW, at most .2."""
+    """200 W for an hour, 100 W for another one: .3 kWh."""
     found = bill(Case([(4, 4)], HALF), costs())
-    assert (found.there, found.on, found.used, found.woken) == pytest.approx((2, 2, 1, 0))
-    assert (found.energy, found.power, found.peak) == pytest.approx((0.3, 0.15, 0.2))
+    assert (found.on, found.energy) == pytest.approx((2, 0.3))
     assert found.servers == found.cost == pytest.approx(2 * 0.5)
     assert (found.carbon, found.electricity) == (None, None)
 
@@ -75,24 +74,16 @@ def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
 
 
-def test_net_is_income_less_cost() -> None:
+def test_net_per_month_is_income_less_cost() -> None:
     ran = run(Case([(4, 4)], HALF))
-    found = measure(finished(ran, costs(), {"cpu": 3.0}))
-    assert (found["income"], found["cost"], found["net"]) == pytest.approx((6, 1, 5))
-    assert found["energy"] == pytest.approx(0.3)
-    assert "net" not in measure(finished(ran, costs()))
-    assert "net" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
-    assert measure(finished(ran, costs(tariff())))["server_hours"] == pytest.approx(2)
-
-
-def test_money_per_month_and_year_is_that_of_the_measured_time() -> None:
-    ran = finished(run(Case([(4, 4)], HALF)), costs(), {"cpu": 3.0})
-    asked = [Asked(f"{what}_year") for what in ("income", "cost", "net")]
-    found = measure(ran, asked)
-    months = (ran.finish - ran.begin) / (30 * 24 * HOUR)
-    for what in ("income", "cost", "net"):
-        assert found[f"{what}_month"] == pytest.approx(found[what] / months)
-        assert found[f"{what}_year"] == pytest.approx(found[what] / months * 365 / 30)
+    over = finished(ran, costs(), {"cpu": 3.0})
+    found, months = measure(over), (over.finish - over.begin) / (30 * 24 * HOUR)
+    assert (found["income"], found["cost"], found["energy"]) == pytest.approx((6, 1, 0.3))
+    money = [found[f"{what}_month"] * months for what in ("income", "cost", "net")]
+    assert money == pytest.approx([6, 1, 5])
+    assert "net_month" not in measure(finished(ran, costs()))
+    assert "net_month" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
+    assert measure(finished(ran, costs(tariff())))["server_hours_on"] == pytest.approx(2)
 
 
 def test_tables_show_money_per_month_and_that_of_the_run_where_it_is_asked_for() -> None:
@@ -121,9 +112,9 @@ def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
     simulation = Simulation(Workload(("cpu", "mem"), arrival, length, demand, np.arange(2), bandwidth), ledger)
     sampler = Sampler(simulation, ledger)
     play(simulation, Across(), sampler)
-    for terms, energy, used in ((costs(), 1.1 + 0.8, 2), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
+    for terms, energy, on in ((costs(), 1.1 + 0.8, 16), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
         found = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
-        assert (found.energy, found.used, found.there) == pytest.approx((energy, used, 16))
+        assert (found.energy, found.on) == pytest.approx((energy, on))
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------
@@ -133,8 +124,6 @@ TARIFFS = st.builds(
     tariff,
     st.lists(WATTS, min_size=2, max_size=4).map(tuple),
     st.sampled_from([0.0, 0.5, 2.0]),
-    st.integers(0, 3),
-    st.sampled_from([0.25, 1.0]),
 )
 COURSES = st.builds(
     TimeSeries,
@@ -203,7 +192,6 @@ TWICE = Case(
 
 LOADED = Case([(4, 4)], HALF)
 COURSE, PRICE = TimeSeries(np.array([100.0, 400.0])), TimeSeries(np.array([0.25]))
-BUSY = Case([(4, 4)] * 3, [(0.0, inf, (4, 4)), (HOUR, HOUR, (4, 4)), (4 * HOUR, 1.0, (4, 4))])
 HAPPENINGS = (
     (TWICE, SWITCHED),
     (LOADED, costs(activity=0.5)),
@@ -218,8 +206,6 @@ HAPPENINGS = (
     # Carbon goes by the hour, from the beginning or from half an hour before.
     (LOADED, costs(carbon=COURSE, electricity=PRICE, pue=1.5)),
     (LOADED, costs(carbon=replace(COURSE, start=HOUR / 2))),
-    # Fewer servers are reserved than are on, as many, and more.
-    *((BUSY, costs(tariff(price=0.5, reserved=n, reserved_price=0.3), off_after=0.0)) for n in range(4)),
     # Added servers are like the second one.
     (Case([(4, 4), (4, 4)], HALF, expansion=[(HOUR, 2)]), costs(LINEAR, tariff((10.0, 20.0), 0.0), kinds=(0, 1))),
     (Case([(4, 4)] * 3, HALF), costs(tariff((3e8, 9e8)))),  # they draw a power station
@@ -250,4 +236,3 @@ def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -
         if value is not None:
             assert value == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12), name
             assert type(value) in (int, float)
-    assert found["used"] <= found["on"] + 1e-12 <= found["there"] + 2e-12

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.simcore.run_options import ContentionRule
-from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.simcore.types import Floats, Ints
 from tests.reference import contention as reference
 from tests.support.runs import Case, Run, cases, run
 from tests.support.tariffs import costs, tariff
@@ -41,8 +40,8 @@ class Drawn:
         return made
 
 
-def finished(ran: Run, rule: ContentionRule = "proportional") -> FinishedRun:
-    return FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, contention_rule=rule)
+def finished(ran: Run) -> FinishedRun:
+    return FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={})
 
 
 @st.composite
@@ -51,17 +50,16 @@ def contended(draw: st.DrawFn) -> Case:
     case = draw(cases())
     case.overcommit = draw(st.sampled_from([1, 2, 3]))
     case.use = Drawn(len(case.requests), draw(st.integers(0, 9)))
-    case.priority = draw(st.lists(st.integers(0, 2), min_size=len(case.requests), max_size=len(case.requests)))
     return case
 
 
-@given(contended(), st.sampled_from(["proportional", "priority"]))
+@given(contended())
 @settings(max_examples=60, deadline=None)
-def test_contention_equals_a_walk_through_time(case: Case, rule: ContentionRule) -> None:
+def test_contention_equals_a_walk_through_time(case: Case) -> None:
     ran = run(case)
     if ran.first == len(case.requests):
         return
-    over = finished(ran, rule)
+    over = finished(ran)
     over.costs = costs(LINEAR, kinds=[0] * len(over.capacity), resource=case.declines % 2)
     slow, found = reference.contention(over), over.contention
     if found is None:
@@ -88,7 +86,7 @@ def test_contention_equals_a_walk_through_time(case: Case, rule: ContentionRule)
     object.__setattr__(plain, "contention", None)
     assert over.bill is not None
     assert plain.bill is not None
-    assert over.bill.used == pytest.approx(plain.bill.used)
+    assert over.bill.on == pytest.approx(plain.bill.on)
     share = used / np.maximum(over.capacity.sum(axis=1)[:, over.costs.resource], 1)
     assert over.bill.energy == pytest.approx((100 * over.bill.on + 200 * share.sum() / 3600) / 1000)
     assert (found.missing <= found.wanted * (1 + 1e-9)).all()
@@ -103,15 +101,12 @@ def test_two_that_want_three_of_two_cores() -> None:
     shares.shares = np.ones((3, 30, 2))
     shares.shares[2] = 0.0
     requests = [(0.0, 4.0, (3, 0)), (0.0, 2.0, (1, 0)), (4.0, 1.0, (1, 1))]
-    case = Case([(2, 2)], requests, overcommit=2, use=shares, priority=[0, 1, 0])
+    case = Case([(2, 2)], requests, overcommit=2, use=shares)
     values = measure(finished(run(case)))
     assert values["used_cpu"] == pytest.approx(1.0)
     assert values["contention_cpu"] == pytest.approx(6 / 14)
-    assert [values[name] for name in ("contended", "contended_requests")] == pytest.approx([1] * 2)
+    assert values["contended"] == pytest.approx(1)
     assert values["contention_p99"] == pytest.approx(1 / 2)
-    first = finished(run(case), "priority").contention
-    assert first is not None
-    assert (first.missing[:, 0] / QUANTUM).tolist() == pytest.approx([2 * 2 + 2 * 1, 0])
     over = finished(run(case))
     over.costs = costs(LINEAR)
     assert measure(over)["energy"] == pytest.approx(300 * 4 / 3.6e6)

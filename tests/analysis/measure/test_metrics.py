@@ -19,14 +19,12 @@ from binwright.analysis.measure import ASKED, BUILT_IN
 from binwright.analysis.measure.costs.bill import Costs
 from binwright.analysis.measure.definition import Asked, built_in, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metrics.requests import held, scheduled_bound
 from binwright.analysis.measure.samples import KEPT, Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.cluster_events import Change
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.refusals import refusals
@@ -38,7 +36,6 @@ from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Wo
 from tests.reference import engine
 from tests.reference.looks import stranded
 from tests.reference.moving import Rules
-from tests.support.learning import small
 from tests.support.moving import Told, move_in
 from tests.support.properties import scaled
 from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
@@ -112,7 +109,6 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "scheduled": len(got),
         "acceptance": Fraction(len(got), len(offered) + len(lost)) if offered else 0,
         "rejected": sum(outcome[row] == "rejected" for row in offered),
-        "running": 0,
         "running_lost": 0,
         "impossible": sum(outcome[row] == "impossible" for row in offered),
         "interrupted": len(cut),
@@ -120,7 +116,6 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "hours": (finish - begin) / 3600,
         "wait_total": sum(waits),
         "wait_mean": sum(waits) / len(waits) if waits else 0,
-        "wait_max": waits[-1] if waits else 0,
         # The least wait that 95 % of the placed requests did not exceed.
         "wait_p95": waits[ceil(Fraction(95, 100) * len(waits)) - 1] if waits else 0,
         "stopped": int(
@@ -134,8 +129,7 @@ def by_definition(ran: Run) -> dict[str, Any]:
     last = max([begin, *(h.end for h in held)])
     if last < inf:
         found["makespan"] = last - begin
-    income = booked = income_held = Fraction(0)
-    sold = [h for h in held if root[h.row] >= first]
+    income = income_held = Fraction(0)
     for r, name in enumerate(RESOURCES):
         there = installed(ran, r, begin, finish)
         asked = sum(demand[row][r] for row in offered)
@@ -166,11 +160,7 @@ def by_definition(ran: Run) -> dict[str, Any]:
         earned = sum((seconds[h.row] * h.demand[r] for h in held if root[h.row] >= first), Fraction(0))
         income += Fraction(PRICES[name]) * earned / QUANTUM / 3600
         income_held += Fraction(PRICES[name]) * quanta / QUANTUM / 3600
-        wholes = [
-            (overlap(h.start, h.end, h.start, h.end) if h.end < inf else seconds[h.row]) * h.demand[r] for h in sold
-        ]
-        booked += Fraction(PRICES[name]) * sum(wholes, Fraction(0)) / QUANTUM / 3600
-    found |= {"income": income, "income_booked": booked}
+    found["income"] = income
     if finish > begin:
         found["income_month"] = income / (finish - begin) * 30 * 86_400
     if first:
@@ -187,10 +177,8 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     found["acceptance_cumulative"] = sum(mine) / len(mine)
     rows = [row for row in range(ran.first, simulation.offered) if got[row]]
     asked = simulation.asked()
-    waits = {row: Fraction(simulation.record.decided[row]) - Fraction(asked.arrival[row]) for row in rows}
     stays = {row: time for row in rows if (time := stayed(simulation, asked, row)) is not None}
     for name, values in {
-        "wait": waits.values(),
         "turnaround": [Fraction(time) for time in stays.values() if time < inf],
         "slowdown": [
             max(Fraction(1), Fraction(time) / max(Fraction(asked.duration[row]), Fraction(10)))
@@ -201,9 +189,7 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     }.items():
         if values:
             found[f"{name}_mean"] = sum(values) / len(values)
-            for percent in (50, 95, 99):
-                found[f"{name}_p{percent}"] = sorted(values)[ceil(Fraction(percent, 100) * len(values)) - 1]
-    return {name: value for name, value in found.items() if name in ASKED}
+    return found
 
 
 def stayed(simulation: Simulation, asked: Workload, row: int) -> Fraction | float | None:
@@ -414,52 +400,6 @@ def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
     assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
 
 
-requests = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=12)
-
-
-@given(requests)
-def test_held_amounts_at_each_arrival_equal_a_plain_sum(some: list[tuple[int, int, int]]) -> None:
-    some.sort(key=lambda request: request[0])
-    begin, length, demand = (np.array(column) for column in zip(*some, strict=True))
-    found = held(begin.astype(float), (begin + length).astype(float), demand[:, None])
-    for row, (now, _, _) in enumerate(some):
-        assert found[row, 0] == sum(d for b, n, d in some[: row + 1] if b + n > now)
-
-
-@given(cases())
-def test_no_run_exceeds_it(case: Case) -> None:
-    case.failures, case.expansion, case.overflow = [], [], Overflow("stop")
-    ran = run(case)
-    done, simulation = ran.simulation, ran.simulation
-    outcome = done.record.outcome[: len(simulation.workload)]
-    bound = scheduled_bound(simulation, ran.first)
-    placed = int((outcome[ran.first :] == 1).sum())
-    assert placed <= bound <= len(outcome) - ran.first
-
-
-def test_a_run_says_it_where_it_holds(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {
-        "agents": ["best-fit", "internal"],
-        "replications": 3,
-        "warm_start": {"until": "20 %", "with": "best-fit"},
-    }
-    runs = Batch(scenario_from(small(**asked)), tmp_path / "one").run().runs
-    assert (runs["scheduled"] <= runs["scheduled_bound"]).all()
-    assert runs.group_by("seed").n_unique()["scheduled_bound"].to_list() == [1] * 3
-    changes: list[dict[str, Any]] = [{"overflow": "drop"}, {"pacing": {"step": "1 s"}}]
-    for number, changed in enumerate(changes):
-        other = Batch(scenario_from(small(**asked | changed)), tmp_path / str(number)).run().runs
-        assert "scheduled_bound" not in other.columns
-
-
-def test_with_room_for_all_it_is_all_of_them() -> None:
-    ran = run(Case([(4, 4)], [(0.0, 1.0, (4, 4)), (1.0, 1.0, (4, 4)), (1.0, 1.0, (9, 9))]))
-    assert scheduled_bound(ran.simulation, 0) == 2
-    ran = run(Case([(4, 4)], [(0.0, 2.0, (4, 4)), (1.0, 1.0, (1, 1))]))
-    assert scheduled_bound(ran.simulation, 0) == 1
-    assert scheduled_bound(ran.simulation, 1) == pytest.approx(0)
-
-
 BEGIN, FINISH = 10.0, 20.0
 TIMES = [(BEGIN - 1, 0), (BEGIN, 1), (FINISH, 1)]
 """Times, and whether what happens then is measured; after the last decision nothing happens any more."""
@@ -499,8 +439,6 @@ def test_moves(time: float, measured: int, lifetime: float, downtime: float, arr
     over = FinishedRun(simulation, 2, {}, 0, prices={}, costs=costs(2, move=2.0))
     assert definition_of("moves")(over) == measured * arrives
     assert definition_of("moves_failed")(over) == measured * (1 - arrives)
-    assert definition_of("downtime")(over) == measured * arrives * downtime
-    assert definition_of("moved")(over) == measured * arrives * 3 / 1e6
     assert over.bill is not None
     assert over.bill.moves == 2.0 * measured * arrives
 
@@ -512,10 +450,13 @@ def test_moves(time: float, measured: int, lifetime: float, downtime: float, arr
 def test_servers_that_are_woken(times: list[float], warm: int, woken: int) -> None:
     """The only server is off once it has been empty for a second, as before each of these times but the next second."""
     ran = run(Case([(4, 4)], [(float(time), 1.0, (1, 1)) for time in times], warm=warm))
-    over = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, costs=costs(1, off_after=1.0))
-    assert over.begin == BEGIN
-    assert over.bill is not None
-    assert over.bill.woken == woken
+    energy = []
+    for waking in (0.0, 7.0):
+        terms = costs(1, off_after=1.0, waking=waking)
+        over = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, costs=terms)
+        assert over.begin == BEGIN
+        energy.append(definition_of("energy")(over))
+    assert 1000 * (energy[1] - energy[0]) == pytest.approx(7 * woken)
 
 
 @pytest.mark.parametrize(("time", "measured"), [(FINISH - 1, True), (FINISH, True), (FINISH + 1, False)])
