@@ -1,6 +1,7 @@
 """Foresees what is free from now on, so that jobs can be promised a time at which they start.
 
-What is promised is amounts of a server, its devices, and that the rules of placement will let the job lie there.
+What is promised is amounts of a server, its devices, in a network servers and links, and that the rules of placement
+will let the job lie there.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf, nextafter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.availability import MANY, at_once, earliest, least_from, over, overdrawn, parts_from, take
 from binwright.fabric.devices import DeviceView, in_python
+from binwright.fabric.network import Provisioned
 from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
 
 
@@ -75,12 +77,12 @@ class AvailabilityProfile:
         self._times, self._levels = np.empty(16), np.empty((16, len(free)), np.int64)
         self._times[0], self._levels[0], self._count = now, free, 1
 
-    def ends(self, time: float, demand: Sequence[int]) -> None:
+    def ends(self, time: float, demand: Sequence[int] | Ints) -> None:
         """Note that so much more is free from a time on."""
         if time < inf:
             self.take(time, inf, demand, -1)
 
-    def take(self, start: float, duration: float, demand: Sequence[int], sign: int = 1) -> None:
+    def take(self, start: float, duration: float, demand: Sequence[int] | Ints, sign: int = 1) -> None:
         """Note that a job takes so much for so long; with sign -1, that it does not after all.
 
         A job of no time takes it for a moment, so that it needs room.
@@ -90,11 +92,11 @@ class AvailabilityProfile:
         need, end = np.array(demand, np.int64), over(start, duration)
         self._count = take(self._times, self._levels, self._count, start, end, need, sign)
 
-    def close(self, start: float, end: float) -> None:
-        """Note that nothing is free for a time."""
+    def close(self, start: float, end: float, kinds: Any = slice(None)) -> None:
+        """Note that nothing of these kinds is free for a time."""
         self.take(start, end - start, [0] * self._levels.shape[1])
-        within = (self.times >= start) & (self.times < end)
-        self._levels[: self._count][within] = np.minimum(self._levels[: self._count][within], 0)
+        for at in np.flatnonzero((self.times >= start) & (self.times < end)).tolist():
+            self._levels[at, kinds] = np.minimum(self._levels[at, kinds], 0)
 
     @property
     def times(self) -> Floats:
@@ -125,14 +127,30 @@ class AvailabilityProfile:
         return overdrawn(self._levels, self._count)
 
 
+def servers_of(placement: Placement) -> tuple[int, ...]:
+    """Return the servers that count for rules of placement, also those that give only links."""
+    chosen = placement.chosen if isinstance(placement, Provisioned) else ()
+    return tuple(dict.fromkeys((*(share[0] for share in placement.shares), *chosen)))
+
+
 class Reservation(NamedTuple):
-    """Promises a job so much of a server, int per node and kind and then of each device, from a time on."""
+    """Promises a job so much of servers from a time on.
+
+    `demand` is of the one server, an int per node and kind and then of each device; in a network of all servers by
+    node and kind, and then of each link, and the `placement` says where.
+    """
 
     start: float
     duration: float
-    server: int
-    demand: Sequence[int]
+    servers: tuple[int, ...]
+    demand: Sequence[int] | Ints
     request: Request
+    placement: Placement | None = None
+
+    @property
+    def server(self) -> int:
+        """The first of the servers."""
+        return self.servers[0]
 
 
 class ClusterAvailability:
@@ -181,7 +199,7 @@ class ClusterAvailability:
 
     def _stays(self, request: Request) -> Floats:
         """Return how long a request stays on each server, float64 [servers]; parts of a gang as on the slowest."""
-        stays: Floats = np.broadcast_to(self._view.stays(request), len(self._profiles))
+        stays: Floats = np.broadcast_to(self._view.stays(request), len(self._view.capacity))
         return np.broadcast_to(stays.max(), len(stays)) if request.gang and len(stays) else stays
 
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
@@ -204,7 +222,7 @@ class ClusterAvailability:
         if request.gang:
             return self._earliest_of_parts(request, request.gang.least)
         found = [
-            Reservation(profile.earliest(stays, demand), stays, server, demand, request)
+            Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
             for _, demand in self._ways(request)
         ]
@@ -227,7 +245,7 @@ class ClusterAvailability:
             for way in sorted(range(len(ways)), key=now.__getitem__):
                 if taken := min(room[way], parts):
                     _, server, demand = ways[way]
-                    found.append(Reservation(time, lasts, server, [taken * amount for amount in demand], request))
+                    found.append(Reservation(time, lasts, (server,), [taken * amount for amount in demand], request))
                     parts -= taken
             return found
         return []
@@ -260,7 +278,7 @@ class ClusterAvailability:
                 demand = self._fitted(request, level[server])
                 level[server] -= demand
                 left[server] -= 1
-                found.append(Reservation(time, float(stays[server]), server, demand, request))
+                found.append(Reservation(time, float(stays[server]), (server,), demand, request))
             if len(found) == parts:
                 return found
         return []
@@ -293,10 +311,10 @@ class ClusterAvailability:
         """Tell on which servers rules of placement will let a request lie, bool [servers], beside one `more`."""
         rules, row = self._view.rules, request.index
         if not rules:
-            return np.ones(len(self._profiles), np.bool_)
+            return np.ones(len(self._view.capacity), np.bool_)
         gone = [job.request.index for job in self._jobs if job.end <= time]
         some = [one for one in (*self._reserved, *([more] if more else ())) if one.request.index != row]
-        come = [((one.server,), one.request.role) for one in some if one.start <= time < one.start + one.duration]
+        come = [(one.servers, one.request.role) for one in some if one.start <= time < one.start + one.duration]
         may: npt.NDArray[np.bool_] = rules.open_to(request, gone, come)
         return may
 
@@ -304,12 +322,16 @@ class ClusterAvailability:
         """Tell whether rules would not let somebody lie where it was promised, if this one starts there then."""
         if not self._view.rules:
             return False
-        more = Reservation(start, float(self._stays(request)[server]), server, (), request)
+        more = Reservation(start, float(self._stays(request)[server]), (server,), (), request)
         later = (one for one in self._reserved if start <= one.start < start + more.duration)
         return any(
-            not self._may(one.request, one.start, more)[one.server] and self._may(one.request, one.start)[one.server]
+            (self._may(one.request, one.start) & ~self._may(one.request, one.start, more))[[*one.servers]].any()
             for one in later
         )
+
+    def keeps(self, promised: Sequence[Reservation]) -> bool:
+        """Tell whether an earlier promise is better than one that is made anew, and can be kept: never on servers."""
+        return False
 
     def reserve(self, one: Reservation, sign: int = 1) -> None:
         """Promise a job its place; with sign -1, take the promise back."""

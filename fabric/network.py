@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,8 @@ class NetworkView(View):
     """A view with a network: `link_capacity` and `link_free` int64 [links] quanta, read-only; `routes` for kernels.
 
     A link that has failed has `FAILED` free. A request takes its demand from any number of servers. `weighted` says how
-    the routes between them are chosen.
+    the routes between them are chosen. `holding(row)` returns what a request that runs holds: its shares, its links,
+    and the quanta on each.
     """
 
     topology: Topology
@@ -61,6 +62,7 @@ class NetworkView(View):
     link_capacity: Ints
     link_free: Ints
     weighted: bool
+    holding: Callable[[int], tuple[Sequence[Share], Sequence[int], Sequence[int]]]
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ class NetworkBook:
             link_capacity=topology.link_capacity,
             link_free=read_only(self._links_shown),
             weighted=weighted,
+            holding=self._holding,
         )
 
     @cached_property
@@ -235,6 +238,11 @@ class NetworkBook:
             own[:] = [amounts for _, _, amounts in islice(each, len(own))]
             found.append(wired._replace(numbers=numbers, demand=tuple(own.sum(axis=0).tolist())))
         return tuple(found)
+
+    def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
+        held = self._ledger.reserved_by(row)
+        links, amounts = zip(*(wired.wires for wired in held.wired), strict=True)
+        return held.shares, [*chain(*links)], [*chain(*amounts)]
 
     def settle(self, row: int, wired: Wired) -> None:
         """Note what a request holds from now on."""

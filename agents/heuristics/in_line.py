@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import Field, WithJsonSchema
 
-from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running
+from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
     BY_WAIT,
@@ -25,8 +25,9 @@ from binwright.agents.heuristics.orders import (
 )
 from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.nested_agent import inner
+from binwright.agents.network_availability import NetworkAvailability
 from binwright.agents.rules.on_devices import choosing
-from binwright.fabric.devices import DeviceView
+from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
 from binwright.simcore.unions import PlainOrMapping
@@ -84,10 +85,6 @@ class InLine(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a random stream of its own."""
-        if type(view) not in (View, DeviceView) and (self._reserves or self.commit):
-            remedy = "Take `backfilling: none` or `any` without `commit`, or servers without a network."
-            problem = "promises are made of what servers have, and not of links"
-            raise UserError(problem, key="backfilling", value=self.backfilling, remedy=remedy)
         self._rng, of_agent = rng.spawn(2)
         self.agent = choosing(self.agent, view)
         self.agent.start(view, of_agent)
@@ -144,38 +141,52 @@ class InLine(Agent):
 
     def _reserving(self, view: View, line: list[Request]) -> Answers:
         """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
-        availability = ClusterAvailability(view, self._running.look(view))
-        # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
-        kept = {
+        availability = self._availability(view)
+        before = {
             request.index: [one._replace(start=max(one.start, view.now)) for one in promised]
             for request in line
             if (promised := self._kept.get(request.index))
         }
+        # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
+        kept = before if self.backfilling == "conservative" else {}
         for one in chain.from_iterable(kept.values()):
             availability.reserve(one)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
-            kept, availability = {}, ClusterAvailability(view, self._running.look(view))
+            kept, before, availability = {}, {}, self._availability(view)
         self._kept, self.reserved, waiting = {}, {}, 0
         for request in line:
             for one in kept.get(request.index, ()):
                 availability.reserve(one, -1)
             if view.held_back(request):
                 continue
-            if (yield from self._started(view, request, availability)):
+            was = before.get(request.index, [])
+            was = was if was and availability.keeps(was) else []
+            if (yield from self._started(view, request, availability, was)):
                 continue
             waiting += 1
             if self.backfilling == "conservative" or waiting <= self.reservations:
                 promised = availability.earliest(request)
+                if was and (not promised or promised[0].start > was[0].start):
+                    promised = was
                 for one in promised:
                     availability.reserve(one)
                     self.reserved[request.index] = one
-                if promised and self.backfilling == "conservative":
+                if promised:
                     self._kept[request.index] = promised
 
+    def _availability(self, view: View) -> ClusterAvailability:
+        jobs = self._running.look(view)
+        if isinstance(view, NetworkView):
+            return NetworkAvailability(view, jobs, self.agent)
+        return ClusterAvailability(view, jobs)
+
     def _started(
-        self, view: View, request: Request, availability: ClusterAvailability
+        self, view: View, request: Request, availability: ClusterAvailability, promised: Sequence[Reservation]
     ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
-        """Start a request, all or enough of its parts, where that is in nobody's way; returns whether it has."""
+        """Start a request, all or enough of its parts, where that is in nobody's way; returns whether it has.
+
+        Where the agent has no place for it, it takes what was `promised` for now.
+        """
         placed: list[tuple[Request, Placement]] = []
         for part in request.each():
             view.offer(part)
@@ -184,9 +195,12 @@ class InLine(Agent):
                 answer = self.agent.decide(availability.harmless(view, part, in_the_way), part)
                 if not isinstance(answer, Placement):
                     break
-                if not availability.breaks(part, server := answer.shares[0][0], view.now):
+                broken = {server for server in servers_of(answer) if availability.breaks(part, server, view.now)}
+                if not broken:
                     break
-                in_the_way.add(server)
+                in_the_way |= broken
+            if not isinstance(answer, Placement) and len(promised) > len(placed) and promised[0].start <= view.now:
+                answer = promised[len(placed)].placement
             if not isinstance(answer, Placement):
                 if placed:
                     yield part, answer
@@ -215,7 +229,7 @@ class InLine(Agent):
         else:
             return
         if self._reserves and self._chosen != first.index:
-            promised = ClusterAvailability(view, self._running.look(view)).earliest(first)
+            promised = self._availability(view).earliest(first)
             self.reserved = {first.index: promised[0]} if promised else {}
             self._until = promised[0].start if promised else inf
         self._chosen = first.index

@@ -145,7 +145,6 @@ NETWORK = {
 }
 WITHOUT_NETWORK = {
     **dict.fromkeys(("expansion", "expand", "autoscale"), "the topology says which servers there are"),
-    **dict.fromkeys(("easy", "conservative"), "promises are made of what servers have"),
     "sites": "one network has no sites",
     "gangs in a rack": "a part may lie on several servers",
 }
@@ -180,14 +179,16 @@ def test_each_feature_goes_with_a_network(name: str, tmp_path: Path, monkeypatch
     (tmp_path / "mine.py").write_text(WATCH)
     monkeypatch.chdir(tmp_path)
     reasons = {frozenset(pair) for pairs in REFUSED.values() for pair in pairs}
-    data = laid_over(NETWORK, FEATURES[name])
+    in_line = {"agents": {"in-line": {"agent": "nulb"}}}  # not first-fit, which places on single servers
+    data = laid_over(laid_over(NETWORK, FEATURES[name]), in_line if "agents" in FEATURES[name] else {})
     if why := WITHOUT_NETWORK.get(name):
         with pytest.raises(UserError, match=why):
             check_conserved(scenario_from(data), tmp_path, monkeypatch)
         return
     for other in pairs_of(name):
         if other not in {*WITHOUT_NETWORK, "devices", "speed"} and frozenset((name, other)) not in reasons:
-            check_conserved(scenario_from(laid_over(data, FEATURES[other])), tmp_path / other, monkeypatch)
+            both = laid_over(laid_over(data, FEATURES[other]), in_line if "agents" in FEATURES[other] else {})
+            check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
 
 
 def test_in_a_network_gangs_are_placed_whole_and_the_less_urgent_give_way(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import rng
 from binwright.simcore.errors import UserError, WorkloadError
@@ -295,12 +295,6 @@ def test_jobs_that_are_moved_run_where_they_are(tmp_path: Path) -> None:
     found = Batch(table(tmp_path, 2, jobs, rescheduling=moves), tmp_path / "out").run().done
     assert found["moves"].to_list() == [1] * 3
     assert found["wait_total"].to_list() == [189.0 + 193.0] * 3
-
-
-def test_of_links_nothing_is_promised() -> None:
-    agent = InLine("tetris", backfilling="easy")
-    with pytest.raises(UserError, match="backfilling: promises are made of what servers have, and not of links"):
-        agent.start(build_world(load_scenario("nara/train-alpha")).ledger(0).view, rng.stream(0, "agent"))
 
 
 def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:

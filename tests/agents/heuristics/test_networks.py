@@ -120,6 +120,7 @@ def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any, weighted
         link_capacity=found.link_capacity,
         link_free=arrays[2],
         weighted=weighted,
+        holding=lambda row: ((), (), ()),
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.in_line import InLine
 from binwright.simcore.types import Request, View
 from tests.support.properties import scaled
-from tests.support.scenarios import first_run
+from tests.support.scenarios import first_run, random_requests
 
 
 class Promising(InLine):
@@ -98,8 +98,46 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@st.composite
+def networks(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a line of jobs that lie on several servers of a network with little bandwidth, sometimes under rules."""
+    ruled = draw(st.booleans())
+    high = draw(st.sampled_from([10, 25]))
+    demand = {"requests": 25, "demand": {"uniform": {"high": high}}, "holding": 15, "bandwidth": [0.1, 3]}
+    roles = [{"group": "a"}, {"group": "b"}, {"where": {"zone": "a"}, "weight": 0.3}]
+    flavours = [*GROUPS[:3], {"cpu": 20, "parts": {"number": 2}}]
+    fabric = {"racks": 2, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
+    marked = {"marked": [{"servers": [0, 1], "labels": {"zone": "a"}}]} if ruled else {}
+    return {
+        "cluster": {
+            "network": {"topology": {"fabric": {**fabric, "capacities": [8, 6, 4]}}, **marked},
+            "node": {"cpu": 16, "mem": 16},
+        },
+        "workload": draw(
+            st.sampled_from(
+                [
+                    {**demand, **({"roles": roles} if ruled else {})},
+                    random_requests(25, "20 s", flavours, "3 min"),
+                ]
+            )
+        ),
+        "placement": draw(st.lists(st.sampled_from(RULES), unique_by=str, max_size=1)) if ruled else [],
+        "overflow": {"wait": {"together": 25}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [
+            {
+                f"{__name__}:Promising": {
+                    "backfilling": draw(st.sampled_from(["easy", "conservative"])),
+                    "agent": draw(st.sampled_from(["nulb", "nalb", "tetris"])),
+                }
+            }
+        ],
+        "seed": draw(st.integers(0, 10**6)),
+    }
+
+
 @scaled(0.3, deadline=None)
-@given(scenarios())
+@given(st.one_of(scenarios(), networks()))
 def test_nobody_starts_later_than_was_first_promised(scenario: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
         _, requests = first_run(scenario, Path(folder))
