@@ -563,6 +563,11 @@ class Ledger:
         come = [(servers, self.held[row].role) for row, servers in after.items() if row != request.index]
         return self.rules.open_to(request, {*after, request.index}, come)
 
+    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> npt.NDArray[np.bool_]:
+        """Tell on which servers a request may lie as `may_lie` does: on all without rules, bool [servers]."""
+        may = self.may_lie(request, after)
+        return np.ones(self._servers, np.bool_) if may is None else may
+
     @property
     def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
         """From when until when servers take no requests by rules, and which, bool [servers]."""
@@ -614,12 +619,22 @@ class Ledger:
         free = self._free.sum(axis=(0, 1)).tolist() if self.network is None else self.network.room
         return all(map(ge, free, request.demand))
 
-    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
+    def lacks_room(self, request: Request) -> bool:
+        """Tell whether a request has no room now, a gang for as many parts as it needs."""
+        if request.gang:
+            return self.room_for_parts(request, self.open_to(request)) < request.gang.least
+        return bool(self.why_not(request))
+
+    def room_for_parts(
+        self, request: Request, may: npt.NDArray[np.bool_] | None = None, free: Ints | None = None
+    ) -> int:
         """Count for how many parts like this request there is room, as far as rules among them say.
 
         That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
+        Another `free` int64 [servers, nodes, resources] counts instead, but not for devices.
         """
-        free = self._capacity if may is None else self._free
+        if free is None:
+            free = self._capacity if may is None else self._free
         if may is None and self.rules is not None:
             may = self.rules.never_closed(request.role)
         if self.network is not None:

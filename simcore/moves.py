@@ -34,7 +34,8 @@ class Running:
     lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
     that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds. In
     a network, `server` is the first of those on which a request lies. There, and where peaks are predicted, `at(row)`
-    returns its placement, with what it takes of what is free.
+    returns its placement, with what it takes of what is free. Where room is made for a gang, `has_room(free)` tells
+    whether there is enough.
     """
 
     row: Ints
@@ -46,6 +47,7 @@ class Running:
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
     devices: Ints | None = None
     at: Callable[[int], Placement] | None = None
+    has_room: Callable[[Ints], bool] | None = None
 
 
 class Mover:
@@ -60,7 +62,9 @@ class Mover:
     on_devices: ClassVar[bool] = False
     """Does it choose the devices of servers? If not, it is refused where they have some."""
     reads_places: ClassVar[bool] = False
-    """Does it look at `Running.at`, and reserve links? If not, it is refused in networks and with predicted peaks."""
+    """Does it look at `Running.at` and `has_room`, and reserve links? If not, it is refused in networks, with predicted
+    peaks, and where gangs need room.
+    """
     makes_room: ClassVar[bool] = True
     """Does it plan where a request needs room? If not, it is refused for that."""
     reschedules: ClassVar[bool] = True

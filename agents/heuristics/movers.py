@@ -55,6 +55,8 @@ class ByAgent(Mover):
         return found if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: Draft, request: Request) -> bool:
+        if draft.running.has_room:
+            return draft.running.has_room(draft.free)
         return isinstance(self.agent.decide(draft.showing(draft.open_to(request)), request), Placement)
 
     def _move(self, draft: Draft, item: int, *, anywhere: bool) -> Move | None:

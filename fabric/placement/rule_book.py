@@ -163,10 +163,11 @@ class RuleBook:
         return self._known[label]
 
     def _taken(self, request: Request) -> list[int]:
-        """Return on which servers the earlier parts of a gang lie."""
-        assert request.gang
-        rows = range(request.gang.first, request.index) if request.gang.rules.restricts else ()
-        return [self._ledger.held[row].servers[0] for row in rows]
+        """Return on which servers the other parts of a gang lie that have a place, also those that they move from."""
+        gang, held = request.gang, self._ledger.held
+        assert gang
+        rows = range(gang.first, gang.first + gang.parts) if gang.rules.restricts else ()
+        return [server for row in rows if row in held and row != request.index for server in held[row].servers]
 
     def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> npt.NDArray[np.bool_]:
         """Tell where a part of a gang may lie, bool [servers], where the earlier ones have `taken` servers.
@@ -241,8 +242,10 @@ class RuleBook:
 
         `come` lists the servers and the role of requests that lie somewhere by then.
         """
-        role, held = request.role, self._ledger.held
+        role, held, gang = request.role, self._ledger.held, request.gang
         reach = self.routing.reach(request) if self.routing else np.ones(len(self._free), np.bool_)
+        if gang and gang.rules.restricts and request.index in held:
+            reach &= open_to(gang.rules, self._domains, self._taken(request), len(self._free))
         if self._open[role]:
             return reach
         changes: list[tuple[Sequence[int], int, int]] = [(servers, own, 1) for servers, own in come]

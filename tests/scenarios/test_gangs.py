@@ -26,8 +26,24 @@ def asked(**changes: Any) -> dict[str, Any]:
     return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
 
 
-def test_parts_keep_their_rules(tmp_path: Path) -> None:
-    row, requests = first_run(asked(), tmp_path)
+def test_room_is_made_for_gangs(tmp_path: Path) -> None:
+    flavours = [{"cpu": 4, "parts": 2}, {"cpu": 1, "weight": 5}]
+    placed = []
+    for way in ("drop", {"make_room": {"moves": 9, "mover": "agent"}}):
+        given = asked(overflow=way, agents=["worst-fit"], workload=random_requests(200, "10 s", flavours, "40 s"))
+        _, requests = first_run(given, tmp_path)
+        placed.append(requests.filter((pl.col("cpu") == 4) & (pl.col("outcome") == "placed")).height)
+    assert placed[1] > placed[0] + 10
+
+
+@pytest.mark.parametrize("changes", [
+    {},
+    {"rescheduling": {"every": "10 s", "moves": 9, "mover": {"agent": {"agent": "best-fit"}}}},
+    {"overflow": {"make_room": {"moves": 9, "mover": {"agent": {"agent": "best-fit"}}}}},
+])  # fmt: skip
+def test_parts_keep_their_rules_also_where_they_are_moved(changes: dict[str, Any], tmp_path: Path) -> None:
+    row, requests = first_run(asked(**changes, agents=["worst-fit"]), tmp_path)
+    assert bool(row.get("moves")) == bool(changes)
     gangs = requests.filter(pl.col("outcome") == "placed").group_by("gang").agg(pl.col("server"), pl.len())
     gangs = gangs.filter(pl.col("len") > 1)
     assert len(gangs) > 5
@@ -146,10 +162,10 @@ def test_mistakes_are_told(parts: object, said: str) -> None:
 
 
 def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
-    with pytest.raises(UserError, match="does not go with make_room"):
-        scenario_from(asked(overflow={"make_room": {"moves": 1}}))
-    with pytest.raises(UserError, match="does not go with rescheduling"):
-        scenario_from(asked(rescheduling={"moves": 1, "every": "1 h"}))
+    given = asked(overflow={"make_room": {"moves": 1}}, cluster={"servers": 4, "node": {"cpu": 4}})
+    given["workload"]["flavours"] = [{"cpu": 1, "parts": 2}]
+    with pytest.raises(UserError, match="MakeRoom makes room for single requests"):
+        execute(plan(scenario_from(given))[0], Path())
     given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
     given["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]
     with pytest.raises(UserError, match="a part may lie on several servers of a network"):

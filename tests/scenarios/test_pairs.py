@@ -126,8 +126,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "servers are added in two ways": [("expansion", "autoscale"), ("expand", "autoscale")],
     "a pace is of single requests": [(name, "pacing") for name in LINES],
     "requests of a pace have no times": [(name, "pacing") for name in ("make room", "rescheduling", "autoscale")],
-    "does not go with make_room": [("make room", "gangs"), ("make room", "gangs in a rack")],
-    "does not go with rescheduling": [("rescheduling", "gangs in a rack")],
     "use goes by the clock": [("pacing", "peaks")],
 }
 """The pairs that make no sense, or that nobody has made yet, by the reason that the message gives."""

@@ -178,14 +178,6 @@ class _Feature(Feature):
         if when and when.every is None and when.on_load is None and not drains:
             remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
-        gangs = scenario.workload.gangs
-        ruled = next((keys for keys, parts in gangs if parts.labels), None)
-        if gangs and way(scenario.overflow, "make_room"):
-            remedy = "Take make_room out, or `parts`."
-            raise wrong("does not go with make_room", remedy, ("workload", *(ruled or gangs[0][0])))
-        if ruled:
-            remedy = "Take rescheduling out, or the rules."
-            raise wrong("does not go with rescheduling", remedy, ("workload", *ruled))
 
     def check_keys(self, scenario: Any) -> None:
         if "moves" in scenario.record and not self.at(scenario):

@@ -11,7 +11,8 @@ def keeps_off(scenario: Any) -> bool:
     flavours = getattr(scenario.workload, "flavours", None)
     asking = flavours is None or any(flavour.where for flavour in flavours)
     taints = scenario.cluster.taints != set()
-    return bool(scenario.placement) or taints or bool(scenario.ruled_by and asking)
+    parts = any(rules.labels for _, rules in scenario.workload.gangs)
+    return bool(scenario.placement) or taints or parts or bool(scenario.ruled_by and asking)
 
 
 def fitted(section: Any, scenario: Any, key: str) -> Mover:
@@ -45,6 +46,11 @@ def fitted(section: Any, scenario: Any, key: str) -> Mover:
             scenario.cluster.network and not mover.reads_places,
             f"{name} reserves no links, and the servers are in a network",
             "Take a mover that does, such as agent, or servers without a network.",
+        ),
+        (
+            room and scenario.workload.gangs and not mover.reads_places,
+            f"{name} makes room for single requests, and some have parts",
+            "Take a mover that makes room for gangs, such as agent.",
         ),
         (
             scenario.cluster.predicted and not mover.reads_places,

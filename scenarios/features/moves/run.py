@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, nan
 from time import perf_counter_ns
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.ledger import NO_MOVES
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves.relief import Relief
 from binwright.simcore.agent_calls import describe_request, raised
@@ -106,7 +107,7 @@ class Moving:
             self._simulation.blocked = True
             return True
         network = self._ledger.network  # has room where servers have some, whether or not links lead there
-        if self.room is None or self._tried == (row, now) or not (network or self._ledger.why_not(request)):
+        if self.room is None or self._tried == (row, now) or not (network or self._ledger.lacks_room(request)):
             return False
         self._tried = row, now
         if not self.ask(self.room, "room", request):
@@ -184,6 +185,8 @@ class Moving:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
         view, ledger = self._simulation.view, self._ledger
         running = self._running(why, moves)
+        if request is not None and request.gang:
+            running = replace(running, has_room=partial(self._has_room, request))
         if not len(running.row):
             return []
         view.free, view.now = view.everything_free, self._clock.now
@@ -208,11 +211,18 @@ class Moving:
             raise self._wrong(mover, f"cannot be made: {error}") from None
         if request is None:
             return plan
-        may = ledger.may_lie(request, {move.row: [int(share[0]) for share in move.placement.shares] for move in plan})
-        free = free if may is None else free[may]
+        after = {move.row: [int(share[0]) for share in move.placement.shares] for move in plan}
+        return plan if self._has_room(request, free, after) else []
+
+    def _has_room(self, request: Request, free: Ints, after: Mapping[int, Sequence[int]] = NO_MOVES) -> bool:
+        """Tell whether a request, or enough of its gang, has room in what is free `after` moves to these servers."""
+        ledger = self._ledger
+        may = ledger.open_to(request, after)
+        if request.gang:
+            return ledger.room_for_parts(request, may, free) >= request.gang.least
         if ledger.network is not None:  # the mover knows best which links are free
-            return plan if (free.sum(axis=(0, 1)) >= request.demand).all() else []
-        return plan if fits(free, request) else []
+            return bool((free[may].sum(axis=(0, 1)) >= request.demand).all())
+        return fits(free[may], request)
 
     def _running(self, why: Why, moves: int) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is; for loads, who is to leave."""

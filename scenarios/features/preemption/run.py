@@ -7,7 +7,6 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES, Victim
@@ -55,7 +54,7 @@ class Preemption:
             row = request.index
             if row in self._noticed:
                 found = "later"
-            elif not self._in_vain(request) and self._lacks_room(request):
+            elif not self._in_vain(request) and self._simulation.ledger.lacks_room(request):
                 fresh = self._tried.get(row) != now and self._has_less_urgent(request)
                 self._tried[row] = now
                 victims = self._choose(request, self._victims(request)) if fresh else []
@@ -86,21 +85,9 @@ class Preemption:
         if (before := self._made.pop(row, None)) is not None:
             since = [one for one in simulation.record.sequence[before:].tolist() if one in simulation.ledger.running]
             less = any(simulation.running_request(one).priority < request.priority for one in since)
-            if less or not self._lacks_room(request):
+            if less or not self._simulation.ledger.lacks_room(request):
                 self._vain.add(row)
         return row in self._vain
-
-    def _lacks_room(self, request: Request) -> bool:
-        """Tell whether a request has no room now, a gang for as many parts as it needs."""
-        ledger, gang = self._simulation.ledger, request.gang
-        if gang:
-            return ledger.room_for_parts(request, self._open_to(request)) < gang.least
-        return bool(ledger.why_not(request))
-
-    def _open_to(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell on which servers rules of placement let a request lie, bool [servers]."""
-        may = self._simulation.ledger.may_lie(request)
-        return np.ones(len(self._simulation.view.capacity), np.bool_) if may is None else may
 
     def reclaims(self, rows: Sequence[int], by: int, spec: Preempt) -> None:
         """Evict requests of these rows at once, as `spec` says, so that another one, in row `by`, has its quota."""
@@ -143,7 +130,7 @@ class Preemption:
         one_server = not gang and not ledger.tiers
         label = "server" if one_server else gang.rules.together if gang else ""
         domain = ledger.domains(label) if label else None
-        open_to, servers = self._open_to(request), simulation.record.server
+        open_to, servers = ledger.open_to(request), simulation.record.server
         there: dict[int, list[Victim]] = {}
         for victim in candidates:
             for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
