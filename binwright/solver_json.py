@@ -22,7 +22,6 @@ def properties(problem: Problem) -> dict[str, Any]:
         "resources": {family.name: list(family.sizes) for family in problem.families},
         **{name: getattr(proven, name) for name in names},
         "vector": problem.matrix is not None,
-        "notes": list(proven.notes),
         "guards": [{"line": line, "what": what} for line, what in proven.guards],
     }
 
@@ -49,18 +48,8 @@ def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def reached(goals: Sequence[Reached]) -> list[dict[str, Any]]:
-    """Say what became of goals, and what each of their terms adds."""
-    return [
-        one._asdict()
-        | {"gap": one.gap}
-        | {
-            "terms": [
-                part._asdict() | {"largest": [{"entry": entry, "value": value} for entry, value in part.largest]}
-                for part in one.terms
-            ]
-        }
-        for one in goals
-    ]
+    """Say what became of goals."""
+    return [one._asdict() | {"gap": one.gap} for one in goals]
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def print_answer(found: dict[str, Any]) -> None:
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
             print_line(f"at fault: {', '.join(lines)}")
-    print_goals(found["goals"], largest=False)
+    print_goals(found["goals"])
     if (moves := found["moves"]) is not None:
         each = (
             f"{ball_name(one['ball'])} from {bin_name(one['from'])} to {_place(one['to'], bin_name)}" for one in moves
@@ -64,17 +64,11 @@ def print_answer(found: dict[str, Any]) -> None:
     print_line(f"{found['status']}{ended}: {placed}; {checked}")
 
 
-def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
-    """Say what became of every goal, what its terms add if there are several, and if asked the largest entries."""
+def print_goals(goals: list[dict[str, Any]]) -> None:
+    """Say what became of every goal."""
     for goal in goals:
         best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
         print_line(f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})")
-        for term in goal["terms"]:
-            if len(goal["terms"]) > 1:
-                print_line(f"  {term['value']:,.15g} by {term['text']}")
-            if largest and term["largest"]:
-                most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
-                print_line(f"    most: {most}")
 
 
 def print_left(found: list[dict[str, Any]], count: int, name_of: Name) -> None:
@@ -120,8 +114,6 @@ def print_properties(known: dict[str, Any]) -> None:
     for name, key in (("steps", "steps"), ("additions", "adds")):
         table.add_row(name, f"{known[key]:,}", "at most, per call of UTILFN")
     out.print(table)
-    for text in known["notes"]:
-        print_line(text)
     for guard in known["guards"]:
         print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
 

@@ -125,7 +125,7 @@ def _explain(args: Namespace) -> int:
             print_ball(one, ball_name, bin_name)
     else:
         print_uses(found["resources"])
-        print_goals(found["goals"], largest=True)
+        print_goals(found["goals"])
         print_left(found["left"], sum(place < 0 for place in alloc), ball_name)
     return 0
 

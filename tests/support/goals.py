@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
+from tests.reference.goals import goals_from_text
 
 TERMS = [
     "sum(s in BINS: if UTIL.C[s] > 0 then PRICE[s] else 0)",
@@ -59,5 +60,5 @@ def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
 def said(given: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """What the text says that goals come to, so that less is better."""
     assert given.objective is not None
-    values = given.source.goals(given.bins, alloc)
-    return tuple(one.signed(each.raw) for one, each in zip(given.objective.goals, values, strict=True))
+    values = zip(given.objective.goals, goals_from_text(given, alloc), strict=True)
+    return tuple(one.signed(raw) for one, raw in values)

@@ -16,35 +16,21 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.declared import MOVES
-from binwright.agents.solver.language.errors import At, SpecError, indices_beside
-from binwright.agents.solver.language.limits import DATA_LIMIT, LARGEST, LOOP_LIMIT, STEP_LIMIT
+from binwright.agents.solver.language.errors import (
+    COUNT_LIMIT,
+    ENTRY_LIMIT,
+    LARGEST,
+    NESTING_LIMIT,
+    At,
+    SpecError,
+    check_indices,
+    look_up,
+    refuse,
+)
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS
-from binwright.agents.solver.model.program import (
-    BALL,
-    BIN,
-    MICRO,
-    NULL,
-    WIDE,
-    Add,
-    Block,
-    Const,
-    Expr,
-    Family,
-    For,
-    If,
-    Local,
-    Op,
-    Placed,
-    Program,
-    Read,
-    Reject,
-    Set,
-    Stmt,
-    Used,
-)
 from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 
@@ -54,8 +40,6 @@ OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "qdiv", "//": "div", "%": "mod",
 }  # fmt: skip
 """The operations of programs; quantities are multiplied by `qmul`."""
-LOWEST = -(10**17)
-"""What is used of a dimension where UTILFN may subtract: nothing is known but that utilisation stays above 1e12."""
 
 
 class Typed(NamedTuple):
@@ -65,16 +49,16 @@ class Typed(NamedTuple):
     low: int
     """The smallest that it may be; millionths for quantities."""
     high: int
-    code: Expr
+    code: p.Expr
 
     @classmethod
     def of(cls, kind: str, number: int) -> Typed:
         """Make a constant: millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
-        return cls(kind, number, number, Const(number))
+        return cls(kind, number, number, p.Const(number))
 
     def micro(self) -> Typed:
         """Convert a number to a quantity."""
-        return self if self.kind == QUANTITY else computed("mul", self, Typed.of(INT, MICRO), QUANTITY)
+        return self if self.kind == QUANTITY else computed("mul", self, Typed.of(INT, p.MICRO), QUANTITY)
 
     def negated(self) -> Typed:
         """Return the number with the other sign."""
@@ -82,20 +66,20 @@ class Typed(NamedTuple):
 
     def floored(self) -> Typed:
         """Return the whole number that is not above it."""
-        return computed("div", self, Typed.of(INT, MICRO), INT) if self.kind == QUANTITY else self
+        return computed("div", self, Typed.of(INT, p.MICRO), INT) if self.kind == QUANTITY else self
 
 
-def op(kind: str, left: Expr, right: Expr) -> Expr:
+def op(kind: str, left: p.Expr, right: p.Expr) -> p.Expr:
     """Make an operation, or its result where the operands are known."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        return Const(OPERATIONS[kind](left.value, right.value))
-    if (kind == "add" and left == Const(0)) or (kind == "mul" and left == Const(1)):
+    if isinstance(left, p.Const) and isinstance(right, p.Const):
+        return p.Const(OPERATIONS[kind](left.value, right.value))
+    if (kind == "add" and left == p.Const(0)) or (kind == "mul" and left == p.Const(1)):
         return right
-    if (kind in ("add", "sub") and right == Const(0)) or (kind in ("mul", "div") and right == Const(1)):
+    if (kind in ("add", "sub") and right == p.Const(0)) or (kind in ("mul", "div") and right == p.Const(1)):
         return left
-    if kind == "mul" and Const(0) in (left, right):
-        return Const(0)
-    return Op(kind, left, right)
+    if kind == "mul" and p.Const(0) in (left, right):
+        return p.Const(0)
+    return p.Op(kind, left, right)
 
 
 def alike(*values: Typed) -> tuple[str, list[Typed]]:
@@ -114,7 +98,7 @@ def extreme(choice: str, values: Sequence[Typed]) -> Typed:
 def computed(operation: str, left: Typed, right: Typed, kind: str) -> Typed:
     """Write an operation, which comes to the least and the most at ends of what its operands may be."""
     code = op(operation, left.code, right.code)
-    if isinstance(code, Const):
+    if isinstance(code, p.Const):
         return Typed.of(kind, code.value)
     if operation in ("lt", "le"):
         return Typed(kind, 0, 1, code)
@@ -134,8 +118,8 @@ class Over(NamedTuple):
     """What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of."""
 
     entries: Table | None
-    start: Expr
-    stop: Expr
+    start: p.Expr
+    stop: p.Expr
     low: int
     high: int
     """What the variable may be."""
@@ -150,7 +134,7 @@ class Scope:
     called: Named
     names: dict[str, Typed] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
-    families: dict[str, Family] = field(default_factory=dict)
+    families: dict[str, p.Family] = field(default_factory=dict)
     balls: int = -1
     bins: int = -1
 
@@ -165,7 +149,7 @@ class Compiler:
     def __init__(self, scope: Scope) -> None:
         self.scope, self.called = scope, scope.called
         self.names, self.tables, self.families = scope.names, scope.tables, scope.families
-        self.locals: dict[str, Typed | None] = {"NULL": Typed.of(PLACE, NULL)}
+        self.locals: dict[str, Typed | None] = {"NULL": Typed.of(PLACE, p.NULL)}
         """None where a value depends on ALLOC, and that is left out."""
         self.ceiling: Ints | None = None
         """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
@@ -177,15 +161,14 @@ class Compiler:
         """Loops around."""
         self.reads_alloc, self.bin_reads = False, 0
         """Whether some place looks at ALLOC, and how often BIN is mentioned."""
-        self.out: list[Stmt] = []
+        self.out: list[p.Stmt] = []
         self.slots, self.steps, self.trips = 2, 0, 1
         """Locals, the two arguments included; nodes that one call evaluates, and how often this place runs, at most."""
         self.within_block = 0
         """Blocks around that are collected apart."""
-        self.reductions: list[tuple[s.Node, str, Local, Block, For]] = []
+        self.reductions: list[tuple[s.Node, str, p.Local, p.Block, p.For]] = []
         """The loops of goals that are in no block, and need nothing that was computed before: see `Reduction`."""
         self.guards: list[tuple[int, str]] = []
-        self.notes: list[str] = []
         self.starts: dict[str, int] = {}
         """Where in `data` the values of a table start; its rows' starts come behind them."""
         self._data: list[Ints] = []
@@ -195,27 +178,27 @@ class Compiler:
     def step(self, at: At) -> None:
         """Count a node, which is evaluated as often as this place runs."""
         self.steps += self.trips
-        if self.steps > STEP_LIMIT:
+        if self.steps > COUNT_LIMIT:
             remedy = "Loop over fewer, or put what does not depend on ALLOC into a TABLE."
-            raise SpecError(f"one call of UTILFN may take more than {STEP_LIMIT:,} steps", remedy, at)
+            raise SpecError(f"one call of UTILFN may take more than {COUNT_LIMIT:,} steps", remedy, at)
 
-    def local(self) -> Local:
+    def local(self) -> p.Local:
         """Make a new local."""
         self.slots += 1
-        return Local(self.slots - 1)
+        return p.Local(self.slots - 1)
 
-    def stored(self, value: Expr) -> Local:
+    def stored(self, value: p.Expr) -> p.Local:
         """Store a value in a local of its own."""
         local = self.local()
-        self.out.append(Set(local.slot, value))
+        self.out.append(p.Set(local.slot, value))
         return local
 
-    def repeatable(self, value: Expr) -> Local | Const:
+    def repeatable(self, value: p.Expr) -> p.Local | p.Const:
         """Store a value in a local, unless it is one or a number: it may be written more than once then."""
-        return value if isinstance(value, Local | Const) else self.stored(value)
+        return value if isinstance(value, p.Local | p.Const) else self.stored(value)
 
     @contextmanager
-    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int | None = None) -> Iterator[list[Stmt]]:
+    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int | None = None) -> Iterator[list[p.Stmt]]:
         """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends.
 
         It is in a loop if that runs so often, at most.
@@ -230,12 +213,11 @@ class Compiler:
         finally:
             self.out, self.locals, self.facts, self.depth, self.trips, self.within_block = before
 
-    def guard(self, wrong: Expr, what: str, at: At) -> None:
+    def guard(self, wrong: p.Expr, what: str, at: At) -> None:
         """Write a test that rejects at run time."""
-        if self.ceiling is not None:
-            problem = f"{what} is not certain to be legal here"
-            raise SpecError(problem, "Bound it with min(..., ...), max(..., ...) or %, or run over a range.", at)
-        self.out.append(If(wrong, (Reject(at.line, what),)))
+        remedy = "Bound it with min(..., ...), max(..., ...) or %, or run over a range."
+        refuse(self.ceiling is not None, f"{what} is not certain to be legal here", remedy, at)
+        self.out.append(p.If(wrong, (p.Reject(at.line, what),)))
         self.guards.append((at.line, what))
 
     def begin(self, table: Table, at: At) -> int:
@@ -243,13 +225,13 @@ class Compiler:
         if table.name not in self.starts:
             self.starts[table.name] = sum(part.size for part in self._data)
             self._data += [table.values] if table.starts is None else [table.values, table.starts]
-            if sum(part.size for part in self._data) > DATA_LIMIT:
-                raise SpecError(f"the tables have more than {DATA_LIMIT:,} entries", "Aggregate them first.", at)
+            large = sum(part.size for part in self._data) > 2 * ENTRY_LIMIT
+            refuse(large, f"the tables have more than {2 * ENTRY_LIMIT:,} entries", "Aggregate them first.", at)
         return self.starts[table.name]
 
-    def read(self, table: Table, index: Expr, at: At, rows: int | None = None) -> Expr:
+    def read(self, table: Table, index: p.Expr, at: At, rows: int | None = None) -> p.Expr:
         """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1."""
-        return Read(self.begin(table, at) + (0 if rows is None else table.values.size + rows), index)
+        return p.Read(self.begin(table, at) + (0 if rows is None else table.values.size + rows), index)
 
     def data(self) -> Ints:
         """Join all tables that are read."""
@@ -259,8 +241,8 @@ class Compiler:
 
     def check_free(self, name: str, at: At) -> None:
         """Refuse a name that means something already."""
-        if name in self.locals or name in self.names or name in self.tables:
-            raise SpecError(f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
+        known = name in self.locals or name in self.names or name in self.tables
+        refuse(known, f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
 
     def learn(self, node: s.Node, truth: bool) -> frozenset[s.Node]:
         """Find the expressions that are not NULL where a test came out so."""
@@ -295,42 +277,34 @@ class Compiler:
         result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
-        most = WIDE if result.kind == QUANTITY else WIDE // MICRO
-        if -most <= result.low and result.high <= most:
-            return result
-        if result.low == result.high:
-            raise SpecError("the number is out of range", "Numbers are at most 1e12: choose a larger unit.", node.at)
+        most = p.WIDE if result.kind == QUANTITY else p.WIDE // p.MICRO
         remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
-        raise SpecError("this may go beyond 1e12", remedy, node.at)
+        refuse(result.low < -most or result.high > most, "this may go beyond 1e12", remedy, node.at)
+        return result
 
     def number(self, node: s.Node, of: str | None = None) -> Typed:
         """Check a whole number or a quantity; a bin counts as a number where it is not NULL."""
         found = self.value(node, of)
         if found.kind == PLACE:
-            if found.high < 0:
-                raise SpecError("NULL is not a number", "Where a bin is missing in a table, write -1.", node.at)
-            if found.low < 0:
-                remedy = "Test it first: if ... != NULL ... end, or ... != NULL and ..."
-                raise SpecError("this may be NULL", remedy, node.at)
+            remedy = "Test it first: if ... != NULL ... end, or ... != NULL and ... In a table, write -1 for no bin."
+            refuse(found.low < 0, "this may be NULL, and must be a number", remedy, node.at)
             return found._replace(kind=INT)
-        if found.kind == BOOL:
-            raise SpecError("this must be a number", "It is a truth value: if ... then 1 else 0 makes it one.", node.at)
+        remedy = "It is a truth value: if ... then 1 else 0 makes it one."
+        refuse(found.kind == BOOL, "this must be a number", remedy, node.at)
         return found
 
     def whole(self, node: s.Node, what: str = "this", of: str | None = None) -> Typed:
         """Check a whole number."""
         found = self.number(node, of)
-        if found.kind == QUANTITY:
-            table = self.tables.get(node.parts[0]) if node.kind == "index" else None
-            remedy = "It is a quantity: / and fractions make quantities, // and floor(...) stay whole."
-            raise SpecError(f"{what} must be a whole number", table.why_quantities() if table else remedy, node.at)
+        remedy = "It is a quantity, as / and any entry of a table with a point make; // and floor(...) stay whole."
+        refuse(found.kind == QUANTITY, f"{what} must be a whole number", remedy, node.at)
         return found
 
-    def truth(self, node: s.Node) -> Expr:
+    def truth(self, node: s.Node) -> p.Expr:
         """Check a truth value; returns its code."""
         found = self.value(node)
-        if found.kind != BOOL:
-            raise SpecError("this must be true or false", f"It is {found.kind}: compare it with something.", node.at)
+        remedy = f"It is {found.kind}: compare it with something."
+        refuse(found.kind != BOOL, "this must be true or false", remedy, node.at)
         return found.code
 
     # Indices and rows of tables
@@ -340,14 +314,13 @@ class Compiler:
         index = self.whole(node, "an index", of)
         if index.low >= 0 and index.high < size:
             return index
-        if index.high < 0 or index.low >= size:
-            found = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
-            remedy = f"{what} goes from 0 to {size - 1} here." if size else f"{what} is empty."
-            raise SpecError(f"index {found} leaves {what}", remedy, node.at)
-        local = index.code if isinstance(index.code, Local) else self.stored(index.code)
-        tests = [Op("lt", local, Const(0))] if index.low < 0 else []
-        tests += [Op("le", Const(size), local)] if index.high >= size else []
-        self.guard(tests[0] if len(tests) == 1 else Op("or", *tests), f"an index of {what}", node.at)
+        found = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
+        remedy = f"{what} goes from 0 to {size - 1} here." if size else f"{what} is empty."
+        refuse(index.high < 0 or index.low >= size, f"index {found} leaves {what}", remedy, node.at)
+        local = index.code if isinstance(index.code, p.Local) else self.stored(index.code)
+        tests = [p.Op("lt", local, p.Const(0))] if index.low < 0 else []
+        tests += [p.Op("le", p.Const(size), local)] if index.high >= size else []
+        self.guard(tests[0] if len(tests) == 1 else p.Op("or", *tests), f"an index of {what}", node.at)
         return Typed(INT, max(index.low, 0), min(index.high, size - 1), local)
 
     def indices(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> Iterator[Typed]:
@@ -361,33 +334,29 @@ class Compiler:
         table = self.tables.get(node.parts[0]) if node.kind == "index" else None
         return table if table is not None and len(node.parts[1]) == table.rank - 1 else None
 
-    def _row(self, table: Table, node: s.Node) -> tuple[Expr, Expr, int, int]:
+    def _row(self, table: Table, node: s.Node) -> tuple[p.Expr, p.Expr, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
         row = self._row_number(table, node)
         if table.starts is None:
             size = table.sizes[-1]
-            start = op("mul", row, Const(size))
-            return start, op("add", start, Const(size)), size, size
+            start = op("mul", row, p.Const(size))
+            return start, op("add", start, p.Const(size)), size, size
         start, stop = (self.read(table, row, node.at, end) for end in (0, 1))
-        if isinstance(start, Const) and isinstance(stop, Const):
+        if isinstance(start, p.Const) and isinstance(stop, p.Const):
             return start, stop, stop.value - start.value, stop.value - start.value
         return start, stop, int(np.diff(table.starts).min()), table.longest
 
-    def _row_number(self, table: Table, node: s.Node) -> Expr:
+    def _row_number(self, table: Table, node: s.Node) -> p.Expr:
         """Write the number of the row that the indices choose: all of them, or all but the last if rows are alike."""
-        row: Expr = Const(0)
+        row: p.Expr = p.Const(0)
         rows = table.sizes if table.starts is not None else table.sizes[:-1]
         for size, index in zip(rows, self.indices(table.name, rows, node.parts[1], table.name), strict=False):
-            row = op("add", op("mul", row, Const(size)), index.code)
+            row = op("add", op("mul", row, p.Const(size)), index.code)
         return self.repeatable(row)
 
     def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
-        table = self.tables.get(name)
-        if table is None:
-            raise SpecError(f"unknown table {name}", suggest(name, self.tables), node.at)
-        if len(arguments) != table.rank:
-            problem = f"{table.name} takes {indices_beside(table.rank, len(arguments))}"
-            raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
+        table = look_up("table", name, self.tables, node.at)
+        check_indices(name, table.rank, len(arguments), node.at)
         if arguments[0].kind == "text" and name in self.called.numbers:  # zone["west"]
             return self.value(arguments[0], name)
         self.begin(table, node.at)
@@ -396,21 +365,21 @@ class Compiler:
         if table.starts is None:
             index = self.within(last, table.sizes[-1], table.name, of)
             row = self._row_number(table, node)
-            place = op("add", op("mul", row, Const(table.sizes[-1])), index.code)
+            place = op("add", op("mul", row, p.Const(table.sizes[-1])), index.code)
         else:
             start, stop, shortest, longest = self._row(table, node)
-            start = start if isinstance(start, Local) else self.repeatable(start)
+            start = start if isinstance(start, p.Local) else self.repeatable(start)
             index = self.within(last, longest, f"{'the' if shortest == longest else 'a'} row of {table.name}", of)
             if index.high >= shortest:
                 code = self.repeatable(index.code)
-                self.guard(Op("le", op("sub", stop, start), code), f"an index of a row of {table.name}", last.at)
+                self.guard(p.Op("le", op("sub", stop, start), code), f"an index of a row of {table.name}", last.at)
                 index = index._replace(code=code)
             place = op("add", start, index.code)
         read = self.read(table, place, node.at)
-        if isinstance(read, Const):
+        if isinstance(read, p.Const):
             return Typed.of(kind, read.value)
         low, high = table.bounds
-        if isinstance(index.code, Const) and table.starts is None and not table.varies:  # a column
+        if isinstance(index.code, p.Const) and table.starts is None and not table.varies:  # a column
             column = table.values[index.code.value :: table.sizes[-1]]
             low, high = int(column.min()), int(column.max())
         return Typed(kind, low, high, read)
@@ -422,7 +391,7 @@ class Compiler:
         if table is None:
             raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", rows.at)
         start, stop, shortest, longest = self._row(table, rows)
-        return Typed(INT, shortest, longest, Const(longest) if shortest == longest else op("sub", stop, start))
+        return Typed(INT, shortest, longest, p.Const(longest) if shortest == longest else op("sub", stop, start))
 
     # Other expressions
 
@@ -438,8 +407,7 @@ class Compiler:
             return known
         if name in self.names:
             return self.names[name]
-        if name in self.tables:
-            raise SpecError(f"{name} is a table", f"Write {name}[...].", node.at)
+        refuse(name in self.tables, f"{name} is a table", f"Write {name}[...].", node.at)
         raise SpecError(f"unknown name {name}", suggest(name, {*self.locals, *self.names, *self.tables}), node.at)
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
@@ -447,39 +415,32 @@ class Compiler:
         if self.blind:
             raise Unknown
         self.reads_alloc = True
-        return Typed(PLACE, NULL if self.ceiling is None else 0, self.scope.bins - 1, Placed(number.code))
+        return Typed(PLACE, p.NULL if self.ceiling is None else 0, self.scope.bins - 1, p.Placed(number.code))
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         if self.ceiling is None:
             raise SpecError("UTIL is read in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
         family, dim, _ = self.dimension(node)
         most = int(self.ceiling[family.offset : family.offset + family.count].max(initial=0))
-        return Typed(QUANTITY, LOWEST if family.falls else 0, most, Used(dim))
+        lowest = -p.WIDE // 10  # what UTILFN subtracts from may be anything
+        return Typed(QUANTITY, lowest if family.falls else 0, most, p.Used(dim))
 
-    def dimension(self, node: s.Node) -> tuple[Family, Expr, tuple[Expr, ...]]:
+    def dimension(self, node: s.Node) -> tuple[p.Family, p.Expr, tuple[p.Expr, ...]]:
         """Write the number of a dimension, and its indices; returns its family, too."""
         name, nodes = node.parts[:2]
-        family = self.families.get(name)
-        if family is None:
-            raise SpecError(f"unknown resource {name}", suggest(name, self.families), node.at)
-        if len(nodes) != len(family.sizes):
-            problem = f"{name} has {indices_beside(len(family.sizes), len(nodes))}"
-            raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", node.at)
-        for size, argument in zip(family.sizes, nodes, strict=True):
-            if argument == s.name(node.at, "BALL") and size < self.scope.balls:
-                noted = f"line {node.at.line}: BALL is an index of {name}, and goes beyond it"
-                self.notes.append(f"{noted}: is BIN meant?" if size == self.scope.bins else noted)
-        place: Expr = Const(0)
+        family = look_up("resource", name, self.families, node.at)
+        check_indices(name, len(family.sizes), len(nodes), node.at)
+        place: p.Expr = p.Const(0)
         arguments = []
         for size, index in zip(
             family.sizes, self.indices(name, family.sizes, nodes, f"{name} of RESOURCES"), strict=True
         ):
             arguments.append(index.code)
-            place = op("add", op("mul", place, Const(size)), index.code)
-        return family, op("add", Const(family.offset), place), tuple(arguments)
+            place = op("add", op("mul", place, p.Const(size)), index.code)
+        return family, op("add", p.Const(family.offset), place), tuple(arguments)
 
     def _not_(self, node: s.Node, operand: s.Node) -> Typed:
-        return _truth(op("eq", self.truth(operand), Const(0)))
+        return _truth(op("eq", self.truth(operand), p.Const(0)))
 
     def _negative(self, node: s.Node, operand: s.Node) -> Typed:
         return self.number(operand).negated()
@@ -494,19 +455,18 @@ class Compiler:
         value = self.number(operand)
         once, ends = self.repeatable(value.code), (abs(value.low), abs(value.high))
         low = 0 if value.low <= 0 <= value.high else min(ends)
-        return Typed(value.kind, low, max(ends), op("max", once, op("sub", Const(0), once)))
+        return Typed(value.kind, low, max(ends), op("max", once, op("sub", p.Const(0), once)))
 
     def _binary(self, node: s.Node, operator: str, left: s.Node, right: s.Node) -> Typed:
         if operator in ("and", "or"):
             return self._joined(operator == "and", left, right)
         if operator in ("==", "!="):
             one, other = self.value(left, self.called.meant(right)), self.value(right, self.called.meant(left))
-            if (one.kind == BOOL) != (other.kind == BOOL):
-                raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
+            _check_alike(one, other, node.at)
             return _truth(self._equal(one, other, operator == "=="))
         return self._arithmetic(operator, self.number(left), self.number(right), node.at)
 
-    def _equal(self, left: Typed, right: Typed, truth: bool) -> Expr:
+    def _equal(self, left: Typed, right: Typed, truth: bool) -> p.Expr:
         """Write whether two values are equal, or unequal if `truth` is not asked for.
 
         NULL is kept as -1 and equals NULL only: a number that may be below zero is tested for that first.
@@ -517,8 +477,8 @@ class Compiler:
                 _, (place, number) = alike(place, number)
                 once = self.repeatable(number.code)
                 if truth:
-                    return op("and", op("le", Const(0), once), op("eq", place.code, once))
-                return op("or", op("lt", once, Const(0)), op("ne", place.code, once))
+                    return op("and", op("le", p.Const(0), once), op("eq", place.code, once))
+                return op("or", op("lt", once, p.Const(0)), op("ne", place.code, once))
         if left.kind != BOOL:
             _, (left, right) = alike(left, right)
         return op("eq" if truth else "ne", left.code, right.code)
@@ -527,11 +487,10 @@ class Compiler:
         """Compare two numbers, or compute with them, with a test of a divisor that may be zero."""
         operation, divides = OPERATORS[operator], operator in ("/", "//", "%")
         quantities = (left.kind == QUANTITY) + (right.kind == QUANTITY)
-        if divides and right.low == right.high == 0:
-            remedy = "Make the divisor at least one, with max(1, ...) for one."
-            raise SpecError("division by zero", remedy, at)
-        if quantities and operation in ("div", "mod"):
-            raise SpecError(f"{operator} takes whole numbers", "Use / for quantities.", at)
+        zero = divides and right.low == right.high == 0
+        refuse(zero, "division by zero", "Make the divisor at least one, with max(1, ...) for one.", at)
+        fraction = quantities and operation in ("div", "mod")
+        refuse(fraction, f"{operator} takes whole numbers", "Use / for quantities.", at)
         if operation == "mul":
             operation = "qmul" if quantities == 2 else "mul"
         elif quantities or operation == "qdiv":
@@ -540,12 +499,12 @@ class Compiler:
         if operation in ("lt", "le"):
             kind = BOOL
             left, right = (right, left) if operator in (">", ">=") else (left, right)
-        constant = isinstance(left.code, Const) and isinstance(right.code, Const)
-        if operator == "/" and not constant and max(abs(right.low), abs(right.high)) > LARGEST * MICRO:
-            raise SpecError("this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", at)
+        constant = isinstance(left.code, p.Const) and isinstance(right.code, p.Const)
+        large = operator == "/" and not constant and max(abs(right.low), abs(right.high)) > LARGEST * p.MICRO
+        refuse(large, "this divisor may go beyond 1e9", "Choose a larger unit, or bound it with min.", at)
         if divides and right.low <= 0 <= right.high:
             right = right._replace(code=self.stored(right.code))
-            self.guard(Op("eq", right.code, Const(0)), "a divisor", at)
+            self.guard(p.Op("eq", right.code, p.Const(0)), "a divisor", at)
         return computed(operation, left, right, kind)
 
     def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
@@ -554,12 +513,12 @@ class Compiler:
         with self.apart(self.learn(one, both)) as block:
             right = self.truth(other)
         if not block:
-            if isinstance(left, Const):
+            if isinstance(left, p.Const):
                 return _truth(right if left.value == both else left)
-            return _truth(Op("and" if both else "or", left, right))
+            return _truth(p.Op("and" if both else "or", left, right))
         result = self.stored(left)
-        block.append(Set(result.slot, right))
-        self.out.append(If(result, tuple(block)) if both else If(result, (), tuple(block)))
+        block.append(p.Set(result.slot, right))
+        self.out.append(p.If(result, tuple(block)) if both else p.If(result, (), tuple(block)))
         return _truth(result)
 
     def _extreme(self, node: s.Node, choice: str, *arguments: s.Node) -> Typed:
@@ -571,20 +530,18 @@ class Compiler:
             yes = self.value(then_)
         with self.apart(self.learn(if_, False)) as other:
             no = self.value(else_)
-        if (yes.kind == BOOL) != (no.kind == BOOL):
-            raise SpecError("truth values and numbers differ", "Give both branches the same type.", node.at)
+        _check_alike(yes, no, node.at)
         kind = yes.kind
         if yes.kind != no.kind:
-            if PLACE in (yes.kind, no.kind) and QUANTITY in (yes.kind, no.kind):
-                raise SpecError("bins and quantities differ", "Give both branches the same type.", node.at)
-            kind = PLACE if PLACE in (yes.kind, no.kind) else QUANTITY
-            if kind == PLACE and min(side.low for side in (yes, no) if side.kind == INT) < 0:
-                remedy = "Write NULL for no bin, or bound the number with max(0, ...)."
-                raise SpecError("a number below zero is not a bin", remedy, node.at)
+            bins = PLACE in (yes.kind, no.kind)
+            kind = PLACE if bins else QUANTITY
+            remedy = "Write NULL for no bin, a whole number for a bin, and bound it with max(0, ...)."
+            wrong = bins and any(one.kind == QUANTITY or (one.kind == INT and one.low < 0) for one in (yes, no))
+            refuse(wrong, "a quantity, or a number below zero, is not a bin", remedy, node.at)
             if kind == QUANTITY:
                 yes, no = yes.micro(), no.micro()
-        sides = (*then, Set(result.slot, yes.code)), (*other, Set(result.slot, no.code))
-        self.out.append(If(test, *sides))
+        sides = (*then, p.Set(result.slot, yes.code)), (*other, p.Set(result.slot, no.code))
+        self.out.append(p.If(test, *sides))
         return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), result)
 
     # Loops, as statements and as `sum` and `count`
@@ -597,28 +554,27 @@ class Compiler:
             found, what = Over(table, start, stop, *table.bounds, trips), f"a row of {table.name}"
         elif node.kind == "name" and node.parts[0] in self.tables and self.tables[node.parts[0]].rank == 1:
             table = self.tables[node.parts[0]]
-            found, what = Over(table, Const(0), Const(table.sizes[0]), *table.bounds, table.sizes[0]), table.name
+            found, what = Over(table, p.Const(0), p.Const(table.sizes[0]), *table.bounds, table.sizes[0]), table.name
         else:
             first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
             last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
             return Over(None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low))
-        if not table.whole:
-            raise SpecError(f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
+        refuse(not table.whole, f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
         return found
 
     def loop(self, axis: s.Node, body: Callable[[], None]) -> None:
         """Write a loop around what `body` writes; one that certainly never runs is left out, unchecked."""
         name, range_, left_out = axis.parts
         self.check_free(name, axis.at)
-        if self.depth == LOOP_LIMIT:
-            raise SpecError(f"more than {LOOP_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
+        deep = self.depth == NESTING_LIMIT
+        refuse(deep, f"more than {NESTING_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
         entries, start, stop, low, high, trips = self.over(range_)
         skip = None if left_out is None else self.whole(left_out)
         if trips == 0:
             return
         slot = self.local()
         with self.apart(trips=trips) as block:
-            number: Expr = slot if entries is None else self.stored(self.read(entries, slot, axis.at))
+            number: p.Expr = slot if entries is None else self.stored(self.read(entries, slot, axis.at))
             self.locals[name] = Typed(INT, low, high, number)
             self.step(axis.at)
             if skip is None:
@@ -626,52 +582,57 @@ class Compiler:
             else:
                 with self.apart() as inner:
                     body()
-                block.append(If(Op("ne", number, skip.code), tuple(inner)))
-        self.out.append(For(slot.slot, start, stop, tuple(block)))
+                block.append(p.If(p.Op("ne", number, skip.code), tuple(inner)))
+        self.out.append(p.For(slot.slot, start, stop, tuple(block)))
 
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         """Write a sum, a count, or in goals the least or most over a range of constants, which is not empty."""
         extremes = kind in ("min", "max")
-        if extremes and self.ceiling is None:
-            raise SpecError(f"{kind} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
+        remedy = "Put it into a TABLE, if it is constant."
+        refuse(extremes and self.ceiling is None, f"{kind} over a range is for goals", remedy, node.at)
         begun, before = len(self.out), self.trips
-        total = self.stored(Const(0))
-        none = self.stored(Const(1)) if extremes else None
+        total = self.stored(p.Const(0))
+        none = self.stored(p.Const(1)) if extremes else None
         found = Typed(INT, 0, 0, total)
 
         def body() -> None:
             nonlocal found
             if kind == "count":
-                self.out.append(If(self.truth(term), (Set(total.slot, Op("add", total, Const(1))),)))
+                self.out.append(p.If(self.truth(term), (p.Set(total.slot, p.Op("add", total, p.Const(1))),)))
                 value = Typed.of(INT, 1)
             else:
                 value = self.number(term)
             if none is not None:
                 once = self.repeatable(value.code)
-                test = Op("lt", once, total) if kind == "min" else Op("lt", total, once)
-                self.out.append(If(Op("or", none, test), (Set(total.slot, once), Set(none.slot, Const(0)))))
+                test = p.Op("lt", once, total) if kind == "min" else p.Op("lt", total, once)
+                self.out.append(p.If(p.Op("or", none, test), (p.Set(total.slot, once), p.Set(none.slot, p.Const(0)))))
                 found = value._replace(code=total)
                 return
             if kind == "sum":
-                self.out.append(Set(total.slot, Op("add", total, value.code)))
+                self.out.append(p.Set(total.slot, p.Op("add", total, value.code)))
             times = self.trips // before
             found = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
 
         self.loop(axis, body)
         initial, loops = self.out[begun : begun + 1 + extremes], self.out[begun + 1 + extremes :]
-        if extremes and (axis.parts[2] is not None or not loops or not _constant(loops[-1])):
-            raise SpecError(f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
+        empty = extremes and (axis.parts[2] is not None or not loops or not _constant(loops[-1]))
+        refuse(empty, f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
         if self.ceiling is not None and not self.within_block and len(loops) == 1 and _constant(loops[0]):
             self.reductions.append((node, kind if extremes else "add", total, tuple(initial), loops[0]))
         return found
 
 
-def _constant(statement: Stmt) -> TypeGuard[For]:
+def _constant(statement: p.Stmt) -> TypeGuard[p.For]:
     """Tell whether it is a loop over a range of constants."""
-    return isinstance(statement, For) and isinstance(statement.start, Const) and isinstance(statement.stop, Const)
+    return isinstance(statement, p.For) and isinstance(statement.start, p.Const) and isinstance(statement.stop, p.Const)
 
 
-def _truth(code: Expr) -> Typed:
+def _check_alike(one: Typed, other: Typed, at: At) -> None:
+    differ = (one.kind == BOOL) != (other.kind == BOOL)
+    refuse(differ, "truth values and numbers differ", "Both are truth values, or both numbers.", at)
+
+
+def _truth(code: p.Expr) -> Typed:
     return Typed(BOOL, 0, 1, code)
 
 
@@ -681,15 +642,15 @@ class Added(NamedTuple):
     family: str
     lowest: int
     """No amount is less."""
-    arguments: tuple[Expr, ...]
+    arguments: tuple[p.Expr, ...]
     """The indices of the resource."""
 
 
-def bin_axis(added: Sequence[Added], family: Family) -> int | None:
+def bin_axis(added: Sequence[Added], family: p.Family) -> int | None:
     """Find the index of a family that is BIN wherever something is added to it; None if there is none."""
     places = [each.arguments for each in added if each.family == family.name]
     every = range(len(family.sizes)) if places else ()
-    return next((axis for axis in every if all(place[axis] == Local(BIN) for place in places)), None)
+    return next((axis for axis in every if all(place[axis] == p.Local(p.BIN) for place in places)), None)
 
 
 class Statements(Compiler):
@@ -697,8 +658,8 @@ class Statements(Compiler):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.locals["BALL"] = Typed(INT, 0, scope.balls - 1, Local(BALL))
-        self.locals["BIN"] = Typed(INT, 0, scope.bins - 1, Local(BIN))
+        self.locals["BALL"] = Typed(INT, 0, scope.balls - 1, p.Local(p.BALL))
+        self.locals["BIN"] = Typed(INT, 0, scope.bins - 1, p.Local(p.BIN))
         self.added: list[Added] = []
         self.adds = self._reach = 0
         """Additions of one call, and what they may come to, at most."""
@@ -718,47 +679,46 @@ class Statements(Compiler):
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
         known = self.value(value)
-        constant = isinstance(known.code, Const)
+        constant = isinstance(known.code, p.Const)
         self.locals[name] = known if constant else known._replace(code=self.stored(known.code))
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))
 
     def _reject(self, node: s.Node) -> None:
-        self.out.append(Reject(node.at.line))
+        self.out.append(p.Reject(node.at.line))
 
     def _if_(self, node: s.Node, if_: s.Node, *bodies: s.Block) -> None:
         test = self.truth(if_)
         facts = self.learn(if_, True), self.learn(if_, False)
-        if isinstance(test, Const):
+        if isinstance(test, p.Const):
             with self.apart(facts[not test.value]) as block:
                 self.block(bodies[not test.value])
             self.out += block
             return
-        sides: list[Block] = []
+        sides: list[p.Block] = []
         for body, known in zip(bodies, facts, strict=True):
             with self.apart(known) as block:
                 self.block(body)
             sides.append(tuple(block))
-        self.out.append(If(test, *sides))
+        self.out.append(p.If(test, *sides))
         for written, known in zip(sides, reversed(facts), strict=True):
-            if written and isinstance(written[-1], Reject):  # what follows runs in the other case only
+            if written and isinstance(written[-1], p.Reject):  # what follows runs in the other case only
                 self.facts = self.facts | known
 
     def _add(self, node: s.Node, name: str, places: Sequence[s.Node], sign: str, added: s.Node) -> None:
         family, place, arguments = self.dimension(node)
         amount = self.number(added).micro()
         amount = amount if sign == "+=" else amount.negated()
-        self.out.append(Add(place, amount.code))
+        self.out.append(p.Add(place, amount.code))
         self.added.append(Added(family.name, amount.low, arguments))
         self.adds += self.trips
         self._reach += max(abs(amount.low), abs(amount.high)) * self.trips
-        if self._reach * self.scope.balls > WIDE:
-            problem = "the utilisation may go beyond 1e12"
-            raise SpecError(problem, "Choose a larger unit, or bound the amount with min(..., ...).", node.at)
+        remedy = "Choose a larger unit, or bound the amount with min(..., ...)."
+        refuse(self._reach * self.scope.balls > p.WIDE, "the utilisation may go beyond 1e12", remedy, node.at)
 
 
-def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
+def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple[p.Program, tuple[p.Family, ...]]:
     """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused.
 
     If it is `blind`, statements that depend on ALLOC are left out.
@@ -769,9 +729,7 @@ def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple
     added, families = code.added, scope.families
     axes = {name: bin_axis(added, family) for name, family in families.items()}
     mentions = sum(axes[each.family] is not None for each in added)  # of BIN that only say whose dimension it is
-    used = {MOVES, *(each.family for each in added)}
-    unused = (f"UTILFN adds nothing to {name}: it limits nothing" for name in families if name not in used)
-    program = Program(
+    program = p.Program(
         body=tuple(code.out),
         slots=code.slots,
         steps=code.steps,
@@ -780,7 +738,6 @@ def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple
         non_negative=min((each.lowest for each in added), default=0) >= 0,
         bin_local=all(axes[each.family] is not None for each in added),
         bin_blind=code.bin_reads == mentions and not blind,
-        notes=(*unused, *dict.fromkeys(code.notes)),
         guards=tuple(dict.fromkeys(code.guards)),
         tables=code.starts,
         data=code.data(),

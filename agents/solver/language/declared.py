@@ -67,7 +67,7 @@ def added(kind: str, at: At) -> s.Block:
 
 def goal(at: At, value: s.Node, text: str) -> s.Node:
     """Make a goal that is not in the text: `value` is to be small."""
-    return s.Node("goal", at, ("MINIMISE", value, text, (s.Term(1, value, text),)))
+    return s.Node("goal", at, ("MINIMISE", value, text))
 
 
 def moved(at: At) -> s.Node:

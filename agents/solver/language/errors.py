@@ -1,11 +1,22 @@
-"""Report mistakes in a specification: the place, the line with a caret, and the remedy."""
+"""Report mistakes in a specification, the place, the line with a caret, and the remedy; and what goes beyond limits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from binwright.simcore.errors import LONGEST, UserError, short
+from binwright.simcore.errors import LONGEST, UserError, short, suggest
+
+T = TypeVar("T")
+TEXT_LIMIT, DEPTH_LIMIT, NESTING_LIMIT = 100_000, 80, 8
+"""Letters of a text; how deep expressions and blocks nest, a chain of operators counting as nested; loops and sums in
+one another, and indices."""
+COUNT_LIMIT, ENTRY_LIMIT = 1_000_000, 20_000_000
+"""Balls, bins, members of sets, and nodes evaluated for all constants, or by one call of UTILFN; entries of tables,
+and dimensions."""
+LARGEST = 10**9
+"""No number that is written, and no entry of a table, is larger."""
 
 
 class At(NamedTuple):
@@ -13,11 +24,6 @@ class At(NamedTuple):
 
     line: int
     column: int
-
-
-def indices_beside(wanted: int, given: int) -> str:
-    """Say how many indices there should be, and how many there are."""
-    return f"{wanted} {'index' if wanted == 1 else 'indices'}, here {'is' if given == 1 else 'are'} {given}"
 
 
 class SpecError(UserError):
@@ -43,3 +49,22 @@ class SpecError(UserError):
         shown = "".join(letter if letter.isprintable() else " " for letter in line[start : start + 100])
         where = f"{self.file or 'specification'}:{self.at.line}:{self.at.column}: {short(self.problem, LONGEST)}"
         return f"{where}\n    {shown}\n    {' ' * (self.at.column - 1 - start)}^\n  {short(self.remedy, 10 * LONGEST)}"
+
+
+def refuse(wrong: object, problem: str, remedy: str, at: At | None) -> None:
+    """Raise a `SpecError` if something is wrong."""
+    if wrong:
+        raise SpecError(problem, remedy, at)
+
+
+def look_up(what: str, name: str, known: Mapping[str, T], at: At) -> T:
+    """Return what is known by a name."""
+    if name not in known:
+        raise SpecError(f"unknown {what} {name}", suggest(name, known), at)
+    return known[name]
+
+
+def check_indices(of: str, wanted: int, count: int, at: At) -> None:
+    """Refuse another number of indices than a table or a resource has."""
+    problem = f"{of} takes {wanted} {'index' if wanted == 1 else 'indices'}, not {count}"
+    refuse(wanted != count, problem, "Write one for each, with commas between: T[row, column].", at)

@@ -9,32 +9,32 @@ from typing import Any
 
 from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, UnexpectedToken
 from lark.exceptions import VisitError
+from lark.lexer import PatternStr
 from lark.tree import Meta
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import At, SpecError
-from binwright.agents.solver.language.hints import for_letter, for_word
-from binwright.agents.solver.language.limits import DEPTH_LIMIT, LARGEST, TEXT_LIMIT
+from binwright.agents.solver.language.errors import DEPTH_LIMIT, LARGEST, TEXT_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.model.program import MICRO
-from binwright.simcore.errors import suggest
+from binwright.simcore.errors import short, suggest
 
 
 @lru_cache(maxsize=8)  # the runs of a batch state the same templates, each for several sizes
 def parse(text: str) -> s.Tree:
     """Return the tree, or raise a `SpecError` that says where the mistake is and what to do."""
-    if len(text) > TEXT_LIMIT:
-        remedy = 'Put large tables into a CSV or Parquet file: TABLE NAME FROM "file.csv".'
-        raise SpecError(f"is longer than {TEXT_LIMIT:,} letters", remedy)
+    remedy = 'Put large tables into a CSV or Parquet file: TABLE NAME FROM "file.csv".'
+    refuse(len(text) > TEXT_LIMIT, f"is longer than {TEXT_LIMIT:,} letters", remedy, None)
     try:
         raw = _parser().parse(text)
-        _check_depth(raw, text)
+        _check_depth(raw)
         tree: s.Tree = _Build(text).transform(raw)
     except UnexpectedCharacters as error:
-        at = At(error.line, error.column)
-        letter = text[error.pos_in_stream or 0]
-        raise SpecError(f"this letter means nothing here: {letter!r}", for_letter(letter), at, text) from None
+        at, letter = At(error.line, error.column), text[error.pos_in_stream or 0]
+        remedy = 'Leave it out. Comments begin with #, names have A to Z, digits and _, texts are "like this".'
+        raise SpecError(f"this letter means nothing here: {letter!r}", remedy, at, text) from None
     except UnexpectedToken as error:
-        raise _unexpected(error, text) from None
+        raise _unexpected(error).located(text, None) from None
+    except SpecError as error:
+        raise error.located(text, None) from None
     except VisitError as error:
         if isinstance(error.orig_exc, SpecError):
             raise error.orig_exc.located(text, None) from None
@@ -48,76 +48,38 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
-def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
+def _unexpected(error: UnexpectedToken) -> SpecError:
     """Say what is wrong about a word that cannot stand where it does."""
-    token = error.token
-    expected = error.accepts or error.expected
-    if token.type == "$END":
-        lines = text.rstrip().split("\n")
-        at = At(len(lines), len(lines[-1]) + 1)
-        if "END" in expected:
-            return SpecError("the text ends inside a block", "Close every if, for and procedure with end.", at, text)
-        if "PROCEDURE" in expected:
-            remedy = "Write procedure UTILFN(BALL, BIN, ALLOC) ... end."
-            return SpecError("there is no UTILFN", remedy, at, text)
-        return SpecError("the text ends too early", _expecting(expected), at, text)
-    at = At(token.line or 1, token.column or 1)
+    token, expected = error.token, error.accepts or error.expected
     before = (error.token_history or [None])[-1]
     if token.type == "LPAR" and before is not None and before.type == "NAME":
-        function = str(before)
-        remedy = f"{suggest(function, _FUNCTIONS)} Tables and resources have square brackets: {function}[...]."
-        return SpecError(f"unknown function {function}", remedy, _at(before), text)
-    word = str(token)
-    shown = word if len(word) <= 40 else f"{word[:40]}..."
-    start = token.start_pos or 0
-    hint = for_word(word, text[:start], text[start + len(word) :], expected)
-    if hint is not None:
-        return SpecError(f"{shown} cannot stand here", hint, at, text)
-    if token.type == "NAME" and "SIGN" not in expected and "EQUAL" not in expected:
-        words = [word for kind in expected for word in _WORDS.get(kind, kind).split(" or ") if word.isalpha()]
-        if words and "NAME" not in expected:
-            return SpecError(f"{shown} cannot stand here", suggest(word, words), at, text)
-    if word in ("UTIL", "PROCEDURE", "procedure") and "END" in expected:
-        return SpecError(f"{shown} cannot stand here", "Close the block before it with end.", at, text)
-    if word == "=" and "SIGN" in expected:
-        return SpecError("utilisation is added to, never set", "Write += or -=.", at, text)
-    if (word.isupper() or expected == {"NAME"}) and token.type != "NAME" and "NAME" in expected and word.isalpha():
-        return SpecError(f"{shown} is a word of the language", "Choose another name.", at, text)
-    return SpecError(f"{shown} cannot stand here", _expecting(expected), at, text)
+        functions = "abs", "ceil", "count", "floor", "len", "max", "min", "sum"
+        remedy = f"{suggest(before, functions)} Tables and resources have square brackets: {before}[...]."
+        return SpecError(f"unknown function {before}", remedy, _at(before))
+    words = {t.name: t.pattern.value if isinstance(t.pattern, PatternStr) else t.name for t in _parser().terminals}
+    known = sorted(words.get(kind, kind) for kind in expected)
+    if expected >= {"NUMBER", "NAME", "LPAR"}:
+        known = ["a value"]
+    remedy = f"Expected here: {', '.join(known)}."
+    if token.type == "NAME" and "NAME" not in expected:
+        remedy = suggest(token, known)
+    if "END" in expected:
+        remedy += " Every if, for and procedure ends with end."
+    if token.type != "$END":
+        return SpecError(f"{short(token, 40)} cannot stand here", remedy, _at(token))
+    if "PROCEDURE" in expected:
+        return SpecError("there is no UTILFN", "Write procedure UTILFN(BALL, BIN, ALLOC) ... end.", _at(before))
+    return SpecError(f"the text ends {'inside a block' if 'END' in expected else 'too early'}", remedy, _at(before))
 
 
-_FUNCTIONS = "abs", "ceil", "count", "floor", "len", "max", "min", "sum"
-_KEYWORDS = "let if then else elif end for all in except and or not abs floor ceil len procedure"
-_WORDS = {
-    "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",
-    "QMARK": "?", "MINUS": "-", "STAR": "*", "SUM": "+ or -", "PRODUCT": "* / // %", "COMPARE": "a comparison",
-    "NUMBER": "a number", "NAME": "a name", "TEXT": 'a "text"', "SIGN": "+= or -=", "AIM": "MINIMISE or MAXIMISE",
-    "LINKING": "HOSE or PIPE", "OR_NONE": "OR NONE",
-    "EXTREME": "min or max",
-    "REDUCE": "sum or count", "$END": "the end of the text", "__ANON_0": "=>", "__ANON_1": "..",
-} | {word.upper(): word for word in _KEYWORDS.split()}  # fmt: skip
-_STARTS = {"NUMBER", "NAME", "LPAR"}
-
-
-def _expecting(expected: set[str]) -> str:
-    """List what is expected, in words: all that begins an expression is one item."""
-    words = sorted(_WORDS.get(kind, kind) for kind in expected)
-    if expected >= _STARTS:
-        keep = "RSQB", "STAR", "LSQB", "IF"
-        words = ["a value", *(_WORDS[kind] for kind in keep[:3] if kind in expected)]
-    return f"Expected here: {', '.join(words)}."
-
-
-def _check_depth(tree: Tree[Token], text: str) -> None:
+def _check_depth(tree: Tree[Token]) -> None:
     """Refuse trees that are too deep for what follows, which walks them by recursion."""
     level = [tree]
     for _ in range(DEPTH_LIMIT):
         level = [child for node in level for child in node.children if isinstance(child, Tree)]
-        if not level:
-            return
-    at = next((_at(node.meta) for node in level if not node.meta.empty), None)
-    problem = f"nests deeper than {DEPTH_LIMIT}"
-    raise SpecError(problem, "Name a part of it with let or PARAM, or use sum(...) or a table.", at, text)
+    at = next((_at(node.meta) for node in level if not node.meta.empty), At(1, 1))
+    remedy = "Name a part of it with let or PARAM, or use sum(...) or a table."
+    refuse(level, f"nests deeper than {DEPTH_LIMIT}", remedy, at)
 
 
 def number(text: str, at: At | None) -> tuple[int, bool]:
@@ -130,36 +92,16 @@ def number(text: str, at: At | None) -> tuple[int, bool]:
     except InvalidOperation:
         if at is None:
             raise
-        raise _out_of_range(text, at) from None  # an exponent of more than eighteen digits
-    if not value.is_finite() or (value and (value.adjusted() > 9 or abs(value) > LARGEST)):
-        raise _out_of_range(text, at)
+        value = Decimal("inf")  # an exponent of more than eighteen digits
+    large = not value.is_finite() or (value and (value.adjusted() > 9 or abs(value) > LARGEST))
+    refuse(large, f"{short(text, 40)} is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
     if text.lstrip("+-").isdigit():
         return int(value), True
     return int((value * MICRO).to_integral_value()), False
 
 
-def _out_of_range(text: str, at: At | None) -> SpecError:
-    return SpecError(f"{text[:40]} is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
-
-
-def _at(place: Meta | Token) -> At:
+def _at(place: Meta | Token | None) -> At:
     return At(getattr(place, "line", None) or 1, getattr(place, "column", None) or 1)
-
-
-def _terms(value: s.Node, text: str) -> tuple[s.Term, ...]:
-    """List what is added up on the outside of a goal, not within brackets; one term at least."""
-    found, node = list[s.Term](), value
-    while node.kind == "binary" and node.parts[0] in ("+", "-"):
-        sign, left, right = node.parts
-        if node.span[0] < left.span[0]:  # it is within brackets
-            break
-        found.append(s.Term(1 if sign == "+" else -1, right, _written(right, text)))
-        node = left
-    return (s.Term(1, node, _written(node, text)), *reversed(found))
-
-
-def _written(node: s.Node, text: str) -> str:
-    return " ".join(text[slice(*node.span)].split())
 
 
 _LISTS = {
@@ -179,8 +121,8 @@ class _Build(Transformer[Token, Any]):
         kind = str(data)
         if kind == "binary":  # the operator comes first
             children = [children[1], children[0], children[2]]
-        at = _at(children[0] if children and isinstance(children[0], Token) else meta)
-        parts = tuple(map(_plain, children))
+        begin = children[0] if children and isinstance(children[0], Token) else meta
+        at, parts = _at(begin), tuple(map(_plain, children))
         if kind in _LISTS:
             return parts
         if kind == "bins":
@@ -194,17 +136,14 @@ class _Build(Transformer[Token, Any]):
         elif kind == "number":
             parts = number(parts[0], at)
         elif kind == "goal":
-            parts = *parts, _written(parts[1], self._text), _terms(parts[1], self._text)
+            parts = *parts, " ".join(self._text[children[0].end_pos : meta.end_pos].split())
         elif kind == "elif_":
             return (s.Node("if_", at, parts),)
-        span = getattr(meta, "container_start_pos", 0), getattr(meta, "container_end_pos", 0)
-        return s.Node(kind, at, parts, span)
+        return s.Node(kind, at, parts)
 
     def start(self, children: list[Any]) -> s.Tree:
         flat = [node for part in children for node in (part if isinstance(part, tuple) else (part,))]
         [procedure] = (node for node in flat if node.kind == "procedure")
-        if "MOVES" in s.names_in(procedure):
-            raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", procedure.at)
         order = sorted((node for node in flat if node is not procedure), key=lambda node: node.at)
         return s.Tree(tuple(order), procedure.parts[0])
 

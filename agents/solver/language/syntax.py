@@ -18,21 +18,9 @@ class Node:
     at: At = field(compare=False)
     parts: tuple[Any, ...] = ()
     """Nodes, words, numbers and tuples of them in the order of the grammar; None for what is left out."""
-    span: tuple[int, int] = field(default=(0, 0), compare=False)
-    """Where in the text it begins and ends, with the brackets around it."""
 
 
 Block = tuple[Node, ...]
-
-
-class Term(NamedTuple):
-    """A part of a goal."""
-
-    sign: int
-    """1 or -1: it is added, or subtracted."""
-    node: Node
-    text: str
-    """As written, without the sign."""
 
 
 class Tree(NamedTuple):
@@ -67,8 +55,6 @@ def mapped(part: Any, change: Callable[[Any], Any], at: At | None = None) -> Any
         return changed
     if isinstance(part, Node):
         return replace(part, at=at or part.at, parts=mapped(part.parts, change, at))
-    if isinstance(part, Term):
-        return part._replace(node=mapped(part.node, change, at))
     return tuple(mapped(inner, change, at) for inner in part) if isinstance(part, tuple) else part
 
 

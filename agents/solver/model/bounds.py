@@ -154,33 +154,6 @@ def impossible(problem: Problem) -> str:
     return why
 
 
-def hopeless(problem: Problem) -> list[int]:
-    """Count, for each of `Problem.wishes`, the sets that plainly no allocation of all balls keeps."""
-    if not problem.wishes or (problem.searched and problem.counted):
-        return [0] * len(problem.wishes)
-    unit_of, pin_of = problem.unit_of.tolist(), _pin_of(problem).tolist()
-    apart: dict[int, list[set[int]]] = {}
-    for members, chance in problem.foes:
-        foes = {unit_of[ball] for ball in members}
-        if chance == MICRO:
-            apart.setdefault(min(foes), []).append(foes)
-    low = None if problem.searched and problem.bins_differ else floor(problem)
-    capacity = None if low is None else np.unique(low.capacity, axis=0)
-
-    def never(kind: str, members: tuple[int, ...]) -> bool:
-        units = {unit_of[ball] for ball in members}
-        pins = {pin_of[unit] for unit in units}
-        if kind == "FOES":
-            return _most(problem) == 1 or len(units) == 1 or (len(pins) == 1 and NULL not in pins)
-        if len(pins - {NULL}) > 1 or any(foes <= units for unit in units for foes in apart.get(unit, ())):
-            return True
-        if low is None or capacity is None:
-            return False
-        return not (low.demand[list(units)].sum(axis=0) <= capacity).all(axis=1).any()
-
-    return [sum(never(wish.kind, members) for members in wish.sets) for wish in problem.wishes]
-
-
 def _most(problem: Problem) -> int:
     """Return how many bins there may be."""
     return problem.limits[1] if problem.searched else problem.bins

@@ -79,17 +79,6 @@ class Fault(NamedTuple):
     """Of the text; None where it comes from outside, such as by an option."""
 
 
-class Part(NamedTuple):
-    """What a term adds to a goal."""
-
-    text: str
-    """The term, as written, without its sign."""
-    value: float
-    """With its sign."""
-    largest: tuple[tuple[str, float], ...] = ()
-    """Of a sum, the entries that add or subtract most: for which number (`b = 3`), and how much."""
-
-
 class Least(NamedTuple):
     """What is to be used of dimensions at least, where all balls are placed."""
 
@@ -101,16 +90,8 @@ class Least(NamedTuple):
     """[entries]: or else nothing."""
 
 
-class Valued(NamedTuple):
-    """What a goal comes to."""
-
-    raw: int
-    """Millionths, where it is a quantity."""
-    terms: tuple[Part, ...]
-
-
 class Source(Protocol):
-    """What a problem was made from (`specification.spec.Spec`): it makes others of its kind, and evaluates goals."""
+    """What a problem was made from (`specification.spec.Spec`): it makes others of its kind."""
 
     @property
     def file(self) -> Path | None: ...
@@ -130,8 +111,6 @@ class Source(Protocol):
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 
     def without_alloc(self, bins: int) -> Program: ...
-
-    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]: ...
 
 
 @dataclass(frozen=True)

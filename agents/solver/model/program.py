@@ -142,8 +142,6 @@ class Program:
     """A ball in bin b touches dimensions of b only (`Problem.owner`)."""
     bin_blind: bool
     """Apart from whose dimensions are touched, nothing depends on the bin."""
-    notes: tuple[str, ...]
-    """What may not be meant."""
     guards: tuple[tuple[int, str], ...]
     """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
     tables: Mapping[str, int]

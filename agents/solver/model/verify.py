@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.evaluate import evaluator, goal_values
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
@@ -96,3 +96,10 @@ def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list
         for dim, amount in added:
             used[dim] += amount
     return used, rejected
+
+
+def goals_of(problem: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
+    """Replay an allocation of all balls [balls]: what each goal comes to, less being better."""
+    if problem.objective is None:
+        return ()
+    return goal_values(problem.objective)(alloc, utilisation(problem, alloc)[0])

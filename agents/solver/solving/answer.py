@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from binwright.agents.solver.model.problem import Fault, Part, Problem, Wish
+from binwright.agents.solver.model.problem import Fault, Problem, Wish
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.verify import faults, missed
+from binwright.agents.solver.model.verify import faults, goals_of, missed
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
@@ -17,31 +17,14 @@ Status = Literal["optimal", "solved", "partial", "unsolved"]
 class Kept(NamedTuple):
     """What became of a declaration of FRIENDS or FOES WITH a chance."""
 
-    kind: str
-    share: float
-    asked: int
-    """How many of the sets should hold: at least the share."""
-    sets: tuple[tuple[int, ...], ...]
+    wish: Wish
     broken: tuple[tuple[int, ...], ...]
-    """Those that do not hold."""
-
-    @classmethod
-    def of(cls, wish: Wish, alloc: list[int]) -> Kept:
-        """Find out what became of it in an allocation [balls]."""
-        return cls(wish.kind, wish.chance / MICRO, wish.asked, wish.sets, wish.broken(alloc))
+    """The sets that do not hold."""
 
     @property
     def enough(self) -> bool:
         """Tell whether as many sets hold as should."""
-        return len(self.sets) - len(self.broken) >= self.asked
-
-    def told(self, called: Callable[[int], str]) -> str:
-        """Say in a line which sets hold, with the balls as they are called, of ten sets at most."""
-        held = len(self.sets) - len(self.broken)
-        broken = "; ".join(", ".join(map(called, members)) for members in self.broken[:10])
-        more = f"; and {len(self.broken) - 10:,} more" if len(self.broken) > 10 else ""
-        which = f"; not {broken}{more}" if broken else ""
-        return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
+        return len(self.wish.sets) - len(self.broken) >= self.wish.asked
 
 
 class Reached(NamedTuple):
@@ -54,13 +37,24 @@ class Reached(NamedTuple):
     value: float
     bound: float
     """No allocation of all balls is better, of those that are as good in the goals before it."""
-    terms: tuple[Part, ...]
-    """What each term adds, in their order; one that subtracts, less than nothing."""
 
     @property
     def gap(self) -> float:
         """Return how far the value is from the bound."""
         return abs(self.value - self.bound)
+
+
+class Allocated(NamedTuple):
+    """An allocation that a search has found."""
+
+    left: int
+    """Units that are not placed."""
+    problem: Problem
+    """With the number of bins."""
+    alloc: list[int]
+    """[balls]: the bin, -1 for a ball that is left out."""
+    search: str
+    """What found it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,6 @@ class Answer:
     """With the number of bins of the answer."""
     alloc: list[int]
     """[balls]: the bin, -1 for a ball that is left out."""
-    bins: int
     bound: int
     """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
     status: Status
@@ -80,21 +73,26 @@ class Answer:
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
-    search: str = "published"
+    search: str
     """What found it: `published`, or of ours `first fit`, `whole tenants`, `CP-SAT`, `depth first`, `local search` or
     `ruin and recreate`."""
-    interrupted: bool = False
+    interrupted: bool
     """Ctrl-C."""
-    impossible: str = ""
+    impossible: str
     """Why no allocation places all balls, where that is plain to see."""
-    at_fault: tuple[Fault, ...] = ()
+    at_fault: tuple[Fault, ...]
     """Declarations that are impossible together, and of which none can be left out, where that is plain to see."""
-    wishes: tuple[Kept, ...] = ()
+    wishes: tuple[Kept, ...]
     """What is declared WITH a chance below one, and which sets hold."""
-    goals: tuple[Reached, ...] = ()
+    goals: tuple[Reached, ...]
     """What became of each goal, if all balls are placed."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """What else is to be known about the answer."""
+
+    @property
+    def bins(self) -> int:
+        """Return how many bins the problem has."""
+        return self.problem.bins
 
     @property
     def placed(self) -> int:
@@ -132,23 +130,6 @@ class Progress:
     """What each goal has come to; nothing before all balls are placed."""
 
 
-COST = "COST"
-"""The resource of which the agent `solver` uses as little as it can."""
-
-
-class Allocated(NamedTuple):
-    """An allocation that a search has found."""
-
-    left: int
-    """Units that are not placed."""
-    problem: Problem
-    """With the number of bins."""
-    alloc: list[int]
-    """[balls]: the bin, -1 for a ball that is left out."""
-    search: str
-    """What found it."""
-
-
 def described(
     found: Allocated,
     bound: int,
@@ -165,21 +146,23 @@ def described(
     No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
     """
     left, problem, alloc, search = found
-    costs = any(family.name == COST and not family.sizes for family in problem.families)
-    wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
+    wishes = tuple(Kept(wish, wish.broken(alloc)) for wish in problem.wishes)
     status: Status = "unsolved" if max(alloc) == NULL else "partial"
-    bound = min(bound, problem.bins)
-    goals: tuple[Reached, ...] = ()
-    less = missed(problem, alloc) if left == 0 else []
+    bound, less, goals = min(bound, problem.bins), list[str](), tuple[Reached, ...]()
     if left == 0:
-        goals = reached(problem, alloc)
-        proven = problem.bins == bound and not costs and all(one.enough for one in wishes)
-        proven = proven and all(one.value == one.bound for one in goals)
+        less, goals = missed(problem, alloc), reached(problem, alloc)
+        proven = problem.bins == bound and all(kept.enough for kept in wishes) and not any(goal.gap for goal in goals)
         status = "partial" if less else "optimal" if proven else "solved"
-    notes = tuple(dict.fromkeys((*notes, *_notes(problem, costs, wishes), *(f"AT LEAST: {one}" for one in less))))
+    notes = [*notes, *(f"AT LEAST: {text}" for text in less)]
+    for wish, broken in wishes:
+        if broken:
+            which = "; ".join(", ".join(map(problem.ball, members)) for members in broken[:10])
+            held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
+            which += "; ..." if len(broken) > 10 else ""
+            notes.append(f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}")
     return Answer(
-        problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible,
-        at_fault, wishes, goals, notes,
+        problem, list(alloc), bound, status, checked, seconds, search, interrupted, impossible, at_fault, wishes,
+        goals, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
@@ -195,18 +178,7 @@ def verify(problem: Problem, alloc: list[int]) -> None:
 
 
 def reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
-    """Evaluate the goals for an allocation of all balls, from their text."""
-    if problem.objective is None:
-        return ()
-    goals = zip(problem.objective.goals, problem.source.goals(problem.bins, alloc), strict=True)
-    return tuple(
-        Reached(one.aim, one.text, one.number(found.raw), one.number(one.bound), found.terms) for one, found in goals
-    )
-
-
-def _notes(problem: Problem, costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:
-    """List what a user would not expect of the allocation."""
-    yield from problem.program.notes
-    if costs:
-        yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
-    yield from (one.told(problem.ball) for one in wishes if one.broken)
+    """Evaluate the goals for an allocation of all balls."""
+    goals = () if problem.objective is None else problem.objective.goals
+    values = zip(goals, goals_of(problem, alloc), strict=True)
+    return tuple(Reached(one.aim, one.text, one.number(one.signed(raw)), one.number(one.bound)) for one, raw in values)

@@ -14,23 +14,11 @@ from math import ceil, gcd
 from threading import Event
 from typing import Any, NamedTuple
 
+from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import (
-    MICRO,
-    NULL,
-    Block,
-    Const,
-    Expr,
-    For,
-    If,
-    Local,
-    Op,
-    Placed,
-    Read,
-    Set,
-)
+from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
 
 try:  # here, since what is imported takes nothing of the time of a search
@@ -38,13 +26,8 @@ try:  # here, since what is imported takes nothing of the time of a search
 except ModuleNotFoundError:
     cp_model = None  # type: ignore[assignment]
 
-CHOICES, WITHOUT_GOALS, NODES = 20_000, 2_000, 3_000_000
-"""Units times bins, the same without goals, where larger ones are answered sooner by local search, and evaluated nodes
-of UTILFN, at most: half a second to state it."""
-WIDE = 1 << 61
-"""No sum is beyond."""
-EXACT, ROUNDED = 1 << 53, 1e-3
-"""CP-SAT tells values of goals as floats: up to here they are exact; what a bound may be off."""
+CHOICES = 20_000
+"""Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
 
 
 class Proof(NamedTuple):
@@ -66,8 +49,9 @@ def suits(problem: Problem) -> bool:
     """Tell whether a problem can be stated, leaving its goals aside, and is small enough."""
     choices = len(problem.units) * problem.bins
     nodes = problem.balls * problem.bins * max(1, problem.program.steps)
-    most = WITHOUT_GOALS if problem.objective is None else CHOICES
-    return problem.program.alloc_free and choices <= most and nodes <= NODES
+    # Without goals local search answers larger ones sooner. So many nodes take half a second to state.
+    most = CHOICES // 10 if problem.objective is None else CHOICES
+    return problem.program.alloc_free and choices <= most and nodes <= 3_000_000
 
 
 def prove(problem: Problem, over: Callable[[], bool], begin: list[int] | None = None) -> Proof:
@@ -136,7 +120,7 @@ class _Model:
         self.places: dict[int, Bounded] = {}
         """By ball, those that goals ask for."""
         self.data: Any = () if problem.objective is None else problem.objective.data
-        self.left = NODES // 50
+        self.left = 60_000
         """Nodes of the program that may still be followed."""
 
     def run(self, stop: Event) -> Proof:
@@ -166,7 +150,7 @@ class _Model:
             if goal is None:
                 continue
             if status != self.sat.OPTIMAL:
-                bounds.append(ceil(self.solver.best_objective_bound - ROUNDED))
+                bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
                 break
             bounds.append(round(self.solver.objective_value))
             self.model.clear_objective()
@@ -176,14 +160,11 @@ class _Model:
 
     def _better(self, before: list[int] | None, now: list[int]) -> list[int]:
         """Return the allocation that is better by the goals: it may have had no time to come back to the one before."""
-        problem, objective = self.problem, self.problem.objective
 
-        def values(alloc: list[int]) -> list[int]:
-            found = problem.source.goals(problem.bins, alloc) if objective is not None else []
-            goals = zip(objective.goals if objective is not None else (), found, strict=True)
-            return [*(goal.signed(value.raw) for goal, value in goals), len(problem.moved(alloc))]
+        def rank(alloc: list[int]) -> tuple[tuple[int, ...], int]:
+            return goals_of(self.problem, alloc), len(self.problem.moved(alloc))
 
-        return now if before is None or values(now) <= values(before) else before
+        return now if before is None or rank(now) <= rank(before) else before
 
     def _hint(self, alloc: list[int]) -> None:
         self.model.clear_hints()
@@ -192,7 +173,7 @@ class _Model:
                 self.model.add_hint(variable, alloc[members[0]] == place)
 
     def _allocation(self) -> list[int]:
-        alloc = [NULL] * self.problem.balls
+        alloc = [p.NULL] * self.problem.balls
         for members, places in zip(self.units, self.there, strict=True):
             place = next(place for place, variable in places.items() if self.solver.boolean_value(variable))
             for ball in members:
@@ -221,7 +202,7 @@ class _Model:
         over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
-            if max(-low, high) >= WIDE:
+            if max(-low, high) >= p.WIDE:
                 raise _Unstated
             scale = gcd(*(amount for _, amount in pairs)) or 1
             total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by // scale for _, by in pairs])
@@ -238,7 +219,7 @@ class _Model:
             return False
         for sets, together in ((problem.friends, True), (problem.foes, False)):
             for balls, chance in sets:
-                if chance == MICRO:
+                if chance == p.MICRO:
                     self._keep(balls, together, None)
         for wish in problem.wishes:
             held = [model.new_bool_var("") for _ in wish.sets]
@@ -253,7 +234,7 @@ class _Model:
         for place in range(problem.bins):
             sums: dict[int, int] = {}
             for ball in members:
-                added = None if problem.pins[ball] not in (NULL, place) else evaluate(ball, place, ())
+                added = None if problem.pins[ball] not in (p.NULL, place) else evaluate(ball, place, ())
                 if added is None:
                     break
                 for dim, amount in added:
@@ -302,13 +283,13 @@ class _Model:
         except _Unstated:
             return
         for goal, value in zip(objective.goals, values, strict=True):
-            if max(-value.low, value.high) > EXACT:
+            if max(-value.low, value.high) > 2**53:  # CP-SAT tells values as floats
                 return
             yield value if goal.aim == "MINIMISE" else value.negated()
         yield stay
 
     def _variable(self, low: int, high: int) -> Bounded:
-        if max(-low, high) >= WIDE:
+        if max(-low, high) >= p.WIDE:
             raise _Unstated
         return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
 
@@ -319,22 +300,22 @@ class _Model:
             self.model.add(variable.value == one.value)
         return variable
 
-    def _follow(self, body: Block) -> None:
+    def _follow(self, body: p.Block) -> None:
         """Follow statements, with expressions for numbers; writes `local`."""
         for one in body:
-            if isinstance(one, Set):
+            if isinstance(one, p.Set):
                 self.local[one.slot] = self._value(one.value)
-            elif isinstance(one, For):
+            elif isinstance(one, p.For):
                 start, stop = self._value(one.start), self._value(one.stop)
                 if not (start.fixed and stop.fixed):
                     raise _Unstated
                 for number in range(start.low, stop.low):
                     self.local[one.slot] = Bounded.of(number)
                     self._follow(one.body)
-            elif isinstance(one, If):
+            elif isinstance(one, p.If):
                 self._choose(self._value(one.test), one)
 
-    def _choose(self, test: Bounded, one: If) -> None:
+    def _choose(self, test: Bounded, one: p.If) -> None:
         """Run both branches, and let what they assign depend on the test."""
         if test.fixed:
             return self._follow(one.then if test.low else one.other)
@@ -355,22 +336,22 @@ class _Model:
             self.local[slot] = then
         return None
 
-    def _value(self, node: Expr) -> Bounded:
+    def _value(self, node: p.Expr) -> Bounded:
         self.left -= 1
         if self.left < 0:
             raise _Unstated
-        if isinstance(node, Const):
+        if isinstance(node, p.Const):
             return Bounded.of(node.value)
-        if isinstance(node, Local):
+        if isinstance(node, p.Local):
             return self.local.get(node.slot, Bounded.of(0))
-        if isinstance(node, Op):
+        if isinstance(node, p.Op):
             return self._operation(node.kind, self._value(node.left), self._value(node.right))
-        if isinstance(node, Read):
+        if isinstance(node, p.Read):
             return self._read(node.offset, self._value(node.index))
-        index = self._value(node.ball if isinstance(node, Placed) else node.dim)
+        index = self._value(node.ball if isinstance(node, p.Placed) else node.dim)
         if not index.fixed:
             raise _Unstated
-        return self._place(index.low) if isinstance(node, Placed) else self._used(index.low)
+        return self._place(index.low) if isinstance(node, p.Placed) else self._used(index.low)
 
     def _read(self, offset: int, index: Bounded) -> Bounded:
         """Read the table; an index outside of it is one that is not used."""
@@ -418,11 +399,11 @@ class _Model:
         if kind in ("min", "max", "and", "or"):  # of booleans, the latter
             return self._extreme("min" if kind in ("min", "and") else "max", left, right)
         if kind == "qmul":
-            return self._quotient(self._product(left, right), MICRO)
+            return self._quotient(self._product(left, right), p.MICRO)
         if not right.fixed or right.low == 0:
             raise _Unstated
         if kind == "qdiv":
-            return self._quotient(self._product(left, Bounded.of(MICRO)), right.low)
+            return self._quotient(self._product(left, Bounded.of(p.MICRO)), right.low)
         whole = self._quotient(left, right.low)
         if kind == "div":
             return whole
@@ -430,7 +411,7 @@ class _Model:
 
     def _product(self, left: Bounded, right: Bounded) -> Bounded:
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        if max(map(abs, corners)) >= WIDE:
+        if max(map(abs, corners)) >= p.WIDE:
             raise _Unstated
         if left.fixed or right.fixed:
             return Bounded(left.value * right.value, min(corners), max(corners))
@@ -455,7 +436,7 @@ class _Model:
         never = {"lt": low >= 0, "le": low > 0, "eq": low > 0 or high < 0, "ne": False}[kind]
         if always or never:
             return Bounded.of(int(always))
-        if max(-low, high) >= WIDE:
+        if max(-low, high) >= p.WIDE:
             raise _Unstated
         test = self.model.new_bool_var("")
         yes, no = {

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from math import inf
+from numbers import Real
 from operator import index
 
 import numpy as np
@@ -16,35 +16,28 @@ import numpy as np
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LocalSearch
-from binwright.agents.solver.model.bounds import hopeless, impossible, lower_bound, opened_bound
+from binwright.agents.solver.model.bounds import impossible, lower_bound, opened_bound
+from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
-from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.search.packing import Packing, first_fit, is_compiled, next_fit
-from binwright.agents.solver.solving import exact
+from binwright.agents.solver.solving import depth_first, exact
 from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
-from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
 PATIENCE = 2_000
-"""Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
-FIRST_ROUND = 16
-"""Attempts per number of bins in the first round; every round doubles them."""
+"""Attempts without a better answer after which wishes are given up, once all balls are placed."""
 RESERVE = 0.5
-"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long; and of
-compilation that are told."""
+"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
 SMALL = 100_000
 """Balls times bins up to which single balls are placed in plain Python, and proofs are looked for; and allocations of
 which the best by its goals is found by trying them all."""
-STEPS = 25_000_000
-"""Nodes of UTILFN that may be evaluated to find tenants: half a second."""
-MOMENT, LONG = 0.1, 10.0
-"""Seconds until kernels are compiled beside a proof; and for proofs if there is no limit."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
 
 
@@ -69,22 +62,15 @@ def solve(
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
-    only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
+    only. It counts the attempts in every grouping for one number of bins; without it the search ends sooner if the
     answer is optimal, or all balls are placed and 2,000 attempts have not kept more of what is asked for WITH a
     chance. A problem that is plainly impossible gets few attempts. Ctrl-C ends it as time does.
     """
-    attempts = None if attempts is None else _whole("attempts", attempts)
-    seed = _whole("seed", seed)
-    if isinstance(time, str):
-        raise UserError("is no number", key="time", value=time, remedy="Give seconds, like 10 or 0.5.")
-    if attempts is not None and attempts < 1:
-        raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
-    if not 0 <= seed < 2**63:
-        raise UserError("is out of range", key="seed", value=seed, remedy="Give a whole number from 0 to 2^63 - 1.")
-    if time is not None and not 0 < time <= LONGEST:
-        remedy = f"Give seconds above zero, {LONGEST:,} at most, or leave it out."
-        raise UserError("is out of range", key="time", value=time, remedy=remedy)
-    task = _Search(problem, device, search, seed, time, attempts, progress)
+    attempts = None if attempts is None else _whole("attempts", attempts, 1)
+    if time is not None and not (isinstance(time, Real) and 0 < time <= LONGEST):
+        remedy = f"Give seconds above zero, {LONGEST:,} at most, like 10 or 0.5, or leave it out."
+        raise UserError("is no time", key="time", value=time, remedy=remedy)
+    task = _Search(problem, device, search, _whole("seed", seed, 0), time, attempts, progress)
     interrupted = False
     try:
         with suppress(_Over):
@@ -94,17 +80,16 @@ def solve(
     return task.answer(interrupted)
 
 
-def _whole(key: str, value: object) -> int:
+def _whole(key: str, value: object, least: int) -> int:
     """Convert a whole number, of numpy too, to one of Python."""
     try:
-        return index(value)  # type: ignore[arg-type]  # it raises of what it does not take
+        number = index(value)  # type: ignore[arg-type]  # it raises of what it does not take
     except TypeError:
-        raise UserError("is not a whole number", key=key, value=value, remedy="Give one, like 3.") from None
-
-
-def units_left(problem: Problem, alloc: list[int]) -> int:
-    """Count the units that an allocation [balls] leaves out."""
-    return len(np.unique(problem.unit_of[np.array(alloc) == NULL]))
+        number = least - 1
+    if not least <= number < 2**63:
+        remedy = f"Give one from {least} to 2^63 - 1."
+        raise UserError("is not a whole number of the range", key=key, value=value, remedy=remedy)
+    return number
 
 
 class _Over(Exception):
@@ -140,8 +125,6 @@ class _Search:
         self.compiler = ThreadPoolExecutor(1, "compile")
         self.kernels: Future[None] | None = None
         """What is compiled now, or is compiled."""
-        self.waited, self.late = 0.0, False
-        """Seconds that were spent waiting for the compiler; whether it took too long."""
         self.shown = 0.0
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
@@ -161,7 +144,6 @@ class _Search:
         """By number of bins."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
-        self.limited = time is not None or attempts is not None
         self.staying = bool((problem.now != NULL).any())
         self.unproven = False
         """A proof was not looked for, as OR-Tools is not installed."""
@@ -192,28 +174,29 @@ class _Search:
 
     def open_few(self, few: Problem) -> None:
         """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
-        attempts = FIRST_ROUND if self.attempts is None and self.end == inf else self.attempts
-        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, MOMENT)
+        attempts = 16 if self.attempts is None and self.end == inf else self.attempts
+        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, 0.1)
         found = solve(few, seed=self.seed, time=time, attempts=attempts)
         objective = self.problem.objective
         assert objective is not None
         bound = opened_bound(few, found.bound)
-        counts = [bound if one.text == "BINS" else None for one in objective.goals]
+        counts = [bound if goal.text == "BINS" else None for goal in objective.goals]
         self.problem = replace(self.problem, objective=objective.at_least(counts))
         if found.placed == self.problem.balls and not faults(self.problem, found.alloc):
             self.checked = found.checked
-            self.keep(Allocated(0, self.problem, found.alloc, found.search))
+            self.keep(self.problem, found.alloc, found.search)
         if found.interrupted:
             raise KeyboardInterrupt
 
-    def keep(self, found: Allocated) -> bool:
+    def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
-        rank = self._rank_of(found)
+        left = len(np.unique(problem.unit_of[np.array(alloc) == NULL]))
+        rank = self._rank_of(found := Allocated(left, problem, alloc, search))
         if self.best is None or rank < self.rank:
             self.best, self.rank, self.better = found, rank, self.checked
         if rank[:2] != (0, 0):
             return False
-        self.bins = min(found.problem.bins, self.bins or self.most)
+        self.bins = min(problem.bins, self.bins or self.most)
         return True
 
     def _rank_of(self, found: Allocated) -> tuple[int, int, int]:
@@ -221,14 +204,8 @@ class _Search:
         if left and self.tenants is not None:
             left = int((self.tenants.whole(found.alloc) == NULL).sum())
         elif not left:
-            for wish, never in zip(found.problem.wishes, self._hopeless, strict=True):
-                missing += max(0, len(wish.broken(found.alloc)) - max(len(wish.sets) - wish.asked, never))
+            missing = _missing(found.problem, found.alloc)
         return left, missing, found.problem.bins
-
-    @cached_property
-    def _hopeless(self) -> list[int]:
-        """How many sets of each wish cannot hold."""
-        return hopeless(self.problem)
 
     @property
     def settled(self) -> bool:
@@ -252,7 +229,7 @@ class _Search:
         small = problem.balls * problem.bins <= SMALL
         if self.packing is not None and not (small and self.attempts is None):
             return
-        if (problem.balls + problem.bins) * problem.program.steps > STEPS:
+        if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
             return
         over = self.within(left / 2)
         found = tenants(problem, over)
@@ -293,14 +270,14 @@ class _Search:
             # Some tenant may take what depends on other tenants after all.
             if max(best) != NULL and not faults(problem, best):
                 self.checked += 1
-                self.keep(Allocated(units_left(problem, best), problem, best, TENANTS if several else FIRST_FIT))
+                self.keep(problem, best, TENANTS if several else FIRST_FIT)
 
     def within(self, seconds: float) -> Callable[[], bool]:
         """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
         now = clock.monotonic()
 
         def over() -> bool:
-            if clock.monotonic() >= now + MOMENT:
+            if clock.monotonic() >= now + 0.1:
                 self.compile()
             return clock.monotonic() >= now + seconds
 
@@ -311,7 +288,7 @@ class _Search:
 
         That is by CP-SAT, or else by trying all allocations.
         """
-        most = LONG if self.end == inf else (self.end - clock.monotonic()) / 4
+        most = 10.0 if self.end == inf else (self.end - clock.monotonic()) / 4
         over, soon = self.within(most), self.within(min(most / 4, RESERVE))
 
         def enough() -> bool:  # where searches are as good, once they are compiled
@@ -323,11 +300,17 @@ class _Search:
                 break
             problem = self.with_bins(self.bound)
             if exact.suits(problem) and exact.installed():
-                proven = self.prove_by_cp_sat(problem, enough if is_vector else over)
+                nothing = self.prove_by_cp_sat(problem, enough if is_vector else over)
             else:
                 self.unproven = self.unproven or exact.suits(problem)
-                proven = self.try_all(problem, enough)
-            if not proven:
+                # Local search comes to better goals from first fit than from what this finds.
+                if problem.objective is not None or not depth_first.suits(problem) or self.settled:
+                    break
+                alloc, _, through = self.try_all(problem, enough)
+                nothing = through and alloc is None
+                if alloc is not None:
+                    self.keep(problem, alloc, "depth first")
+            if not nothing:
                 break
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
@@ -345,35 +328,25 @@ class _Search:
                 self.best = None  # it is as good, and no more balls move
             if problem.objective is not None:
                 problem = replace(problem, objective=problem.objective.proven(proof.bounds))
-            self.keep(Allocated(0, problem, proof.alloc, "CP-SAT"))
+            self.keep(problem, proof.alloc, "CP-SAT")
         return proof.impossible
 
-    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
-        """Look for any allocation by trying all until it is `over`; returns whether that proves that there is none.
+    def try_all(self, problem: Problem, over: Callable[[], bool]) -> tuple[list[int] | None, tuple[int, ...], bool]:
+        """Try all allocations until it is `over`, without goals until one keeps all wishes.
 
-        Local search comes to better goals from first fit than from what this finds.
+        Returns the best, what its goals come to, less being better, and whether it is known that nothing is better.
         """
-        if problem.objective is not None or not DepthFirst.suits(problem) or self.settled:
-            return False
-        tree = DepthFirst(problem, self.seed)
-        tree.work(over)
-        if tree.found is not None:
+        evaluate = None if problem.objective is None else goal_values(problem.objective)
+        best, values = None, tuple[int, ...]()
+        for where, used in depth_first.allocations(problem, self.seed, over):
             self.checked += 1
-            self.keep(Allocated(0, problem, tree.found, "depth first"))
-        return tree.over and tree.proves and tree.found is None
-
-    def try_all_goals(self, problem: Problem) -> bool:
-        """Try all allocations of a tiny problem; returns whether the best by its goals is known."""
-        if problem.wishes or problem.bins**problem.balls > SMALL or not DepthFirst.suits(problem):
-            return False
-        tree = DepthFirst(problem, self.seed, goals=True)
-        tree.work(lambda: clock.monotonic() >= self.end)
-        if tree.found is None or not (tree.over and tree.proves):
-            return False
-        assert problem.objective is not None
-        proven = replace(problem, objective=problem.objective.proven(tree.values))
-        self.keep_better(proven, tree.found, tree.values, self.checked + tree.checked)
-        return True
+            now = (_missing(problem, where),) if evaluate is None else evaluate(where, used)
+            if best is None or now < values:
+                best, values = where[:], now
+            if evaluate is None and now == (0,):
+                return best, values, True
+        sound = problem.program.non_negative or not len(problem.soft_allowed)
+        return best, values, sound and not over()
 
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread."""
@@ -388,13 +361,10 @@ class _Search:
         """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
         self.compile()
         assert self.kernels is not None
-        began = clock.monotonic()
-        wait([self.kernels], None if until == inf else max(0.0, until - began))
-        self.waited += clock.monotonic() - began
-        self.late = not self.kernels.done()
-        if not self.late:
+        wait([self.kernels], None if until == inf else max(0.0, until - clock.monotonic()))
+        if self.kernels.done():
             self.kernels.result()
-        return not self.late
+        return self.kernels.done()
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
@@ -406,7 +376,7 @@ class _Search:
             self.first_fit(self.end)
         if not self.settled:
             attempts = min(1, self.attempts or 1) if self.impossible else self.attempts
-            fewest(lambda: self.bound, self.most, self.bins, rounds(FIRST_ROUND, attempts), self.attempt)
+            fewest(lambda: self.bound, self.most, self.bins, rounds(16, attempts), self.attempt)
 
     def first_fit(self, until: float) -> None:
         """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
@@ -419,7 +389,7 @@ class _Search:
         nothing = np.full(len(packing.demand), NULL)
         where = first_fit(packing, until) if is_compiled() else next_fit(packing, nothing)
         problem = self.with_bins(max(problem.bins, int(where.max()) + 1))
-        self.keep(Allocated(int((where == NULL).sum()), problem, where[problem.unit_of].tolist(), FIRST_FIT))
+        self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
@@ -430,7 +400,7 @@ class _Search:
                 before, left = self.checked, 1
                 for found in one.make(problem, number, numbers.stop - number):
                     self.checked, left, number = before + found.checked, found.left, found.attempt + 1
-                    done = self.keep(Allocated(left, problem, found.where.tolist(), one.name))
+                    done = self.keep(problem, found.where.tolist(), one.name)
                     self.look_at_clock()
                     if done:
                         return self.bins
@@ -438,27 +408,33 @@ class _Search:
         return self.bins
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look for allocations that are better by the goals."""
+        """Look for allocations that are better by the goals: by trying all of a tiny problem, or by local search."""
         assert problem.objective is not None
-        values = problem.source.goals(problem.bins, alloc)
-        if all(goal.bound == value.raw for goal, value in zip(problem.objective.goals, values, strict=True)):
+        values = goals_of(problem, alloc)
+        if all(goal.signed(goal.bound) == raw for goal, raw in zip(problem.objective.goals, values, strict=True)):
             return
-        if self.attempts is None and self.try_all_goals(problem):
-            return
+        tiny = not problem.wishes and problem.bins**problem.balls <= SMALL and depth_first.suits(problem)
+        if self.attempts is None and tiny:
+            best, values, through = self.try_all(problem, lambda: clock.monotonic() >= self.end)
+            if best is not None and through:
+                proven = replace(problem, objective=problem.objective.proven(values))
+                return self.keep_better(proven, best, values)
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)
         if not self.compiled(self.end):
             raise _Over
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
-            self.keep_better(problem, run.where.tolist(), run.values, before + run.checked)
+            self.checked = before + run.checked
+            self.keep_better(problem, run.where.tolist(), run.values)
+        return None
 
-    def keep_better(self, problem: Problem, alloc: list[int], values: tuple[int, ...], checked: int) -> None:
-        """Keep an allocation that is better by the goals, found after so many attempts."""
+    def keep_better(self, problem: Problem, alloc: list[int], values: tuple[int, ...]) -> None:
+        """Keep an allocation that is better by the goals."""
         assert problem.objective is not None
         goals = zip(problem.objective.goals, values, strict=True)
         self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
-        self.best, self.checked = Allocated(0, problem, alloc, LOCAL), checked
+        self.best = Allocated(0, problem, alloc, LOCAL)
         self.look_at_clock()
 
     def look_at_clock(self) -> None:
@@ -470,7 +446,7 @@ class _Search:
             placed = best.problem.balls - best.alloc.count(NULL)
             self.progress(Progress(best.problem.bins, self.bound, placed, self.checked, now - self.start, self.goals))
         left, missing, _ = self.rank
-        waited = not self.limited and self.checked - self.better >= PATIENCE
+        waited = self.attempts is None and self.checked - self.better >= PATIENCE
         if now > self.end or (waited and left == 0 and missing):
             raise _Over
 
@@ -487,31 +463,19 @@ class _Search:
             made = Construction(problem, singles, self.seed, lambda: clock.monotonic() >= until)
             made.construct()
             if not faults(problem, made.alloc):
-                self.keep(Allocated(len(made.left), problem, made.alloc, FIRST_FIT))
+                self.keep(problem, made.alloc, FIRST_FIT)
 
-    def without_parts(self, found: Allocated, tenants: Tenants) -> Allocated:
-        """Take tenants out that are not placed whole, unless others need what they give."""
-        alloc = tenants.whole(found.alloc).tolist()
-        left = units_left(found.problem, alloc)
-        return found if faults(found.problem, alloc) else found._replace(left=left, alloc=alloc)
-
-    def notes(self) -> Iterator[str]:
+    def notes(self, status: str) -> Iterator[str]:
         """List what a user would not expect of the search."""
-        device, goes_on = self.device, self.kernels is not None and not self.kernels.done()
-        late = self.late or (goes_on and clock.monotonic() > self.end - self.reserve)
-        if late and device.startswith("opencl"):
-            yield f"finding {device} and compiling took longer than there was time: whether it is there is not known"
-        elif late:
-            yield "compiling took longer than there was time; it goes on, for the next time"
-        elif self.waited > RESERVE:
-            yield f"compiling took {self.waited:.1f} s of the time"
-        elif goes_on:
-            yield "compiling goes on, for the next time"
+        if self.kernels is not None and not self.kernels.done() and clock.monotonic() > self.end - self.reserve:
+            yield f"finding {self.device} and compiling took longer than there was time; it goes on, for the next time"
+        if self.unproven and status != "optimal" and not self.impossible:
+            yield f"fewer proofs are looked for without OR-Tools. {install('solver')}"
 
     def blame(self) -> tuple[Fault, ...]:
         """Find the declarations because of which not all balls can be placed; writes `impossible`, in their words."""
         now = clock.monotonic()
-        until = min(max(self.end, now + self.reserve), now + LONG)
+        until = min(max(self.end, now + self.reserve), now + 10)
 
         def why(problem: Problem) -> str:
             if (reason := impossible(problem)) or not (self.ours and exact.installed()):
@@ -529,16 +493,20 @@ class _Search:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        if self.best is not None and self.best.left and self.tenants is not None:
-            self.best = self.without_parts(self.best, self.tenants)
+        nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches[0].name)
+        found = self.best or nothing
+        if found.left and self.tenants is not None:  # without parts of tenants, unless others need what they give
+            whole = self.tenants.whole(found.alloc).tolist()
+            found = found if faults(found.problem, whole) else found._replace(alloc=whole)
         at_fault = self.blame() if self.impossible and not interrupted else ()
-        found = self.best or Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches[0].name)
         verify(found.problem, found.alloc)
         answer = described(
             found, self.bound, checked=self.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
-            impossible=self.impossible, at_fault=at_fault, notes=tuple(self.notes()),
+            impossible=self.impossible, at_fault=at_fault, notes=(),
         )  # fmt: skip
-        if not self.unproven or answer.status == "optimal" or answer.impossible:
-            return answer
-        more = f"fewer proofs are looked for without OR-Tools. {install('solver')}"
-        return replace(answer, notes=(*answer.notes, more))
+        return replace(answer, notes=(*self.notes(answer.status), *answer.notes))
+
+
+def _missing(problem: Problem, alloc: list[int]) -> int:
+    """Count the sets beyond those that wishes may leave out that an allocation of all balls does not keep."""
+    return sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)

@@ -17,15 +17,22 @@ import numpy as np
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import INT, PLACE, Scope, Typed, compile_utilfn
-from binwright.agents.solver.language.constants import Constants
-from binwright.agents.solver.language.errors import At, SpecError, indices_beside
-from binwright.agents.solver.language.goals import compile_goals
-from binwright.agents.solver.language.limits import COUNT_LIMIT, DIM_LIMIT, ENTRY_LIMIT, INDEX_LIMIT, LARGEST
+from binwright.agents.solver.language.constants import Constants, compile_goals
+from binwright.agents.solver.language.errors import (
+    COUNT_LIMIT,
+    ENTRY_LIMIT,
+    LARGEST,
+    NESTING_LIMIT,
+    At,
+    SpecError,
+    check_indices,
+    look_up,
+    refuse,
+)
 from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
-from binwright.simcore.errors import suggest
 from binwright.simcore.types import Ints
 
 if TYPE_CHECKING:
@@ -82,11 +89,8 @@ class Build:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
         counting = (goal.at for goal in self.goals if declared.NOW in s.names_in(goal))
         at = self.moves[1] if self.moves else next(counting, None)
-        if at is not None and self.now is None:
-            remedy = (
-                "Write NOW TABLE, a table with the bin of every ball now, -1 for none; or give an answer, as --from."
-            )
-            raise SpecError("MOVES needs to know where the balls are now", remedy, at)
+        remedy = "Write NOW TABLE, a table with the bin of every ball now, -1 for none; or give an answer, as --from."
+        refuse(at and self.now is None, "MOVES needs to know where the balls are now", remedy, at)
 
     # The problem
 
@@ -120,9 +124,7 @@ class Build:
         allowed = np.array([len(dims) - -(-len(dims) * share // MICRO) for dims, share, _ in self.softs], np.int64)
         pins = np.full(balls, NULL, np.int64)
         for ball, (place, at) in self.pins.items():
-            if place >= bins:
-                raise SpecError(f"there is no bin {place}", f"They go from 0 to {bins - 1}.", at)
-            pins[ball] = place
+            pins[ball] = self._within(place, "bin", bins, at)
         now = np.full(balls, NULL, np.int64) if self.now is None else self.now
         proven = replace(self.scope, families={family.name: family for family in families})
         objective = compile_goals(self.goals, proven, ceiling)
@@ -149,24 +151,21 @@ class Build:
         if not groups:
             return usual_groupings(self.scope.bins, searched=self.spec.searched)
         named = [place for members in groups for place in members]
-        if len(named) != len(set(named)):
-            raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
+        twice = len(named) != len(set(named))
+        refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
         return (declared_grouping(groups, self.scope.bins),)
 
     def _labels(self, kind: str, named: str | None, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
         if named is None:
             return ()
-        if named not in self.named:
-            remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
-            raise SpecError(f"nothing is read AS {named}", remedy, self._first(kind))
+        remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
+        refuse(named not in self.named, f"nothing is read AS {named}", remedy, self._first(kind))
         names = self.spec.names.get(named)
         if names is None:  # they came from outside, as numbers
             return ()
-        if len(names) < count:
-            remedy = f"Read as many AS {named}, each once, or leave AS out."
-            problem = f"{kind.upper()} are {count:,}, and there are {len(names):,} names"
-            raise SpecError(problem, remedy, self._first(kind))
+        problem = f"{kind.upper()} are {count:,}, and there are {len(names):,} names"
+        refuse(len(names) < count, problem, f"Read as many AS {named}, or leave AS out.", self._first(kind))
         return tuple(islice(names, count))
 
     # What declarations have in common
@@ -187,33 +186,24 @@ class Build:
     def count(self, node: s.Node, what: str) -> int:
         """Evaluate a number of things."""
         number = self.constants.int_of(node, f"the number of {what}")
-        if not 1 <= number <= COUNT_LIMIT:
-            remedy = f"There can be 1 to {COUNT_LIMIT:,}."
-            raise SpecError(f"{number} is not a number of {what}", remedy, node.at)
+        wrong = not (0 if what == "moves" else 1) <= number <= COUNT_LIMIT
+        refuse(wrong, f"{number} is not a number of {what}", f"There can be {COUNT_LIMIT:,} at most.", node.at)
         return number
 
     def _amount(self, node: s.Node, what: str, most: int = LARGEST * MICRO) -> int:
         """Evaluate a quantity that is not below zero, in millionths."""
         amount = self.constants.number(node).micro().low
-        if not 0 <= amount <= most:
-            remedy = "It is 0 to 1e9: choose a larger unit." if most > 10**9 else f"It is 0 to {most // MICRO}."
-            raise SpecError(f"{what} is out of range", remedy, node.at)
+        refuse(not 0 <= amount <= most, f"{what} is out of range", f"It is 0 to {most // MICRO:,}.", node.at)
         return amount
-
-    def _new(self, name: str, at: At) -> None:
-        if name in self.names or name in self.tables:
-            raise SpecError(f"{name} has a meaning already", "Choose another name.", at)
 
     def _known(self, at: At, *, balls: bool = True, bins: bool = False) -> None:
         """Refuse what stands before the number of balls, or of bins."""
         for count, needed, what in ((self.scope.balls, balls, "BALLS"), (self.most, bins, "BINS")):
-            if needed and count < 0:
-                raise SpecError(f"{what} is not known yet", f"Write {what} above this line.", at)
+            refuse(needed and count < 0, f"{what} is not known yet", f"Write {what} above this line.", at)
 
     def _within(self, number: int, what: str, count: int, at: At) -> int:
         """Return the number of a ball or a bin, which must be there."""
-        if not 0 <= number < count:
-            raise SpecError(f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
+        refuse(not 0 <= number < count, f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
         return number
 
     def _first(self, kind: str) -> At:
@@ -221,25 +211,22 @@ class Build:
 
     def _sizes(self, axes: Sequence[s.Node], limit: int, at: At) -> tuple[int, ...]:
         """Return how far indices go: each to a number, from 0, that does not depend on the others."""
-        if len(axes) > INDEX_LIMIT:
-            raise SpecError(f"more than {INDEX_LIMIT} indices", "Join some of them: a * n + b.", at)
+        remedy = "Join some of them: a * n + b."
+        refuse(len(axes) > NESTING_LIMIT, f"more than {NESTING_LIMIT} indices", remedy, at)
         sizes = []
         for axis in axes:
             name, range_, _ = axis.parts
-            if range_.kind == "span":
-                remedy = "Indices start at 0: write NAME in COUNT."
-                raise SpecError(f"index {name} has a range with two ends", remedy, axis.at)
-            sizes.append(self.constants.int_of(range_, f"the range of {name}"))
-            if sizes[-1] < 0:
-                raise SpecError(f"the range of {name} is below zero", "It goes from 0 up.", axis.at)
-        if prod(sizes) > limit:
-            raise SpecError(f"{prod(sizes):,} entries are too many", f"There can be {limit:,}.", at)
+            span = range_.kind == "span"
+            sizes.append(-1 if span else self.constants.int_of(range_, f"the range of {name}"))
+            remedy = "Indices start at 0: write NAME in COUNT."
+            refuse(sizes[-1] < 0, f"the range of {name} has two ends, or is below zero", remedy, axis.at)
+        refuse(prod(sizes) > limit, f"{prod(sizes):,} entries are too many", f"There can be {limit:,}.", at)
         return tuple(sizes)
 
     # Constants, tables, balls and bins
 
     def _param(self, node: s.Node, name: str, value: s.Node) -> None:
-        self._new(name, node.at)
+        self.constants.check_free(name, node.at)
         if self._depends(node):
             self.by_bins.add(name)
         self.names[name] = self.spec.params.get(name) or self.constants.number(value)
@@ -261,7 +248,7 @@ class Build:
         """Make a table, unless one from outside takes its place."""
         if name in self.spec.tables:
             return
-        self._new(name, node.at)
+        self.constants.check_free(name, node.at)
         if self._depends(node):
             self.by_bins.add(name)
         self.tables[name] = self._once(node, make)
@@ -271,8 +258,8 @@ class Build:
 
     def _entry(self, node: s.Node) -> Entry:
         value = self.constants.number(node)
-        if abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO):
-            raise SpecError("an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
+        large = abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO)
+        refuse(large, "an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
         return value.low, value.kind == INT
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
@@ -285,7 +272,7 @@ class Build:
         self._add_table(node, name, read)
         if of is not None:
             if of not in self.named:
-                self._new(of, node.at)
+                self.constants.check_free(of, node.at)
             most = int(self.tables[name].values.max(initial=-1)) + 1
             self.called.entries[name] = of
             self.named[of] = max(most, self.named.get(of, 0))
@@ -311,9 +298,9 @@ class Build:
 
     def _family(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.called.indices[name] = self.called.axes(axes)
-        if name in self.families:
-            raise SpecError(f"{name} is there twice", "Give every resource a name of its own.", node.at)
-        sizes = self._sizes(axes, DIM_LIMIT - self.dims, node.at)
+        twice = name in self.families
+        refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
+        sizes = self._sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
         self.families[name] = Family(name, sizes, self.dims, None, labels=self.called.labels(axes))
         self.dims += prod(sizes)
         named = s.names_in(value)
@@ -346,9 +333,8 @@ class Build:
 
     def _own_family(self, name: str, sizes: tuple[int, ...], capacity: int, at: At) -> None:
         """Add a resource that no RESOURCES declares, with this capacity everywhere."""
-        if self.dims + prod(sizes) > DIM_LIMIT:
-            remedy = f"There can be {DIM_LIMIT:,}: name fewer balls, or fewer bins."
-            raise SpecError(f"{name} has {prod(sizes):,} dimensions", remedy, at)
+        large = self.dims + prod(sizes) > ENTRY_LIMIT // 4
+        refuse(large, f"{name} has {prod(sizes):,} dimensions", "Name fewer balls, or fewer bins.", at)
         self.families[name] = Family(name, sizes, self.dims, None)
         self.dims += prod(sizes)
         self.capacity.append(np.full(prod(sizes), capacity * MICRO, np.int64))
@@ -363,15 +349,12 @@ class Build:
         self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
         self.added += declared.added(declared.BALLS, at)
 
-    def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None, remedy: str) -> list[int]:
+    def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
         name = node.parts[0]
-        family = self.families.get(name)
-        if family is None:
-            raise SpecError(f"unknown resource {name}", suggest(name, self.families), node.at)
+        family = look_up("resource", name, self.families, node.at)
         slots = (None,) * len(family.sizes) if slots is None else slots
-        if len(slots) != len(family.sizes):
-            raise SpecError(f"{name} has {indices_beside(len(family.sizes), len(slots))}", remedy, node.at)
+        check_indices(name, len(family.sizes), len(slots), node.at)
         numbers, known = [0], self.called.indices.get(name) or [None] * len(slots)
         for size, slot, of in zip(family.sizes, slots, known, strict=True):
             some = range(size) if slot is None else (self.constants.within(slot, size, name, of).low,)
@@ -380,9 +363,9 @@ class Build:
 
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
         for _ in self.constants.combinations(axes):
-            dims = self._dims_of(node, slots, "Write * for an index that runs.")
-            if not self._soft_dims.isdisjoint(dims):
-                raise SpecError("a dimension is in two SOFT groups", "Keep it in one.", node.at)
+            dims = self._dims_of(node, slots)
+            twice = not self._soft_dims.isdisjoint(dims)
+            refuse(twice, "a dimension is in two SOFT groups", "Keep it in one.", node.at)
             self._soft_dims.update(dims)
             limits = self._amount(share, "SHARE", MICRO), self._amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
@@ -391,7 +374,7 @@ class Build:
         if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
         for _ in self.constants.combinations(axes):
-            [number] = self._dims_of(dim, dim.parts[1], "Write one for each.")
+            [number] = self._dims_of(dim, dim.parts[1])
             self.least.append((number, self._amount(amount, "this amount"), or_none is not None))
         self.lower.append(node)
 
@@ -406,9 +389,8 @@ class Build:
             for member in self.constants.members(item, of):
                 found.append(self._within(member, what, count, item.at))
                 self.members += 1
-                if self.members > COUNT_LIMIT:
-                    remedy = f"Together they have at most {COUNT_LIMIT:,} members."
-                    raise SpecError("the sets are too large", remedy, item.at)
+                remedy = "Together they have at most a million members."
+                refuse(self.members > COUNT_LIMIT, "the sets are too large", remedy, item.at)
         return list(dict.fromkeys(found))
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
@@ -420,8 +402,8 @@ class Build:
             for _ in self.constants.combinations(axes):
                 members = self._items(items, "bin" if of_bins else "ball")
                 share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-                if node.kind == "foes" and len(members) == 1:
-                    raise SpecError("a single ball cannot be apart", "Name two or more balls.", node.at)
+                alone = node.kind == "foes" and len(members) == 1
+                refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
                 if members:
                     sets.append((members, share))
             return sets
@@ -449,9 +431,9 @@ class Build:
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         self._known(node.at, bins=True)
         for number, place in self._once(node, lambda: list(self._pinned(ball, to, axes))):
-            if self.pins.setdefault(number, (place, to.at))[0] != place:
-                name = self.called.name(self.called.balls, number)
-                raise SpecError(f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
+            twice = self.pins.setdefault(number, (place, to.at))[0] != place
+            name = self.called.name(self.called.balls, number) if twice else ""
+            refuse(twice, f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
 
     def _pinned(self, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> Iterator[tuple[int, int]]:
         """Iterate over pinned balls and their bins."""
@@ -469,15 +451,14 @@ class Build:
     ) -> None:
         """Make of HOSE and PIPE the tables, and what they add to UTILFN; sets without bandwidth add nothing."""
         self._known(node.at)
-        if unknown := {"BALL", *(axis.parts[0] for axis in axes)} & s.names_in(links):
-            remedy = "Links follow from BIN alone: LINK[BIN], UPLINK[BIN // 4], PORT[SWITCH[BIN]]."
-            raise SpecError(f"{min(unknown)} is not known behind OVER", remedy, links[0].at)
+        remedy = "Links follow from BIN alone: LINK[BIN], UPLINK[BIN // 4], PORT[SWITCH[BIN]]."
+        for name in ("BALL", *(axis.parts[0] for axis in axes)):
+            refuse(name in s.names_in(links), f"{name} is not known behind OVER", remedy, links[0].at)
         sets: list[tuple[list[int], int]] = []
         for _ in self.constants.combinations(axes):
             members, amount = self._items(items, "ball"), self._amount(rate, "this rate")
-            if amount and word == "PIPE" and len(members) != 2:
-                here = "is 1 ball" if len(members) == 1 else f"are {len(members)} balls"
-                raise SpecError(f"a pipe has two ends, here {here}", "Name two, or write HOSE.", node.at)
+            wrong = amount and word == "PIPE" and len(members) != 2
+            refuse(wrong, f"a pipe has two ends, not {len(members)}", "Name two, or write HOSE.", node.at)
             if amount:
                 sets.append((members, amount))
         if sets:
@@ -488,20 +469,15 @@ class Build:
     # Where balls are now, and goals
 
     def _now(self, node: s.Node, name: str) -> None:
-        if self.now is not None:
-            raise SpecError("NOW is there twice", "Keep one of them.", node.at)
         self._known(node.at, bins=True)
-        if name not in self.tables:
-            raise SpecError(f"unknown table {name}", suggest(name, self.tables), node.at)
-        table = self.tables[name]
-        if table.rank != 1 or table.starts is not None or len(table.values) > self.scope.balls or not table.whole:
-            count = f"{self.scope.balls:,}"
-            remedy = f"Give it {count} whole numbers: the bin of every ball, -1 for none. New balls come last."
-            raise SpecError(f"{name} does not say where the balls are", remedy, node.at)
+        table = look_up("table", name, self.tables, node.at)
+        wrong = table.rank != 1 or table.starts is not None or len(table.values) > self.scope.balls or not table.whole
+        remedy = f"Give it {self.scope.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
+        refuse(wrong, f"{name} does not say where the balls are", remedy, node.at)
         for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
-            remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             place = self.called.name(self.called.bins, int(table.values[ball]))
             of = self.called.name(self.called.balls, ball)
+            remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             raise SpecError(f"ball {of} is in bin {place}, which there is not", remedy, node.at)
         self.counted = self.counted or name in self.by_bins
         self.now = np.full(self.scope.balls, NULL, np.int64)
@@ -509,11 +485,7 @@ class Build:
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
-        if self.moves is not None:
-            raise SpecError("MOVES is there twice", "Keep one of them.", node.at)
-        most = self.constants.int_of(limit, "the number of moves")
-        if not 0 <= most <= COUNT_LIMIT:
-            raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
+        most = self.count(limit, "moves")
         self.moves = most, node.at
         self._own_family(declared.MOVES, (), most, node.at)
 
@@ -522,11 +494,11 @@ class Build:
 
     def _opening(self) -> tuple[s.Node, ...]:
         """Let BINS be how many bins are opened, in goals of which the last one is that they are few."""
-        asked, number = self.spec.bins, s.name(self.spec.bins.at, "BINS")
-        few = declared.goal(asked.at, number, "BINS")
+        _, _, first, _ = self.spec.bins.parts
+        number = s.name(self.spec.bins.at, "BINS")
+        few = declared.goal(number.at, number, "BINS")
         goals = self.goals if any(goal.parts[1] == number for goal in self.goals) else (*self.goals, few)
-        low = 1 if asked.parts[2] is None else self.count(asked.parts[2], "BINS")
-        return tuple(declared.opened(goal, low) for goal in goals)
+        return tuple(declared.opened(goal, 1 if first is None else self.count(first, "BINS")) for goal in goals)
 
 
 def declared_grouping(groups: Iterable[Sequence[int]], bins: int) -> Sets:

@@ -6,23 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from heapq import nlargest
 from itertools import islice
-from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import INT, PLACE, QUANTITY, Typed
-from binwright.agents.solver.language.constants import Constants, total
-from binwright.agents.solver.language.errors import At, SpecError
-from binwright.agents.solver.language.limits import LARGEST
+from binwright.agents.solver.language.compile import INT, QUANTITY, Typed
+from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import are_names, from_array
-from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
-from binwright.agents.solver.model.program import MICRO, Const, Program
-from binwright.agents.solver.model.verify import utilisation
+from binwright.agents.solver.model.problem import Fault, Problem
+from binwright.agents.solver.model.program import Program
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import suggest
 
@@ -31,6 +26,8 @@ OUTSIDE = At(0, 0)
 """The place of a declaration that is not in the text."""
 WHERE_NOW = "where_now"
 """The table of NOW, where it is not in the text."""
+LIMITS = (("moves",), ("pin",), ("least",), ("friends", "foes", "different", "drain"), ("family",))
+"""Kinds of declarations that limit allocations, the most particular first."""
 
 
 class Spec:
@@ -125,9 +122,8 @@ class Spec:
         build = Build(self._with_tree(_without(self.tree, "goal", "least")), 1)
         _, _, first, last = self.bins.parts
         low = 1 if first is None else build.count(first, "BINS")
-        if last is not None and low > build.most:
-            remedy = "Write the smaller number first."
-            raise SpecError(f"BINS ? goes from {low} to {build.most}", remedy, self.bins.at)
+        turned = last is not None and low > build.most
+        refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
         low = max([low, *(place + 1 for place, _ in build.pins.values())])
         there = 0 if build.now is None else int(build.now.max()) + 1
         return low, max(low, build.scope.balls, there) if last is None else build.most
@@ -153,22 +149,9 @@ class Spec:
         Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
         The number of balls and of bins is never at fault. `why` says why a problem is impossible, or nothing.
         """
-        kept = every = _limits(self.tree)
-
-        def still(kept: Sequence[s.Node]) -> str:
-            gone = {id(node) for node in every} - {id(node) for node in kept}
-            declarations: list[s.Node] = []
-            for node in _without(self.tree, "goal").declarations:
-                if node.kind == "family" and id(node) in gone:  # UTILFN adds to it
-                    unlimited = s.Node("number", node.at, (LARGEST, True))
-                    declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
-                elif id(node) not in gone:
-                    declarations.append(node)
-            accepts = any(node.kind == "reject" and id(node) in gone for node in every)
-            body = _accepting(self.tree.body) if accepts else self.tree.body
-            return why(self._with_tree(s.Tree(tuple(declarations), body)).problem())
-
-        reason = still(kept)
+        kept = [node for some in LIMITS for node in self.tree.declarations if node.kind in some]
+        kept += islice((node for node in s.walk(self.tree.body) if node.kind == "reject"), 1)  # one for all
+        reason = why(self._limited_by(kept))
         for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
             untried = [kept] if kept else []
             while untried:
@@ -177,13 +160,28 @@ class Spec:
                 some = untried.pop()
                 tried = {id(node) for node in some}
                 others = [node for node in kept if id(node) not in tried]
-                then = still(others)
+                then = why(self._limited_by(others))
                 if then == reason or (then and not same):
                     kept, reason = others, then
                 elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
-                    half = len(some) // 2
-                    untried += [some[half:], some[:half]]
-        return tuple(Fault(_word(node), node.at.line or None) for node in kept), reason
+                    untried += [some[len(some) // 2 :], some[: len(some) // 2]]
+        words = [one.kind.upper() if one.kind != "family" else f"RESOURCES {one.parts[0]}" for one in kept]
+        lines = (one.at.line or None for one in kept)
+        return tuple(map(Fault, (word.replace("LEAST", "AT LEAST") for word in words), lines)), reason
+
+    def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
+        """Make the problem without goals, and without limits other than these."""
+        ids = {id(node) for node in kept}
+        declarations: list[s.Node] = []
+        for node in self.tree.declarations:
+            if node.kind == "family" and id(node) not in ids:  # UTILFN adds to it
+                unlimited = s.Node("number", node.at, (LARGEST, True))
+                declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
+            elif id(node) in ids or not any(node.kind in some for some in (*LIMITS, ("goal",))):
+                declarations.append(node)
+        rejects = any(node.kind == "reject" for node in kept)
+        body = self.tree.body if rejects else _accepting(self.tree.body)
+        return self._with_tree(s.Tree(tuple(declarations), body)).problem()
 
     def without_alloc(self, bins: int) -> Program:
         """Make UTILFN without the statements that depend on ALLOC."""
@@ -192,13 +190,6 @@ class Spec:
     def build(self, bins: int) -> Build:
         """Return what was declared, for this many bins."""
         return self._made(bins if self.bins.parts[0] is None else None)[0]
-
-    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
-        """Evaluate the goals from their text for an allocation of all balls [balls]."""
-        build = self.build(bins)
-        used, _ = utilisation(self.problem(), alloc)
-        whole = Whole(build, alloc, used)
-        return self._located(lambda: [whole.goal(node.parts[3]) for node in build.goals])
 
     def _located(self, run: Callable[[], T]) -> T:
         """Call `run`, and give its errors the text and the file."""
@@ -211,21 +202,17 @@ class Spec:
 
     def _check_declarations(self) -> None:
         """Refuse declarations that are missing or there twice, and parameters that do not exist."""
-        for kind, what, how in (("balls", "BALLS", "number"), ("bins", "BINS", "number"), ("family", "RESOURCES", "")):
+        for kind, what in (("balls", "BALLS"), ("bins", "BINS"), ("family", "RESOURCES"), ("now", ""), ("moves", "")):
             found = [node for node in self.tree.declarations if node.kind == kind]
-            if not found:
-                remedy = f"Write {what} {how or 'NAME => capacity'}."
-                raise SpecError(f"there is no {what}", remedy, At(1, 1))
-            if how and len(found) > 1:
-                raise SpecError(f"{what} is there twice", "Keep one of them.", found[1].at)
+            refuse(what and not found, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
+            if len(found) > 1 and kind != "family":
+                raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", found[1].at)
         named = {node.parts[0] for node in self.tree.declarations if node.kind == "table_from" and node.parts[3]}
         for name in self.cells:
-            if name not in named:
-                remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'
-                raise SpecError(f"{name} has names, and no TABLE {name} reads them AS anything", remedy)
+            remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'
+            refuse(name not in named, f"{name} has names, and no TABLE {name} reads them AS anything", remedy, None)
         for name in self.params:
-            if name not in self.declared:
-                raise SpecError(f"there is no parameter {name}", suggest(name, self.declared))
+            refuse(name not in self.declared, f"there is no parameter {name}", suggest(name, self.declared), None)
 
 
 def _without(tree: s.Tree, *kinds: str) -> s.Tree:
@@ -249,19 +236,6 @@ def _number(what: str, value: object) -> tuple[int, bool]:
         raise SpecError(f"{what} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
 
 
-def _limits(tree: s.Tree) -> list[s.Node]:
-    """List what limits allocations, the most particular first: declarations, and one for all rejections in UTILFN."""
-    kinds = (("moves",), ("pin",), ("least",), ("friends", "foes", "different", "drain"), ("family",))
-    found = [node for some in kinds for node in tree.declarations if node.kind in some]
-    return [*found, *islice((node for node in s.walk(tree.body) if node.kind == "reject"), 1)]
-
-
-def _word(node: s.Node) -> str:
-    """Return the word with which people know a declaration."""
-    words = {"family": f"RESOURCES {node.parts and node.parts[0]}", "least": "AT LEAST"}
-    return words.get(node.kind, node.kind.upper())
-
-
 def _accepting(body: s.Block) -> s.Block:
     """Leave REJECT out of statements."""
 
@@ -272,50 +246,3 @@ def _accepting(body: s.Block) -> s.Block:
 
     accepting: s.Block = s.mapped(body, change)
     return accepting
-
-
-ENTRIES = 5
-"""Entries of a sum that are told."""
-
-
-class Whole(Constants):
-    """Evaluates expressions that see the bin of every ball, and what is used of every dimension."""
-
-    limit = inf  # the compiler has limited it
-
-    def __init__(self, build: Build, alloc: Sequence[int], used: Sequence[int]) -> None:
-        super().__init__(build.scope)
-        self._alloc, self._utilisation = alloc, used
-
-    def goal(self, terms: Sequence[s.Term]) -> Valued:
-        """Evaluate a goal by its terms."""
-        values, parts = [], []
-        for sign, node, text in terms:
-            largest: list[tuple[str, float]] = []
-            if node.kind == "reduction" and node.parts[0] == "sum":
-                _, axis, term = node.parts
-                entries = [(at, self.number(term)) for at in self.each(axis)]
-                value = total([entry for _, entry in entries])
-                some = (entry for entry in entries if entry[1].low)
-                most = nlargest(ENTRIES, some, key=lambda entry: abs(entry[1].micro().low))
-                [of] = self.called.axes([axis])
-                largest = [
-                    (f"{axis.parts[0]} = {self.called.name(of, at)}", sign * _float(entry)) for at, entry in most
-                ]
-            else:
-                value = self.number(node)
-            values.append(value if sign == 1 else value.negated())
-            parts.append(Part(text, sign * _float(value), tuple(largest)))
-        return Valued(total(values).low, tuple(parts))
-
-    def _placed(self, node: s.Node, ball: s.Node) -> Typed:
-        return Typed.of(PLACE, self._alloc[self.within(ball, len(self._alloc), "BALLS", self.called.balls).low])
-
-    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
-        _, dim, _ = self.dimension(node)
-        assert isinstance(dim, Const)
-        return Typed.of(QUANTITY, self._utilisation[dim.value])
-
-
-def _float(value: Typed) -> float:
-    return value.low / MICRO if value.kind == QUANTITY else value.low

@@ -11,7 +11,7 @@ import pytest
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import faults, missed
+from binwright.agents.solver.model.verify import faults, goals_of, missed
 from binwright.reproduction.publications import adrs
 
 PAGE, _, PRISM = (Path(__file__).parents[3] / "docs/solve/recipes.md").read_text("utf-8").partition("\n## A ratio")
@@ -131,8 +131,9 @@ def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
                 assert (not faults(found, alloc) and not missed(found, alloc)) == (fits and rule(alloc)), alloc
             elif fits and goal is not None:
                 assert found.objective is not None
-                ((raw, _),) = found.source.goals(found.bins, alloc)
-                value = found.objective.goals[0].number(raw)
+                [goal_] = found.objective.goals
+                [raw] = goals_of(found, alloc)
+                value = goal_.number(goal_.signed(raw))
                 assert abs(value - goal(alloc)) < 1e-5, alloc
         assert rule is None or 0 < kept < fitting
 

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver import examples, load_problem, problem
-from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.language.limits import STEP_LIMIT, TEXT_LIMIT
+from binwright.agents.solver.language.errors import COUNT_LIMIT, TEXT_LIMIT, SpecError
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
-from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.properties import scaled
 
@@ -39,9 +37,9 @@ MESSAGES = [
     (TOP, "there is no UTILFN"),
     (spec("if BALL == 1 REJECT"), "the text ends inside a block"),
     (spec(more="PARAM x ="), "procedure cannot stand here"),
-    (spec("UTIL.CPU[BIN] = 1"), "utilisation is added to, never set"),
+    (spec("UTIL.CPU[BIN] = 1"), "= cannot stand here"),
     (spec("BALL = 1"), "BALL cannot stand here"),
-    (spec("let BIN = 1"), "BIN is a word of the language"),
+    (spec("let BIN = 1"), "BIN cannot stand here"),
     (spec("ALLOC[BALL] = 1"), "ALLOC cannot stand here"),
     (spec(more="PARM x = 1"), "PARM cannot stand here"),
     (spec("if BALL == 1 REJECT", more="") + "\nBALLS 3", "BALLS cannot stand here"),
@@ -56,22 +54,22 @@ MESSAGES = [
     (spec(top="BALLS 2 RESOURCES C => 1"), "there is no BINS"),
     (spec(top="BALLS 2 BINS 1"), "there is no RESOURCES"),
     (spec(more="BALLS 4"), "BALLS is there twice"),
-    (spec(more="PARAM all = 4"), "all is a word of the language"),
+    (spec(more="PARAM all = 4"), "all cannot stand here"),
     (spec(more="RESOURCES CPU => 1"), "CPU is there twice"),
     (spec(more="PARAM T = 1"), "T has a meaning already"),
     (spec(top="BALLS 0 BINS 1 RESOURCES C => 1"), "0 is not a number of BALLS"),
     (spec(top="BALLS 1.5 BINS 1 RESOURCES C => 1"), "the number of BALLS must be a whole number"),
     (spec(more="PARAM x = y"), "unknown name y"),
     (spec(more="PARAM x = 1 / 0"), "division by zero"),
-    (spec(more="PARAM x = 1e9 * 1e9"), "the number is out of range"),
+    (spec(more="PARAM x = 1e9 * 1e9"), "this may go beyond 1e12"),
     (spec(more="PARAM x = T"), "T is a table"),
     (spec(more="PARAM x = 1 < 2"), "this must be a number"),
     (spec(more="PARAM x = if 1 then 2 else 3"), "this must be true or false"),
     (spec(more="PARAM x = (1 == 1) == 1"), "truth values and numbers differ"),
-    (spec(more="PARAM x = NULL"), "NULL is not a number"),
+    (spec(more="PARAM x = NULL"), "this may be NULL, and must be a number"),
     (spec(more="PARAM x = T[3]"), "index 3 leaves T"),
     (spec(more="PARAM x = R[0, 1]"), "index 1 leaves the row of R"),
-    (spec(more="PARAM x = T[0, 0]"), "T takes 1 index, here are 2"),
+    (spec(more="PARAM x = T[0, 0]"), "T takes 1 index, not 2"),
     (spec(more="PARAM x = U[0]"), "unknown table U"),
     (spec(more="PARAM x = 1.5 % 2"), "% takes whole numbers"),
     (spec(more="PARAM x = len(3)"), "len takes a table or a row of it"),
@@ -88,16 +86,16 @@ MESSAGES = [
     (spec(more="PARAM x = sum(i in 0.5: i)"), "a range must be a whole number"),
     (
         spec(more="PARAM x = sum(i in 1000000: sum(j in 1000000: 1))"),
-        f"the constants take more than {STEP_LIMIT:,} steps",
+        f"the constants take more than {COUNT_LIMIT:,} steps",
     ),
     (spec(more="TABLE X = [1, [2]]"), "X mixes numbers and rows"),
-    (spec(more="TABLE X = [[[1]], [[2], [3]]]"), "X has rows of rows that differ in length"),
+    (spec(more="TABLE X = [[[1]], [[2], [3]]]"), "X mixes numbers and rows"),
     (spec(more="TABLE X = [1e9 + 1]"), "an entry is out of range"),
-    (spec(more="TABLE X[i in 1 .. 3] = i"), "index i has a range with two ends"),
-    (spec(more="TABLE X[i in -1] = i"), "the range of i is below zero"),
+    (spec(more="TABLE X[i in 1 .. 3] = i"), "the range of i has two ends, or is below zero"),
+    (spec(more="TABLE X[i in -1] = i"), "the range of i has two ends, or is below zero"),
     (spec(more="TABLE X[i in 100000, j in 100000] = i"), "10,000,000,000 entries are too many"),
     (spec(more=f"TABLE X[{', '.join(f'i{n} in 1' for n in range(9))}] = 1"), "more than 8 indices"),
-    (spec(more='TABLE X FROM "x.csv"'), "there is no folder to find files in"),
+    (spec(more='TABLE X FROM "x.csv"'), "'x.csv' is not in the specification's folder"),
     (spec(more="RESOURCES L => 2e9 / 1"), "2e9 is out of range"),
     (spec(more="RESOURCES L => -1"), "this capacity is out of range"),
     # Sets
@@ -112,7 +110,7 @@ MESSAGES = [
     (spec(more="FRIENDS 0 .. 1000 for i in 2000", top=TOP.replace("BALLS 3", "BALLS 1000")), "the sets are too large"),
     (spec(top="FOES 0, 1 " + TOP), "BALLS is not known yet"),
     (spec(more="AT LEAST 1 OF DISK[0]"), "unknown resource DISK"),
-    (spec(more="AT LEAST 1 OF CPU"), "CPU has 1 index, here are 0"),
+    (spec(more="AT LEAST 1 OF CPU"), "CPU takes 1 index, not 0"),
     (spec(more="AT LEAST 1 OF CPU[2]"), "index 2 leaves CPU"),
     (spec(more="AT LEAST 1 OF BALLS[2]"), "index 2 leaves BALLS"),
     (spec(more="AT LEAST -1 OF CPU[0]"), "this amount is out of range"),
@@ -120,19 +118,19 @@ MESSAGES = [
     (spec(top="AT LEAST 1 OF BALLS[0] " + TOP), "BALLS is not known yet"),
     (spec(more="HOSE 0, 3 RATE 1 OVER CPU[BIN]"), "there is no ball 3"),
     (spec(more="HOSE 0, 1 RATE -1 OVER CPU[BIN]"), "this rate is out of range"),
-    (spec(more="PIPE 0 .. 3 RATE 1 OVER CPU[BIN]"), "a pipe has two ends, here are 3 balls"),
-    (spec(more="PIPE 0, i RATE 1 OVER CPU[BIN] for i in 2"), "a pipe has two ends, here is 1 ball"),
+    (spec(more="PIPE 0 .. 3 RATE 1 OVER CPU[BIN]"), "a pipe has two ends, not 3"),
+    (spec(more="PIPE 0, i RATE 1 OVER CPU[BIN] for i in 2"), "a pipe has two ends, not 1"),
     (spec(more="PIPE 0, i RATE 1 OVER CPU[i] for i in 1 .. 2"), "i is not known behind OVER"),
     (spec(more="HOSE 0, 1 RATE 1 OVER CPU[BALL % 2]"), "BALL is not known behind OVER"),
     (spec(more="HOSE 0, 1 RATE 1 OVER DISK[BIN]"), "unknown resource DISK"),
-    (spec(more="HOSE 0, 1 RATE 1 OVER CPU"), "CPU has 1 index, here are 0"),
+    (spec(more="HOSE 0, 1 RATE 1 OVER CPU"), "CPU takes 1 index, not 0"),
     (spec(more="HOSE 0, 1 RATE 1 OVER CPU[BIN + 2]"), "index 2 .. 4 leaves CPU"),
     (spec(more="HOSE 0, 1 OVER CPU[BIN]"), "OVER cannot stand here"),
     (spec(more="PIN 3 TO 0"), "there is no ball 3"),
     (spec(more="PIN 0 TO 2"), "there is no bin 2"),
     (spec(more="PIN 0 TO 1 PIN 0 TO 0"), "ball 0 is pinned to two bins"),
     (spec(more="SOFT DISK SHARE 1 OVER 1"), "unknown resource DISK"),
-    (spec(more="SOFT CPU[*, 1] SHARE 1 OVER 1"), "CPU has 1 index, here are 2"),
+    (spec(more="SOFT CPU[*, 1] SHARE 1 OVER 1"), "CPU takes 1 index, not 2"),
     (spec(more="SOFT CPU[2] SHARE 1 OVER 1"), "index 2 leaves CPU"),
     (spec(more="SOFT CPU SHARE 2 OVER 1"), "SHARE is out of range"),
     (spec(more="SOFT CPU SHARE 1 OVER -1"), "OVER is out of range"),
@@ -141,15 +139,15 @@ MESSAGES = [
     (spec("UTIL.CPU[BIN] += x"), "unknown name x"),
     (spec("UTIL.CPU[BIN] += T"), "T is a table"),
     (spec("UTIL.CPU[BIN] += U[0]"), "unknown table U"),
-    (spec("UTIL.CPU[BIN] += T[0, 0]"), "T takes 1 index, here are 2"),
+    (spec("UTIL.CPU[BIN] += T[0, 0]"), "T takes 1 index, not 2"),
     (spec("UTIL.CPU[BIN] += T[BALL + 3]"), "index 3 .. 6 leaves T"),
     (spec("UTIL.CPU[BIN] += T[0.5]"), "an index must be a whole number"),
     (spec("UTIL.CPU[BIN] += BALL == 1"), "this must be a number"),
     (spec("if BALL REJECT end"), "this must be true or false"),
     (spec("if (BALL == 1) == 1 REJECT end"), "truth values and numbers differ"),
     (spec("UTIL.CPU[BIN] += if BALL == 1 then BALL == 2 else 1"), "truth values and numbers differ"),
-    (spec("let x = if BALL == 1 then NULL else 0.5"), "bins and quantities differ"),
-    (spec("let x = if BALL == 1 then NULL else BIN - 1"), "a number below zero is not a bin"),
+    (spec("let x = if BALL == 1 then NULL else 0.5"), "a quantity, or a number below zero, is not a bin"),
+    (spec("let x = if BALL == 1 then NULL else BIN - 1"), "a quantity, or a number below zero, is not a bin"),
     (spec("UTIL.CPU[BIN] += ALLOC[0]"), "this may be NULL"),
     (spec("UTIL.CPU[ALLOC[0]] += 1"), "this may be NULL"),
     (spec("UTIL.CPU[BIN] += 1 / (2 - 2)"), "division by zero"),
@@ -163,7 +161,7 @@ MESSAGES = [
         "the utilisation may go beyond 1e12",
     ),
     (spec("UTIL.DISK += 1"), "unknown resource DISK"),
-    (spec("UTIL.CPU += 1"), "CPU has 1 index, here are 0"),
+    (spec("UTIL.CPU += 1"), "CPU takes 1 index, not 0"),
     (spec("UTIL.CPU[2] += 1"), "index 2 leaves CPU of RESOURCES"),
     (spec("let x = 1 let x = 2"), "x has a meaning already"),
     (spec("for T in 3 REJECT end"), "T has a meaning already"),
@@ -174,7 +172,7 @@ MESSAGES = [
         spec("for i in 1000 for j in 1000 UTIL.ALL += 1 end end"),
         "one call of UTILFN may take more than 1,000,000 steps",
     ),
-    (spec("".join(f"for i{n} in 2 " for n in range(7)) + "REJECT " + "end " * 7), "more than 6 loops in one another"),
+    (spec("".join(f"for i{n} in 2 " for n in range(9)) + "REJECT " + "end " * 9), "more than 8 loops in one another"),
 ]
 
 
@@ -208,75 +206,13 @@ def test_a_caret_points_at_the_mistake() -> None:
     )
 
 
-HINTS = {
-    "BALL = 1": "BALL is given, and == compares: if BALL == 1 ... end.",
-    "if BALL = 1 REJECT end": "Write == to compare.",
-    "UTIL.CPU[BIN] += 1;": "Leave it out: nothing stands between statements.",
-    "UTIL.CPU[BIN] += T[BALL]^2": "There are no powers: write x * x.",
-    "UTIL.CPU[BIN] += BALL ** 2": "There are no powers: write x * x.",
-    "let x = 0 x = x + 1": "Names are assigned once, by let x = ...; to add up, write sum(i in n: x)",
-    "let x = 0 for i in 3 x += i end": "Names are assigned once, by let x = ...; to add up, write sum(i in n: x)",
-    "let x = 0 let x = x + 1": "Names are assigned once: choose another one.",
-    "UTIL.CPU[BIN] += 'a'": "double quotation marks",
-    "if BALL == 1 && BIN == 0 REJECT end": "Write and.",
-    "if BALL == 1 || BIN == 0 REJECT end": "Write or.",
-    "if !(BALL == 1) REJECT end": "Write not, or != between two values.",
-    "if BALL <> 1 REJECT end": "Write !=.",
-    "if BALL is NULL REJECT end": "Write == or !=.",
-    "if BALL == 1 { REJECT }": "Blocks have no brackets: if a < b ... end",
-    "if BALL == 1: REJECT end": "Leave it out: the block follows at once.",
-    "if BALL == 1 then REJECT end": "only a value has then, if a < b then x else y",
-    "UTIL.CPU[BIN] += if BALL == 0 then 1": "A value has both: if a < b then x else y.",
-    "UTIL.CPU[BIN] += BALL == 0 ? 1 : 2": "Write if a < b then x else y.",
-    "while BALL == 1 end": "A loop runs over a range: for i in n ... end.",
-    "for i = 0 to 3 REJECT end": "Write NAME in RANGE: i in 3, i in 2 .. 5",
-    "return 1": "UTILFN returns nothing: it adds to UTIL, or says REJECT.",
-    "CPU[BIN] += 1": "Utilisation is written UTIL.CPU[...] += x.",
-    "UTIL.CPU(BIN) += 1": "Tables and resources have square brackets: CPU[...].",
-    "UTIL.CPU[BIN] += R[1][0]": "Write all indices into one pair of brackets: T[a, b].",
-    "UTIL.CPU[BIN] += sum(T)": "Write NAME in RANGE: i in 3, i in 2 .. 5",
-    "UTIL.CPU[BIN] += max(BALL)": "Give it two values or more, max(a, b)",
-    "UTIL.CPU[BIN] += 10GB": "Numbers have no units, and no _ in them.",
-    "UTIL.CPU[BIN] += 1,000": "Numbers have no commas in them.",
-    "UTIL.CPU[BIN] += .5": "Write 0.5.",
-    "let é = 1": "Names have the letters A to Z, digits and _.",
-}
-
-
-@pytest.mark.parametrize("body", HINTS)
-def test_syntax_of_other_languages_gets_a_hint(body: str) -> None:
-    with pytest.raises(SpecError) as raised:
-        problem(spec(body))
-    assert HINTS[body] in raised.value.remedy
-    assert raised.value.at is not None
-    assert raised.value.at.line in (5, 6)
-
-
-def test_suspicious_specifications_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "a.alloc"
-    file.write_text(spec("UTIL.CPU[BALL] += 1", top=TOP.replace("BALLS 3", "BALLS 4").replace("BINS 2", "BINS 3")))
-    said = [
-        "UTILFN adds nothing to ALL: it limits nothing",
-        "line 5: BALL is an index of CPU, and goes beyond it: is BIN meant?",
-    ]
-    assert main(["solve", "--check", str(file)]) == 0
-    shown = capsys.readouterr().out
-    assert all(one in shown for one in said)
-    assert main(["solve", str(file), "--time", "60s"]) == 1
-    shown = capsys.readouterr().out
-    assert all(one in shown for one in said)
-    assert "3 is not placed: an index of CPU of RESOURCES out of range (line 5) in 3 bins" in shown
-    assert problem(spec("UTIL.CPU[BIN] += 1 UTIL.ALL += 1")).program.notes == ()
-    assert load_problem("drain").program.notes == ()  # MOVES is a resource, too
-
-
 def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
     (tmp_path / "outside.csv").write_text("a\n1\n")
     folder = tmp_path / "inner"
     folder.mkdir()
-    (folder / "vms.csv").write_text("name,cpu,mem,route\na,0.5,2,0 1\nb,1,3,\nc,0.25,4,1\n")
+    (folder / "vms.csv").write_text("name,cpu,mem\na,0.5,2\nb,1,3\nc,0.25,4\n")
     (folder / "bad.csv").write_text("a,b\n1,x\n2,\n")
-    odd = {"wide": [1 << 100], "decimal": [Decimal(1)], "words": [["x"]], "nested": [[[1]]]}
+    odd = {"wide": [1 << 100], "decimal": [Decimal(1)], "words": [["x"]]}
     pl.DataFrame(odd, schema_overrides={"wide": pl.Int128}).write_parquet(folder / "odd.parquet")
     file = folder / "spec.alloc"
 
@@ -284,25 +220,19 @@ def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
         file.write_text(spec(more=line))
         return load_problem(file)
 
-    found = load(
-        'TABLE V FROM "vms.csv" COLUMNS "cpu", "mem" TABLE W FROM "vms.csv" COLUMN "route" '
-        "RESOURCES X => V[2, 0] + len(W[1]) + W[2, 0]"
-    )
-    assert found.capacity[-1] == 1.25 * MICRO
+    assert load('TABLE V FROM "vms.csv" COLUMNS "cpu", "mem" RESOURCES X => V[2, 0]').capacity[-1] == 0.25 * MICRO
     for line, message in (
-        ('TABLE V FROM "../outside.csv"', "outside the specification's folder"),
+        ('TABLE V FROM "../outside.csv"', "is not in the specification's folder"),
         ('TABLE V FROM "none.csv"', "cannot be read"),
         ('TABLE V FROM "spec.alloc"', "neither .csv nor .parquet"),
         ('TABLE V FROM "vms.csv" COLUMN "cpux"', "has no column 'cpux'"),
-        ('TABLE V FROM "vms.csv"', "column 'name' of vms.csv is not numeric"),
-        ('TABLE V FROM "vms.csv"', 'Choose others: COLUMNS "cpu", "mem".'),
-        ('TABLE V FROM "bad.csv" COLUMNS "a", "b"', "is not numeric"),
-        ('TABLE V FROM "a\0.csv"', "is not the name of a file"),
+        ('TABLE V FROM "vms.csv"', "'a' in line 2 of vms.csv, column 'name', is not a number"),
+        ('TABLE V FROM "bad.csv" COLUMNS "a", "b"', "column 'b', is not a number"),
+        ('TABLE V FROM "a\0.csv"', "is not in the specification's folder"),
         ('TABLE V FROM "*.csv"', "cannot be read"),
-        ('TABLE V FROM "odd.parquet" COLUMN "wide"', "is out of range"),
+        ('TABLE V FROM "odd.parquet" COLUMN "wide"', "has no numbers"),
         ('TABLE V FROM "odd.parquet" COLUMN "decimal"', "is not numeric"),
-        ('TABLE V FROM "odd.parquet" COLUMN "words"', "is not a row of numbers"),
-        ('TABLE V FROM "odd.parquet" COLUMN "nested"', "is not a row of numbers"),
+        ('TABLE V FROM "odd.parquet" COLUMN "words"', "has no numbers"),
     ):
         with pytest.raises(SpecError, match=re.escape(message)):
             load(line)

@@ -14,7 +14,6 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving.depth_first import DepthFirst
 from tests.support.properties import first, scaled
 from tests.support.solver_jobs import GPUS, Jobs
 
@@ -207,7 +206,7 @@ def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> No
         return put(self, unit, place)
 
     monkeypatch.setattr(Construction, "put_unit", interrupted)
-    monkeypatch.setattr(DepthFirst, "suits", lambda _: False)
+    monkeypatch.setattr("binwright.agents.solver.solving.depth_first.suits", lambda _: False)
     answer = bw.solve(jobs.problem(), time=20)
     assert answer.interrupted
     assert (answer.status, answer.search) == ("partial", "whole tenants")

@@ -198,13 +198,6 @@ def test_problems_called_impossible_have_no_answer(
         assert all(faults(found, places) for places in product(range(len(capacity)), repeat=4))
 
 
-def test_a_cost_is_not_called_optimal() -> None:
-    answer = bw.solve(made(top="S[b in BINS] => 4, COST => 100", body="UTIL.S[BIN] += D[BALL] UTIL.COST += BIN"))
-    assert answer.status == "solved"
-    assert "COST is a capacity here, and not made small: the agent `solver` does that" in answer.notes
-    assert bw.solve(made()).status == "optimal"
-
-
 CONFLICT = """
 BALLS 4 BINS 3
 PARAM most = 2

@@ -13,7 +13,7 @@ import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, missed
-from binwright.agents.solver.solving.depth_first import DepthFirst
+from binwright.agents.solver.solving.depth_first import suits
 from tests.support.properties import scaled
 from tests.support.solving import nothing_compiled
 
@@ -172,7 +172,7 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
     done = answer.status in ("optimal", "solved")
     assert not done or what.holds(answer.alloc)
     assert not answer.impossible or not right
-    through = DepthFirst.suits(made) and (made.program.non_negative or not what.soft)
+    through = suits(made) and (made.program.non_negative or not what.soft)
     if through:
         assert done == bool(right)
     if answer.status == "optimal" and made.objective is not None and what.goal:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, process_time, sleep
+from time import monotonic, process_time
 
 import numpy as np
 import pytest
@@ -59,14 +59,6 @@ def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyP
     finally:
         over.set()
     assert any("finding opencl:9 and compiling took longer" in note for note in answer.notes)
-
-
-def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.agents.solver.solving.solve.RESERVE", 0.05)
-    monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", lambda _: sleep(0.1))
-    answer = bw.solve("network", search="published", time=10, attempts=16)
-    assert answer.seconds >= 0.1
-    assert any(note.startswith("compiling took ") for note in answer.notes)
 
 
 def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import faults, missed
+from binwright.agents.solver.model.verify import faults, goals_of, missed
 from binwright.agents.solver.solving.answer import Answer
 from binwright.cli import main
 from binwright.simcore.errors import UserError
@@ -43,7 +43,7 @@ def test_at_least_declarations_count_what_is_missed(asked: list[tuple[int, str, 
         assert len(missed(given, alloc)) == len(less)
         if not asked:
             continue
-        first = given.source.goals(3, alloc)[0].raw / 10**6
+        first = goals_of(given, alloc)[0] / 10**6
         assert (first == 0) == (not less)
 
 

@@ -14,7 +14,7 @@ from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import from_file
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.model.verify import faults, goals_of, utilisation
 from binwright.agents.solver.specification.spec import Spec
 from binwright.cli import main
 
@@ -131,7 +131,7 @@ def test_names_stand_for_numbers(file: Path) -> None:
         for part in ("pins", "soft_group", "soft_allowed", "drained", "program", "friends", "foes", "groupings"):
             assert repr(getattr(one, part)) == repr(getattr(other, part)), named
         alloc = [0, 2, 0, 2, 1]
-        assert [each.raw for each in one.source.goals(4, alloc)] == [each.raw for each in other.source.goals(4, alloc)]
+        assert goals_of(one, alloc) == goals_of(other, alloc)
     as_numbers = "if APP[BALL] == 0 and BIN != 0 and 2 != BALL REJECT end UTIL.CPU[1] += 1"
     one, other = (_with(file, TEXT.replace("+= 1", f"+= 1 {more}")) for more in (IN_UTILFN, as_numbers))
     assert one.program.body == other.program.body
