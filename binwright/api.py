@@ -134,13 +134,12 @@ def why(
     The run is that of an agent (default: the first), a seed (the first), and the values `point` of swept keys. A
     request is named by its id, or as `"row 12"`.
     """
-    from binwright.scenarios.run.execute import cache_of
     from binwright.scenarios.run.why import refused
     from binwright.scenarios.run.why import why as look
 
     folder = results.folder if isinstance(results, Results) else Path(results)
     run, _ = run_of(folder, agent, seed, point or {})
-    return refused(run, cache_of(folder)) if request is None else look(run, str(request), cache_of(folder))
+    return refused(run) if request is None else look(run, str(request))
 
 
 def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str, Any]) -> tuple[Run, bool]:

@@ -22,11 +22,26 @@ from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import LARGEST, TIME, measure_of
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
-from binwright.workloads.traces.mapped import Columns, structured
 from binwright.workloads.traces.text import read_text
 
+Columns: TypeAlias = npt.NDArray[Any]
+"""Structured [rows]: a field per common column of `Trace.read`; texts, `id` among them, are bytes in UTF-8."""
 KEY = "workload.start.path"
 DAY = 86_400.0
+
+
+def structured(frame: pl.DataFrame) -> Columns:
+    """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
+    columns = {
+        name: np.array([text.encode() for text in frame[name].to_list()])
+        if frame[name].dtype == pl.String
+        else frame[name].to_numpy().astype(np.int64 if name == "id" else np.float64)
+        for name in ("id", *(name for name in frame.columns if name != "id"))
+    }
+    table = np.empty(len(frame), [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
                 out.print(sites.terminal(out.width))
         _note_others(batch)
         _warn(results)
-        warn_of_scenario(batch.scenario, batch.folder)
+        warn_of_scenario(batch.scenario)
         list_failed(results)
         print_location(f"Results: {results.folder}/runs.parquet")
         if results.done["agent"].n_unique() > 1:
@@ -114,9 +114,9 @@ def _dry_run(batches: list[Batch], jobs: int, fresh: bool) -> int:
     seconds, probes, more = 0.0, 0, False
     for batch in batches:
         known = {} if fresh else batch.done()
-        check_scenario(batch.scenario, batch.folder)
+        check_scenario(batch.scenario)
         _plan(batch, known)
-        _say_doubts(batch.scenario, batch.folder)
+        _say_doubts(batch.scenario)
         if len(known) < len(batch.runs):
             found = estimate([batch], [known], jobs)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
@@ -140,24 +140,24 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
     print_line(f"{many_of(len(batch.runs), 'run')}, {len(known)} of them done already, into {batch.folder}")
 
 
-def _say_doubts(scenario: Scenario, folder: Path) -> None:
+def _say_doubts(scenario: Scenario) -> None:
     """Say what is odd about a scenario that can be run."""
     from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of, running_at_start
 
     warn_of(overlap_of(scenario))
-    if running := running_at_start(scenario, folder):
+    if running := running_at_start(scenario):
         print_line(running)
-    warn_of(impossible_of(scenario, folder))
-    warn_of_scenario(scenario, folder)
+    warn_of(impossible_of(scenario))
+    warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
 
 
-def warn_of_scenario(scenario: Scenario, folder: Path) -> None:
+def warn_of_scenario(scenario: Scenario) -> None:
     """Warn of keys without effect, of names that no request has, and of what is not modelled."""
     from binwright.scenarios.run.check import doubts_of, unknown_names, without_requested
 
-    warn_of(*doubts_of(scenario), without_requested(scenario, folder))
-    names: Sequence[str] = unknown_names(scenario, folder)
+    warn_of(*doubts_of(scenario), without_requested(scenario))
+    names: Sequence[str] = unknown_names(scenario)
     warn_of(*names[:SHOWN], f"{len(names) - SHOWN} more of the kind." if len(names) > SHOWN else "")
 
 
@@ -248,7 +248,7 @@ def validate(args: Namespace) -> int:
     """Answer `binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from binwright.scenarios.learn.sweeping import check_sweep
     from binwright.scenarios.run.check import check_scenario, missing_files
-    from binwright.scenarios.schema.load import default_folder, load_to_run
+    from binwright.scenarios.schema.load import load_to_run
 
     def say(style: str, kind: str, what: str) -> None:
         out.print(f"[{style}]{kind}[/]  {escape(what)}", highlight=False, soft_wrap=True)
@@ -260,7 +260,7 @@ def validate(args: Namespace) -> int:
         runs, scenario = 0, None
         try:
             scenario = load_to_run(file, args.sets)
-            runs = check_scenario(scenario, default_folder(scenario))
+            runs = check_scenario(scenario)
             missing = missing_files(scenario)
         except UserError as error:
             mistakes += error.each()
@@ -278,5 +278,5 @@ def validate(args: Namespace) -> int:
             say("red", "cannot run: trace missing", mistake.said())
         if scenario and not mistakes and not missing:
             say("green", "valid", f"{file}: {many_of(runs, 'run')}")
-            _say_doubts(scenario, default_folder(scenario))
+            _say_doubts(scenario)
     return MISTAKE if wrong else 0

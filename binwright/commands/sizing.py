@@ -52,7 +52,7 @@ def size(args: Namespace) -> int:
             line.looked()
 
         found = size_servers(scenario, until=until, jobs=args.jobs, out=folder, on_progress=on_progress, finished=line)
-    warn_of_scenario(scenario, folder)
+    warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
     answers = found.answers if isinstance(found, Sizes) else [({}, found)]
     for point, one in answers:

@@ -30,7 +30,6 @@ SHARE = ">offered", ">refused", ">%"
 def why(args: Namespace) -> int:
     """Answer `binwright why RESULTS [--request ID]`."""
     from binwright.api import run_of
-    from binwright.scenarios.run.execute import cache_of
     from binwright.scenarios.run.why import refused
     from binwright.scenarios.run.why import why as look
 
@@ -43,11 +42,11 @@ def why(args: Namespace) -> int:
         out.print(note, style="yellow", markup=False, highlight=False)
     try:
         if args.request is None:
-            counted = refused(run, cache_of(folder))
+            counted = refused(run)
             rows = counted.kinds
             _print_refused(which, counted)
         else:
-            found = look(run, args.request, cache_of(folder))
+            found = look(run, args.request)
             rows = found.servers
             _print(which, found)
     except RunError as error:

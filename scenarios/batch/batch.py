@@ -27,7 +27,6 @@ from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
 from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.run.check import draw, start_agents
-from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import recursion
 from binwright.scenarios.schema.agent import AgentSpec
@@ -176,7 +175,7 @@ class Batch:
         LOG.info(f"{self.scenario.name}: {len(self.runs)} runs, {len(done)} of them done already, into {self.folder}")
         first = self.runs[0]
         measured(first.scenario, first.seed)
-        world = build_world(first.scenario, cache_of(self.folder))
+        world = build_world(first.scenario)
         agents = {run.agent.label: run.agent for run in self.runs if run.name not in done and run.point == first.point}
         with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here
             workload = draw(self.scenario, first, world)

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
@@ -24,11 +23,8 @@ from typing import TYPE_CHECKING, Any
 from binwright.scenarios.batch.attempt import VERSION, Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.trace import with_copy
 from binwright.scenarios.run.details import LASTING
-from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.progress import OnProgress
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import LazyModule, need
@@ -126,17 +122,13 @@ class RayCluster:
     def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
         """Do the tasks, and give each one's row as it finishes; `on_progress` is not called."""
         do = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_do)
-        left, going, copies = deque(tasks), dict[Any, Task](), dict[int, Scenario]()
+        left, going = deque(tasks), dict[Any, Task]()
         try:
             while left or going:
                 hands = self._hands()
                 while left and len(going) < hands:
                     task = left.popleft()
-                    scenario = task.run.scenario
-                    if id(scenario) not in copies:  # reads its trace from the copy beside the results
-                        copies[id(scenario)] = with_copy(scenario, cache_of(task.folder))
-                    run = replace(task.run, scenario=copies[id(scenario)])
-                    going[do.remote(task._replace(run=run), _code())] = task
+                    going[do.remote(task, _code())] = task
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
                     task = going.pop(ref)
                     yield task, _answer(ref, task)

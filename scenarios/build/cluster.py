@@ -147,7 +147,7 @@ def _order(scenario: Scenario, servers: ServerTable, seed: int) -> Ints:
 
         total = servers.capacity.sum(axis=(0, 1)) / QUANTUM
         units = dict(zip(scenario.resources, total.tolist(), strict=True))
-        requests = TraceRequests(workload, scenario.resources, None, lambda: units)
+        requests = TraceRequests(workload, scenario.resources, lambda: units)
         return fgd_order(len(servers.capacity), seed, inflated(workload, requests.window_of(seed), units))
     return stream(seed, "cluster", "numbering").permutation(len(servers.capacity))
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from pathlib import Path
 
 import numpy as np
 
@@ -33,14 +32,14 @@ KEY = "knowledge.lifetimes.predicted"
 _fitted: dict[str, Predictor] = {}
 
 
-def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requests:
+def foreseen(scenario: Scenario, requests: Requests) -> Requests:
     """Have the requests of a scenario come with what agents may know of them."""
     spec = scenario.knowledge.lifetimes
     if spec == "known":
         return requests
     if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
         return Altered(requests, KEY, "", partial(_with, _hidden), requests.drawn)
-    predicted, training, rows = spec.predicted, _training(scenario, requests, cache), scenario.knowledge.training
+    predicted, training, rows = spec.predicted, _training(scenario, requests), scenario.knowledge.training
     asked = scenario.workload
     there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
     name = f"{asked.model_dump_json()} {there} {rows} {user_workload.identity_of(predicted)}"
@@ -113,7 +112,7 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
     return LifetimeInfo(expected, ask)
 
 
-def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Callable[[], Workload]:
+def _training(scenario: Scenario, requests: Requests) -> Callable[[], Workload]:
     """Return what draws the requests that a predictor learns from."""
     spec, rows = scenario.workload, scenario.knowledge.training
     if not isinstance(spec, Trace):
@@ -126,7 +125,7 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
         if spec.ends == "drop":
             remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
             raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
-        met = TraceRequests(spec, scenario.resources, cache, dict)
+        met = TraceRequests(spec, scenario.resources, dict)
         first, end = rows or (0, spec.earliest(lambda: met.table))
         if rows and first >= end:
             problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
@@ -140,7 +139,7 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
         every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
         learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
         try:
-            found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0, watched=True)
+            found = TraceRequests(learned, scenario.resources, dict).window_of(0, watched=True)
             return found if spec.running == "drop" or spec.inflate else _known_at(met, first, found)
         except WorkloadError as error:
             if error.key != "workload.start":

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TypeAlias
 
 from binwright.agents.world import Requests
@@ -31,16 +30,16 @@ Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""
 
 
-def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | None) -> Requests:
+def requests_of(scenario: Scenario, total: Callable[[], Total]) -> Requests:
     """Make what draws a scenario's requests, to which features add; `total()` is what its servers have.
 
-    The folder `cache` keeps converted traces, and memory the last requests, since every agent of a seed meets them.
+    The last requests are kept, since every agent of a seed meets them.
     """
     spec, resources = scenario.workload, scenario.resources
     if isinstance(spec, OwnWorkload):
         return _Drawn(lambda seed: _drawn_by_own(spec, resources, identity_of(spec), seed), is_drawn(spec))
     if isinstance(spec, Trace):
-        base: Requests = TraceRequests(spec, resources, cache, total)
+        base: Requests = TraceRequests(spec, resources, total)
     else:
 
         def draw(seed: int) -> Workload:

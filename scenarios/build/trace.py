@@ -11,16 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.scenarios.schema.multiserver import MultiServer
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
-from binwright.workloads.traces.library import copy_of, find, read_mapped
-from binwright.workloads.traces.mapped import Columns, begins_with
-from binwright.workloads.windows import Window, select
+from binwright.workloads.traces.library import find, read
+from binwright.workloads.windows import Columns, Window, select, structured
 
 
 class _Source(NamedTuple):
@@ -30,23 +28,19 @@ class _Source(NamedTuple):
     file: Path
     options: str
     resources: tuple[str, ...]
-    cache: Path | None
     version: tuple[int, int]
 
 
 class TraceRequests:
-    """The windows of a trace that the seeds of a scenario meet; the converted trace is kept in the folder `cache`.
+    """The windows of a trace that the seeds of a scenario meet.
 
     `total()` is what the servers have of every resource, in units.
     """
 
-    def __init__(
-        self, spec: Trace, resources: tuple[str, ...], cache: Path | None, total: Callable[[], dict[str, float]]
-    ) -> None:
+    def __init__(self, spec: Trace, resources: tuple[str, ...], total: Callable[[], dict[str, float]]) -> None:
         self.spec = spec
         self._total = total
         self._resources = resources
-        self._cache = cache
 
     @property
     def drawn(self) -> bool:
@@ -78,12 +72,12 @@ class TraceRequests:
     def _source(self) -> _Source:
         file = find(self.spec.trace, self.spec.path)
         stat, options = file.stat(), json.dumps(self.spec.options)
-        return _Source(self.spec.trace, file, options, self._resources, self._cache, (stat.st_mtime_ns, stat.st_size))
+        return _Source(self.spec.trace, file, options, self._resources, (stat.st_mtime_ns, stat.st_size))
 
     def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
         """Count the requests that run already when the windows of a seed begin, and add up their units of resources."""
         spec = self.spec.model_copy(update={"running": "keep"})
-        found = TraceRequests(spec, self._resources, self._cache, self._total).window_of(seed)
+        found = TraceRequests(spec, self._resources, self._total).window_of(seed)
         sums = found.demand[: found.running].sum(axis=0) / QUANTUM
         return found.running, dict(zip(found.resources, sums.tolist(), strict=True))
 
@@ -118,28 +112,6 @@ def content_of(spec: Trace | MultiServer) -> str | None:
     return None if file is None else digest_of(file())
 
 
-def with_copy(scenario: Scenario, cache: Path) -> Scenario:
-    """Have a scenario read its trace, if it has one, from the copy in `cache`, wherever the original lies."""
-    spec = scenario.workload
-    if not isinstance(spec, Trace):
-        return scenario
-    copy = find(spec.trace, spec.path)
-    if not begins_with(copy):
-        read_mapped(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
-        copy = copy_of(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
-    return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
-
-
-def kept(scenario: Scenario, cache: Path) -> Path | None:
-    """Return the folder `cache` if it has a copy of the scenario's trace, and None otherwise."""
-    spec = scenario.workload
-    if not isinstance(spec, Trace) or not cache.is_dir():
-        return None
-    file = find(spec.trace, spec.path)
-    copy = copy_of(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
-    return cache if copy.is_file() else None
-
-
 def forget_traces() -> None:
     """Drop the traces and windows that were kept: files may have changed since."""
     _select.cache_clear()
@@ -157,4 +129,4 @@ def _select(
 def _table(source: _Source) -> Columns:
     """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
     options = json.loads(source.options)
-    return read_mapped(source.trace, source.file, options=options, resources=source.resources, cache=source.cache)
+    return structured(read(source.trace, source.file, options=options, resources=source.resources))

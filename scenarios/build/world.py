@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -34,13 +33,13 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 
 
-def build_world(scenario: Scenario, cache: Path | None = None) -> World:
-    """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
+def build_world(scenario: Scenario) -> World:
+    """Make the world of a scenario, whose sweep is left out."""
     warm = scenario.warm_start
-    own, requests = used(scenario), requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
+    own, requests = used(scenario), requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)))
     for feature in own:
-        requests = feature.requests(scenario, requests, cache)
-    requests = foreseen(scenario, requests, cache)
+        requests = feature.requests(scenario, requests)
+    requests = foreseen(scenario, requests)
     for feature in own:
         requests = feature.postpone(scenario, requests)
 

@@ -187,7 +187,7 @@ def _of_scenario(file: str) -> RequestSource:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    window = TraceRequests(plain, scenario.resources, None, dict).window_of(scenario.seed, watched=True)
+    window = TraceRequests(plain, scenario.resources, dict).window_of(scenario.seed, watched=True)
     met = changed(window, spec.changes, scenario.seed)
     demands = {name: met.demand[:, place] / QUANTUM for place, name in enumerate(met.resources)}
     frame = pl.DataFrame({"id": met.id, "arrival": met.arrival, "lifetime": met.duration, **demands})

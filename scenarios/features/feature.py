@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from binwright.agents.world import Luck, Requests
@@ -107,8 +106,8 @@ class Feature:
         """Tell whether a scenario that uses the feature compares priorities of requests, which they must have then."""
         return False
 
-    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
-        """Alter the requests of a scenario that uses the feature; converted traces are kept in the folder `cache`."""
+    def requests(self, scenario: Any, requests: Requests) -> Requests:
+        """Alter the requests of a scenario that uses the feature."""
         return requests
 
     def postpone(self, scenario: Any, requests: Requests) -> Requests:

@@ -14,12 +14,11 @@ from binwright.analysis.measure.overlap import Overlap, overlap, worst
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import synthetic
-from binwright.scenarios.build.trace import TraceRequests, kept
+from binwright.scenarios.build.trace import TraceRequests
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.features.lifetimes import OtherLifetimes
-from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.sandbox import STARTING, limited, printing
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
@@ -52,11 +51,11 @@ BECOMES = {
 }
 
 
-def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
+def check_scenario(scenario: Scenario) -> int:
     """Refuse what could not run at some point of the sweep; returns how many runs there are.
 
-    Nothing is written, and kernels are not compiled. Files of traces are read as the runs would read them, beside whose
-    `folder` of results there may be a copy that is faster to read; they need not be here.
+    Nothing is written, and kernels are not compiled. Files of traces are read as the runs would read them; they need
+    not be here.
     """
     runs = plan(scenario)
     firsts: dict[int, Run] = {}
@@ -69,7 +68,7 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
                 spec.start.at(scenario.seed + scenario.replications - 1)
             measured(first.scenario, first.seed)
-            world = build_world(first.scenario, _cache(first.scenario, folder))
+            world = build_world(first.scenario)
             workload = _workload(scenario, first, world)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
@@ -94,7 +93,7 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
-def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
+def running_at_start(scenario: Scenario) -> str:
     """Say how much runs already when windows of a trace begin, and what becomes of it; at the point with the most."""
     seeds = range(scenario.seed, scenario.seed + min(scenario.replications, SEEDS))
     most, said = 0, ""
@@ -102,7 +101,7 @@ def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
         spec = at_point.workload
         if not isinstance(spec, Trace):
             continue
-        requests = TraceRequests(spec, at_point.resources, _cache(at_point, folder), dict)
+        requests = TraceRequests(spec, at_point.resources, dict)
         try:
             found = [requests.running_at_start(seed) for seed in (seeds if requests.drawn else seeds[:1])]
         except FileNeeded:
@@ -121,12 +120,12 @@ def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
     return said
 
 
-def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
+def impossible_of(scenario: Scenario) -> str:
     """Say which requests no server could hold, even an empty one, at the point and of the first seed that have most."""
     most, said = 0.0, ""
     for _, at_point in points(scenario)[:SEEDS]:
         try:
-            world = build_world(at_point, _cache(at_point, folder))
+            world = build_world(at_point)
             workload = world.draw(scenario.seed)
             outcome = Simulation(workload, world.ledger(scenario.seed)).record.outcome
         except UserError:
@@ -148,13 +147,13 @@ def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
     return said
 
 
-def without_requested(scenario: Scenario, folder: Path | None = None) -> str:
+def without_requested(scenario: Scenario) -> str:
     """Say of how many requests of the first seed agents are told the truth, as nobody knows what users asked for."""
     told = scenario.knowledge.lifetimes
     if not isinstance(told, OtherLifetimes) or told.predicted is None or told.predicted.chosen[0] != "requested":
         return ""
     try:
-        requested = build_world(scenario, _cache(scenario, folder)).draw(scenario.seed).requested
+        requested = build_world(scenario).draw(scenario.seed).requested
     except UserError:
         return ""  # it is said elsewhere
     if requested is None or not (unknown := int(np.isnan(requested).sum())):
@@ -163,7 +162,7 @@ def without_requested(scenario: Scenario, folder: Path | None = None) -> str:
     return f"{said}: agents see the actual time of these."
 
 
-def unknown_names(scenario: Scenario, folder: Path | None = None) -> list[str]:
+def unknown_names(scenario: Scenario) -> list[str]:
     """Say which tenants, groups, labels' values and priorities no request has, at no point of the sweep.
 
     Where seeds draw windows of a trace, those of the first seeds count, as long as a name is not met.
@@ -173,7 +172,7 @@ def unknown_names(scenario: Scenario, folder: Path | None = None) -> list[str]:
     for _, at_point in points(scenario)[:SEEDS]:
         names = [(dotted(at), label, name) for at, label, name in at_point.names_of_requests]
         try:
-            world = build_world(at_point, _cache(at_point, folder)) if names else None
+            world = build_world(at_point) if names else None
             for seed in range(scenario.seed, scenario.seed + min(scenario.replications, WINDOWS)):
                 names = [one for one in names if one[1:] not in met]
                 if not world or not names or (seed > scenario.seed and not world.requests.drawn):
@@ -338,14 +337,6 @@ def _as_in_a_run(first: Run) -> Iterator[None]:
         raise
     except BaseException:
         return
-
-
-def _cache(scenario: Scenario, folder: Path | None) -> Path | None:
-    """Return where a copy of the scenario's trace is kept, if one is, for runs into this folder."""
-    try:
-        return kept(scenario, cache_of(folder)) if folder else None
-    except FileNeeded:
-        return None
 
 
 def draw(scenario: Scenario, first: Run, world: World) -> Workload:

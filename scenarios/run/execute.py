@@ -44,7 +44,7 @@ def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: N
 
     Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
-    scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
+    scenario, world = run.scenario, build_world(run.scenario)
     agent, warm = agents_of(run, world)
     compiled = world.not_compiled(agent, warm) is None
     streams: list[TrackedGenerator] = []
@@ -201,11 +201,6 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     name = workload.resources[column]
     said = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
     return {"growing": f"{said}, in which {share:.2%} of the requests were accepted"}
-
-
-def cache_of(folder: Path) -> Path:
-    """Where converted traces are kept: beside the results, for all of them."""
-    return folder.absolute().parent / ".traces"
 
 
 class _Reached:

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,12 +59,12 @@ class Why:
     origin: float = 0.0
 
 
-def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
+def why(run: Run, wanted: str) -> Why:
     """Play a run up to the answer to a request, which is named by its id, or as `row 12`.
 
     Raises a `UserError` for a request that there is not, and for one that came before the agent did.
     """
-    world = build_world(run.scenario, cache)
+    world = build_world(run.scenario)
     agent, warm = agents_of(run, world)
     luck = partial(stream, run.seed)
     simulation = prepare_run(run, world, warm, False, luck)
@@ -114,9 +113,9 @@ def _origin(run: Run, workload: Workload) -> float:
     return workload.origin if workload.origin >= DATED else 0.0
 
 
-def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
+def refused(run: Run) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
-    world = build_world(run.scenario, cache)
+    world = build_world(run.scenario)
     over, _ = play_run(run, world, *agents_of(run, world), sampled=False)
     first, simulation = over.first, over.simulation
     record, asked = simulation.record, simulation.asked()

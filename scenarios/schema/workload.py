@@ -197,7 +197,7 @@ def _trace_kind(name: str) -> type:
 
 @with_keys("workload")
 class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
-    """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
+    """Requests of a trace. Options of a trace of your own are further keys."""
 
     model_config = ConfigDict(extra="allow")
 

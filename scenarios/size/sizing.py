@@ -132,7 +132,7 @@ def size(
             raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
         near = (question.begin, question.begin + 1, question.begin - 1)
         # two sizes, where there are two: an agent may be for the first one only
-        check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]), folder)
+        check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
         with closing(Local(jobs)) as local:

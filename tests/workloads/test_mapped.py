@@ -72,22 +72,21 @@ def test_a_table_of_a_stranger(form: str, tmp_path: Path) -> None:
         path.write_text(HEADER + ROWS)
     else:
         parquet(path)
-    for cache in (None, tmp_path):
-        asked = build_world(scenario(path), cache).draw(0)
-        assert asked.id.tolist() == ["a-2", "a-1", "a-3"]  # in order of arrival
-        assert asked.arrival.tolist() == [0, 4500, 7200]
-        assert asked.duration.tolist() == [INF, 7200, 86400]
-        assert asked.demand.tolist() == [[2_000_000, 4_294_967], [4_000_000, 8_589_935], [16_000_000, 34_359_738]]
-        assert {name: words.tolist() for name, words in asked.labels.items()} == {
-            "tenant": ["Beta Ltd", "acme", ""],
-            "state": ["Running", "Running", "stopped"],
-        }
-        assert asked.roles is not None
-        assert [asked.roles.all[role] for role in asked.roles.of] == [
-            Role("Beta Ltd", (("zone", ("eu-1b",)),)),
-            Role("acme", (("zone", ("eu-1a",)),)),
-            Role(),
-        ]
+    asked = build_world(scenario(path)).draw(0)
+    assert asked.id.tolist() == ["a-2", "a-1", "a-3"]  # in order of arrival
+    assert asked.arrival.tolist() == [0, 4500, 7200]
+    assert asked.duration.tolist() == [INF, 7200, 86400]
+    assert asked.demand.tolist() == [[2_000_000, 4_294_967], [4_000_000, 8_589_935], [16_000_000, 34_359_738]]
+    assert {name: words.tolist() for name, words in asked.labels.items()} == {
+        "tenant": ["Beta Ltd", "acme", ""],
+        "state": ["Running", "Running", "stopped"],
+    }
+    assert asked.roles is not None
+    assert [asked.roles.all[role] for role in asked.roles.of] == [
+        Role("Beta Ltd", (("zone", ("eu-1b",)),)),
+        Role("acme", (("zone", ("eu-1a",)),)),
+        Role(),
+    ]
     again = scenario_from(scenario(path).dump())
     assert again == scenario(path)
 

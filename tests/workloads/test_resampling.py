@@ -141,13 +141,6 @@ def test_mistakes_say_where_they_are(workload: dict[str, Any], problem: str, tmp
     assert problem in str(error.value)
 
 
-def test_a_copy_of_what_is_kept_is_another_than_of_all(tmp_path: Path) -> None:
-    path, cache = tmp_path / "t.csv", tmp_path / "traces"
-    path.write_text("vmid,cpu,mem,at,lt\n1,4,2,0,5\n2,1,2,9,5\n")
-    for keep, ids in (({}, [1, 2]), ({"cpu": ">= 4"}, [1]), ({"cpu": "1"}, [2]), ({}, [1, 2])):
-        assert build_world(scenario(path, keep=keep), cache).draw(0).id.tolist() == ids
-
-
 def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_are() -> None:
     rng = np.random.default_rng(5)
     rows = [

@@ -15,8 +15,8 @@ import pytest
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
 from binwright.workloads.describe import Description, describe, fit, loads
-from binwright.workloads.traces.check import COMMON, check
-from binwright.workloads.traces.library import detect, find, read, read_mapped
+from binwright.workloads.traces.check import check
+from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.windows import Window, select
 from tests.support import ROOT
 
@@ -54,7 +54,7 @@ def test_huawei_intervals(tmp_path: Path) -> None:
     assert frame.columns == ["id", "arrival", "lifetime", "cpu", "mem"]
     assert frame.rows() == [(0, 0.0, 194.0, 4.0, 16.0), (1, 5.5, INF, 1.0, 2.0)]
     assert frame.dtypes == [pl.Int64, *[pl.Float64] * 4]
-    assert detect(path) == "huawei-east-1"
+    assert recognised(path) == "huawei-east-1"
 
 
 def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
     frame = read("huawei-east-1", path)
     assert frame.rows() == [(5, 10.0, 20.0, 1.0, 2.0), (9, 12.0, INF, 4.0, 8.0), (6, 40.0, 0.0, 2.0, 4.0)]
     assert frame.equals(read("huawei-east-1-events", path))
-    assert detect(path) == "huawei-east-1-events"
+    assert recognised(path) == "huawei-east-1-events"
     with pytest.raises(WorkloadError, match="missing columns memory, time, type"):
         read("huawei-east-1-events", put(tmp_path / "i.csv", HUAWEI + "0,4,16,0.0,194.0\n"))
 
@@ -72,7 +72,7 @@ def test_azure_vm_censored_keeps_running(tmp_path: Path, name: str) -> None:
     text = (AZURE + "0,8,14.0,0,450,0,0\n1,1,0.75,300,1350,1,0\n").encode()
     path = put(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
     assert read("azure-vm-2017", path).rows() == [(0, 0.0, 450.0, 8.0, 14.0), (1, 300.0, INF, 1.0, 0.75)]
-    assert detect(path) == "azure-vm-2017"
+    assert recognised(path) == "azure-vm-2017"
 
 
 def test_openb_units(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_openb_units(tmp_path: Path) -> None:
     assert frame.select("arrival", "lifetime").rows() == [(0.0, 100.0), (7.0, 13.0), (9.0, INF)]
     quanta = [[12_000_000, 1_048_576, 460_000], [500_000, 0, 0], [1_000_000, 1_049, 8_000_000]]
     assert select(frame, Window(), ("cpu", "mem", "gpu"), seed=0).demand.tolist() == quanta
-    assert detect(path) == "alibaba-openb"
+    assert recognised(path) == "alibaba-openb"
     # Some lists are in no order of time, and some have no times or models: then all pods come at once, and none ends.
     first, second, _ = rows.splitlines(keepends=True)
     late = read("alibaba-openb", put(tmp_path / "gpushare100.csv", OPENB + second + first))
     assert late.select("id", "arrival", "lifetime").rows() == [("p-0", 0.0, 100.0), ("p-1", 7.0, 13.0)]
     few = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np-1,500,0,0,0\np-0,12000,1000,1,460\n"
     path = put(tmp_path / "multigpu50.csv", few)
-    assert detect(path) == "alibaba-openb"
+    assert recognised(path) == "alibaba-openb"
     some = read("alibaba-openb", path).select("id", "arrival", "lifetime", "gpu")
     assert some.rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
 
@@ -107,9 +107,7 @@ def test_azure_packing_prices(tmp_path: Path) -> None:
         (2, 0.25 * day, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
         (3, 1.5 * day, INF, 0.1, 0.1, 0.2, 0.0, 0.05),
     ]
-    on_0 = read("azure-packing-2020", path, options={"machine": 0})
-    assert on_0.select("id", "cpu").rows() == [(1, 0.5), (2, 0.5)]
-    assert detect(path) == "azure-packing-2020"
+    assert recognised(path) == "azure-packing-2020"
     assert [file.name for file in tmp_path.iterdir()] == ["p.sqlite"]
 
 
@@ -131,9 +129,6 @@ def test_other_columns_of_an_own_table_are_not_read(tmp_path: Path, form: str) -
     frame.write_csv(path) if form == "csv" else frame.write_parquet(path)
     wanted = [("a", 0.0, 5.0, 1.0), ("b", 1.0, 6.0, 2.0)]
     assert read("table", path, resources=("cpu",)).rows() == wanted
-    cache = tmp_path / "cache"
-    for _ in range(2):
-        assert read_mapped("table", path, resources=("cpu",), cache=cache).dtype.names == (*COMMON, "cpu")
     with pytest.raises(WorkloadError, match=r"missing column gpu\n.*has id, arrival, lifetime, cpu, prio"):
         read("table", path, resources=("cpu", "gpu"))
     with pytest.raises(WorkloadError, match="prio: not "):
@@ -146,7 +141,7 @@ def test_other_columns_of_an_own_table_are_not_read(tmp_path: Path, form: str) -
     plain = frame.drop("zone", "rank")
     plain.write_csv(path) if form == "csv" else plain.write_parquet(path)
     assert read("table", path).rows() == wanted
-    assert detect(path) == "table"
+    assert recognised(path) == "table"
 
 
 CSV_ERRORS = [
@@ -194,7 +189,7 @@ def test_a_wrong_cell_is_refused_with_its_line_and_column(
     assert str(caught.value).startswith(message.format(file=path))
     assert caught.value.remedy
     with pytest.raises(WorkloadError):
-        read(detect(path), path)
+        read(recognised(path) or "table", path)
 
 
 def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,58 +219,18 @@ def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: 
     assert find("huawei-east-1") == second
     with pytest.raises(UnknownName, match="Did you mean 'huawei-east-1'"):
         find("huawei-east1")
-    with pytest.raises(WorkloadError, match=r"workload.machin: unknown option(.|\n)*'machine'"):
-        read("azure-packing-2020", packing(tmp_path / "p", []), options={"machin": 1})
+    with pytest.raises(WorkloadError, match=r"workload.machine: unknown option"):
+        read("azure-packing-2020", packing(tmp_path / "p", []), options={"machine": 1})
     with pytest.raises(WorkloadError, match=r"nowhere: cannot read it: No such file"):
-        detect(tmp_path / "nowhere")
-    with pytest.raises(WorkloadError, match=r"other.csv: no known trace has these columns \(got 'a, b'\)"):
-        detect(put(tmp_path / "other.csv", "a,b\n1,2\n"))
-
-
-def test_cache_is_keyed_by_content_and_remade_when_corrupt(tmp_path: Path) -> None:
-    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n")
-    cache = tmp_path / "results" / "cache"
-    first = read_mapped("huawei-east-1", path, cache=cache)
-    (copy,) = cache.iterdir()
-    assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
-    assert (read_mapped("huawei-east-1", copy) == first).all(), "a copy stands for its trace"
-    whole = copy.read_bytes()
-    for corrupt in (b"", b"PAR1", whole[:-30], whole[:40] + b"\0" * 40 + whole[80:]):
-        copy.unlink()  # it is mapped: whoever writes into it spoils what others read
-        copy.write_bytes(corrupt)
-        assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
-    assert [file.name for file in cache.iterdir()] == [copy.name]
-    put(path, HUAWEI + "0,4,16,0,195\n")
-    assert read_mapped("huawei-east-1", path, cache=cache)["lifetime"].tolist() == [195.0]
-    assert len(list(cache.iterdir())) == 2
-    blocked = put(tmp_path / "a file", "")
-    assert len(read_mapped("huawei-east-1", path, cache=blocked / "cache")) == 1
-    base = packing(tmp_path / "p", [(1, 7, 0.0, 1.0)])
-    prices = [
-        read_mapped("azure-packing-2020", base, options={"machine": m}, cache=cache)["cpu"][0] for m in (0, 1, "best")
-    ]
-    assert prices == [0.5, 0.25, 0.25]
-
-
-@pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "", "über/ärger"]])
-def test_mapped_copy_of_a_trace_has_the_same_rows(tmp_path: Path, ids: list[int] | list[str]) -> None:
-    columns = {"id": ids, "arrival": [0.0, 0.1, 7.0], "lifetime": [1.0, float("inf"), 0.5], "cpu": [0.1, 1.0, 3.0]}
-    path = _parquet(tmp_path / "t.parquet", columns)
-    window, resources = Window(start=1, requests=2, running="drop"), ("cpu",)
-    plain = select(read("table", path), window, resources, seed=0)
-    mapped = select(read_mapped("table", path, cache=tmp_path / "cache"), window, resources, seed=0)
-    for name in ("arrival", "duration", "demand", "id"):
-        column, other = getattr(plain, name), getattr(mapped, name)
-        assert column.tolist() == other.tolist()
-        assert column.dtype.kind == other.dtype.kind
-    assert plain.id.tolist() == ids[1:]
+        recognised(tmp_path / "nowhere")
+    assert recognised(put(tmp_path / "other.csv", "a,b\n1,2\n")) is None
 
 
 def test_a_parquet_file_of_the_common_columns_is_read_in_place_of_the_original(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n1,1,2,8,inf\n")
     out = tmp_path / "h.parquet"
     read("huawei-east-1", path).write_parquet(out)
-    assert detect(out) == "table"
+    assert recognised(out) == "table"
     assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
     with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
         read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))
@@ -289,14 +244,14 @@ def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
 
 
 def described(path: Path) -> Description:
-    name = detect(path)
+    name = recognised(path) or "table"
     return describe(read(name, path), TRACES.load(name).units)
 
 
 def test_describe(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n1,4,8,10,20\n2,1,2,10,inf\n3,1,2,47,1\n")
     found, frame = described(path), read("huawei-east-1", path)
-    assert detect(path) == "huawei-east-1"
+    assert recognised(path) == "huawei-east-1"
     assert found.resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
     assert found.flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
         (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),

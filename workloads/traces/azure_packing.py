@@ -1,4 +1,4 @@
-"""Azure Trace for Packing 2020: a SQLite file of VM requests whose sizes are fractions of a machine."""
+"""Reads the Azure Trace for Packing 2020: a SQLite file of VM requests whose sizes are fractions of a machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Literal
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
@@ -19,19 +18,22 @@ COLUMNS = {"vm": ("vmId", "vmTypeId", "starttime", "endtime"), "vmType": ("vmTyp
 CHUNK = 200_000
 
 
-def requests(path: Path, machine: int | Literal["best"] = "best") -> pl.DataFrame:
+def requests(path: Path) -> pl.DataFrame:
     """Read `vm` joined with one row of `vmType` per type.
 
     `machineId` there is a kind of machine, not one machine, and a type has one row per kind it may run on
-    (Azure/AzurePublicDataset#18, #29). `machine` says which row prices a request: a number takes that kind, and
-    leaves out VMs whose type cannot run on it; "best" takes, per type, the kind of which it needs the smallest
-    largest fraction. VMs that started before the trace arrive at 0 with what is left of their lifetime.
+    (Azure/AzurePublicDataset#18, #29). Each type takes the kind of which it needs the smallest largest fraction; a size
+    that is not given (no such disk, say) is 0. VMs that started before the trace arrive at 0 with what is left of their
+    lifetime.
     """
     vms, types = _tables(path, "vm", "vmType")
+    sizes = list(SIZES.values())
+    types = types.with_columns(pl.col(sizes).fill_null(0.0)).sort(pl.max_horizontal(sizes), "machineId")
     start = pl.max_horizontal(pl.col("starttime"), 0.0)
     lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
     frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
-    frame = frame.join(_prices(types, machine, path), on="vmTypeId", maintain_order="left")
+    types = types.unique("vmTypeId", keep="first").select("vmTypeId", *sizes)
+    frame = frame.join(types, on="vmTypeId", maintain_order="left")
     return frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
 
 
@@ -44,20 +46,6 @@ def read_types(path: Path) -> Floats:
             remedy = "Correct it, or remove the row."
             raise WorkloadError("below zero", file=path, key=f"vmType.{name}", value=least, remedy=remedy)
     return sizes.to_numpy()
-
-
-def _prices(types: pl.DataFrame, machine: int | Literal["best"], path: Path) -> pl.DataFrame:
-    """Make a row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
-    sizes = list(SIZES.values())
-    types = types.with_columns(pl.col(sizes).fill_null(0.0))
-    if machine != "best":
-        known = types["machineId"].unique().sort()
-        types = types.filter(pl.col("machineId") == machine)
-        if types.is_empty():
-            problem, remedy = "no VM type runs on this machine", f"Give best, or one of {', '.join(map(str, known))}."
-            raise WorkloadError(problem, file=path, key="machine", value=machine, remedy=remedy)
-    types = types.sort(pl.max_horizontal(sizes), "machineId").unique("vmTypeId", keep="first", maintain_order=True)
-    return types.select("vmTypeId", *sizes)
 
 
 @contextmanager

@@ -41,8 +41,6 @@ class Trace:
     """Whether `read` reads Parquet itself; of others, a Parquet file has the common columns."""
     servers: ClassVar[ServerFile | None] = None
     """The servers that the trace was taken on, if they are known."""
-    version: ClassVar[int] = 1
-    """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:

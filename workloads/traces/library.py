@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import logging
 import os
 import zlib
@@ -13,14 +12,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from binwright.simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
+from binwright.simcore.errors import FileNeeded, WorkloadError, meant, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
 from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.base import ServerFile, Trace
 from binwright.workloads.traces.filters import kept
-from binwright.workloads.traces.mapped import Columns, begins_with, load, save, structured
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import GZIP, header
 
@@ -82,19 +80,6 @@ def recognised(path: Path) -> str | None:
     return known or max(matches, default=(0, None))[1]
 
 
-def detect(path: str | Path) -> str:
-    """Detect a file's format, as `recognised` does; a file of none is refused."""
-    path = Path(path)
-    name = recognised(path)
-    if name is None:
-        forms = (f"{kind}: {', '.join(sorted(form))}" for kind in TRACES for form in TRACES.load(kind).headers)
-        remedy = f"`binwright traces describe {path}` says what they probably are. Known columns are\n    "
-        value = ", ".join(_header(path, _start(path)))[:200]
-        problem, remedy = "no known trace has these columns", remedy + "\n    ".join(forms)
-        raise WorkloadError(problem, file=path, value=value, remedy=remedy)
-    return name
-
-
 def _start(path: Path) -> bytes:
     """Return how a file begins, unpacked where it is gzipped."""
     with path.open("rb") as file:
@@ -135,41 +120,6 @@ def read(
     if is_parquet(file) and not trace.parquet:
         trace = Table()
     return kept(trace.read(file, resources) if isinstance(trace, Table) else trace.read(file), keep, file)
-
-
-def read_mapped(
-    name: str,
-    path: str | Path | None = None,
-    *,
-    options: Mapping[str, Any] | None = None,
-    resources: tuple[str, ...] | None = None,
-    cache: Path | None = None,
-) -> Columns:
-    """Read a trace as `read` does, into one array; with `cache`, a folder, mapped from the copy that is kept there."""
-    file = find(name, path)
-    if begins_with(file):
-        return load(file)
-    copy = copy_of(name, file, options=options, resources=resources, cache=cache) if cache else None
-    with suppress(OSError, ValueError):
-        if copy:
-            return load(copy)
-    table = structured(read(name, file, options=options, resources=resources))
-    with suppress(OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
-        if copy:
-            save(table, copy)
-            return load(copy)
-    return table
-
-
-def copy_of(
-    name: str, file: Path, *, options: Mapping[str, Any] | None, resources: tuple[str, ...] | None, cache: Path
-) -> Path:
-    """Where the copy of a trace is kept: named by the file's content, what is read of it and the reader's version."""
-    trace, keep = _build(name, options)
-    with file.open("rb") as data:
-        content = hashlib.file_digest(data, hashlib.blake2b)
-    content.update(f"{trace!r} {resources} {keep} {trace.version}".encode())
-    return cache / f"{name}-{content.hexdigest()[:32]}.npy"
 
 
 def _build(name: str, options: Mapping[str, Any] | None) -> tuple[Trace, Mapping[str, list[str]]]:

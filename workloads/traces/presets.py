@@ -8,8 +8,7 @@ A file has what `Trace` has of a format (`summary`, `reference`, `source`, `lice
   `columns` and `labels`.
 - `header`: the names of the columns of a file that has none.
 - `begins`: a regular expression for how such a file, or one that is no table, begins.
-- `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file; its
-  parameters with defaults are options of the trace.
+- `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file.
 - `module`: of a file that is no table, the module beside this one where the function `rows` is. It reads the file, and
   gives requests in the common columns; `columns` says what the file calls them.
 
@@ -19,13 +18,11 @@ A known file of another format names that as its `format`; it is not recognised 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, make_dataclass
+from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar
 
 import yaml
 
@@ -36,8 +33,9 @@ from binwright.workloads.traces.check import check
 from binwright.workloads.traces.table import Table, read_file
 
 
+@dataclass(frozen=True)
 class Preset(Trace):
-    """A format that a file of `presets/` describes; the fields of its subclasses are the options of `rows`.
+    """A format that a file of `presets/` describes.
 
     `forms` has for each of `headers` what makes the rows, if anything does, and the table that these are. Of what is no
     table, there is one form, with the names of its columns.
@@ -52,15 +50,14 @@ class Preset(Trace):
         return bool(cls.begins and re.match(cls.begins, start.decode(errors="replace"), re.MULTILINE))
 
     def read(self, path: Path) -> pl.DataFrame:
-        options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
         rows, table = self.forms[0]
         if rows and not isinstance(table, Table):
-            return check(rows(path, **options), path, table)
+            return check(rows(path), path, table)
         frame = read_file(path, *self.headers, columns=self.header)
         forms = zip(self.headers, self.forms, strict=True)
         rows, table = next(form for needs, form in forms if needs <= {*frame.columns})
         assert isinstance(table, Table)
-        return table.requests(rows(frame, path, **options) if rows else frame, path, own=False)
+        return table.requests(rows(frame, path) if rows else frame, path, own=False)
 
 
 def __getattr__(name: str) -> type[Trace]:
@@ -73,8 +70,7 @@ def __getattr__(name: str) -> type[Trace]:
 
 def _format(name: str) -> type[Trace]:
     """Make the class of a format from its file."""
-    text = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8")
-    data = yaml.safe_load(text)
+    data = yaml.safe_load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
     about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
     about |= {key: data.pop(key) for key in (*Trace.__annotations__, "begins") if key in data}
     about["__doc__"] = about["summary"]
@@ -83,7 +79,7 @@ def _format(name: str) -> type[Trace]:
     if "format" in data:
         return type(name, (TRACES.load(data["format"]),), about | {"begins": "", "headers": ()})
     code = import_module(f"{__package__}.{data.get('module', 'rows')}")
-    headers, forms, options = [], [], dict[str, Any]()
+    headers, forms = [], []
     for form in (data | each for each in data.pop("forms", [{}])):
         rows = getattr(code, form.pop("rows", ""), None)
         needs = form.pop("needs", ()) or about.get("header")
@@ -93,10 +89,5 @@ def _format(name: str) -> type[Trace]:
         else:
             headers.append(frozenset(needs or [*form["columns"].values(), *form.get("labels", {}).values()]))
             forms.append((rows, Table(**form)))
-        for option in signature(rows).parameters.values() if rows else ():
-            if option.default is not option.empty:
-                options[option.name] = get_type_hints(rows)[option.name], field(default=option.default)
-    version = zlib.crc32(text.encode() + Path(str(code.__file__)).read_bytes())
-    about |= {"version": version, "headers": tuple(headers), "forms": tuple(forms)}
-    given = [(option, *kind) for option, kind in options.items()]
-    return make_dataclass(name, given, bases=(Preset,), frozen=True, namespace=about)
+    about |= {"headers": tuple(headers), "forms": tuple(forms)}
+    return type(name, (Preset,), about)

@@ -32,14 +32,12 @@ def huawei_events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     return text.filter(kind == 0).join(deleted, "vmid", "left", maintain_order="left")
 
 
-def azure_buckets(
-    text: pl.DataFrame, path: Path, cores_above: float = 32.0, memory_above: float = 128.0
-) -> pl.DataFrame:
+def azure_buckets(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Give sizes above the largest bucket (`>24`) a number; take out ends at the last moment of the trace."""
     ends = number(text, "vmdeleted", path)
     sizes = {
-        name: pl.when(pl.col(name).str.starts_with(">")).then(pl.lit(str(size))).otherwise(name)
-        for name, size in (("vmcorecountbucket", cores_above), ("vmmemorybucket", memory_above))
+        name: pl.when(pl.col(name).str.starts_with(">")).then(pl.lit(size)).otherwise(name)
+        for name, size in (("vmcorecountbucket", "32"), ("vmmemorybucket", "128"))
     }
     return text.with_columns(**sizes, vmdeleted=pl.when(ends < (ends.max() or 0)).then("vmdeleted"))
 

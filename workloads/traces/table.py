@@ -15,7 +15,6 @@ from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
 from binwright.workloads.traces.filters import kept
-from binwright.workloads.traces.mapped import begins_with
 from binwright.workloads.traces.text import read_text
 
 PARQUET = b"PAR1"
@@ -45,7 +44,6 @@ class Table(Trace):
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COMMON),)
     parquet: ClassVar[bool] = True
-    version: ClassVar[int] = 8
 
     def read(self, path: Path, resources: tuple[str, ...] | None = None) -> pl.DataFrame:
         """Read the rows that are kept, in order of arrival; those that arrive together stay in the file's order.
@@ -179,7 +177,11 @@ def _is_words(column: pl.Series) -> bool:
 
 def is_parquet(path: Path) -> bool:
     """Whether a file says that it is Parquet."""
-    return begins_with(path, PARQUET)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError as error:
+        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
 
 
 def read_parquet(path: Path) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field
@@ -78,7 +77,7 @@ class _Feature(Feature):
     def names(self, scenario: Any) -> list[Named]:
         return [(("spot", "of"), "priority", name) for name in (scenario.spot.of if scenario.spot else ())]
 
-    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
+    def requests(self, scenario: Any, requests: Requests) -> Requests:
         classes, mixed = scenario.priorities, any(len(each.priority) > 1 for _, each in scenario.workload.placed)
         compared = any(feature.by_priority(scenario) for feature in used(scenario))
         compared = compared or any("priority" in str(agent.options) for agent in scenario.agents)

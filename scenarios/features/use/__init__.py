@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -155,7 +154,7 @@ class _Feature(Feature):
             each for name in cases for n, one in enumerate(cases[name]) for each in chosen((*at, name, n, "of"), one.of)
         ]
 
-    def requests(self, scenario: Any, requests: Requests, cache: Path | None) -> Requests:
+    def requests(self, scenario: Any, requests: Requests) -> Requests:
         spec: UseSpec = scenario.workload.use
 
         def alter(base: Workload, seed: int) -> Workload:
