@@ -8,8 +8,6 @@ from contextlib import suppress
 
 from binwright.simcore.errors import UserError
 
-WORKER = "BINWRIGHT_WORKER"
-"""The environment variable with the number of a worker process: even ones compile in another order than odd ones."""
 ONE_THREAD = dict.fromkeys(
     (
         *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),

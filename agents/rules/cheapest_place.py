@@ -25,7 +25,8 @@ from binwright.agents.rules.scan import Scan
 from binwright.fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
 from binwright.fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined, mistaken
+from binwright.simcore.errors import KernelError
+from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import (
     ANY,
     NOTHING,
@@ -63,10 +64,8 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     """
     own = cost.__code__.co_argcount - GIVEN
     if own not in (0, 1, 2):
-        many = own + GIVEN
-        problem = f"takes {many} argument{'s' * (many != 1)}"
-        remedy = "Write (free, capacity, taken, node), and behind these up to two arrays of your own."
-        return cast(Scan, mistaken(cost, problem, remedy))
+        problem = f"{cost.__qualname__} takes {own + GIVEN} arguments, and not (free, capacity, taken, node)"
+        raise KernelError(problem, remedy="Behind these it may take up to two arrays of your own.")
     of = Kernel(cost, forceinline=True, _nrt=True)  # it may make arrays
 
     @lean_inlined

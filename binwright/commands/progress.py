@@ -77,7 +77,7 @@ class StatusLine:
 
     def text(self) -> str:
         """Say how far it is, and what is compiled."""
-        return ", ".join(filter(None, (self.far(), str(now_compiled() or ""))))
+        return ", ".join(filter(None, (self.far(), now_compiled())))
 
     def far(self) -> str:
         """Say how far it is."""

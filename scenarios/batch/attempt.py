@@ -12,7 +12,6 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.scenarios.run.sandbox import TooLong, aloud, printing, recursion
-from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import RunError, UserError, place_of
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.memmap import in_files
@@ -44,7 +43,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
 
     try:
         printed = printing(task.folder / "details" / f"{run.name}.printed.txt")
-        with recursion(), printed, awaited_by(run.agent.label), in_files(task.folder):
+        with recursion(), printed, in_files(task.folder):
             metrics = execute(run, task.folder, say)
         details = {kind: digest_of(detail(task.folder, run, kind)) for kind in sorted(set(run.scenario.record))}
         return _row(run, "done", "", perf_counter() - began) | metrics | {"details": details}

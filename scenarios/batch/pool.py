@@ -16,8 +16,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
-from binwright.simcore.compiling import Compiling, elsewhere, telling
-from binwright.simcore.cores import ONE_THREAD, WORKER, check_address_space
+from binwright.simcore.cores import ONE_THREAD, check_address_space
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
 
@@ -75,7 +74,7 @@ class Pool:
     def start(self, tasks: int) -> None:
         """Start the workers that so many tasks need, in the background."""
         while len(self._workers) < min(self._jobs, tasks):
-            self._workers.append(_Worker(self._work, len(self._workers)))
+            self._workers.append(_Worker(self._work))
 
     def close(self) -> None:
         """End all workers, whatever they do."""
@@ -133,8 +132,6 @@ class Pool:
                     message = worker.pipe.recv()
                     if message is None:
                         worker.began = True
-                    elif isinstance(message, Compiles):
-                        elsewhere(worker, message.found)
                     elif isinstance(message, Answer):
                         task, worker.task = worker.task, None
                         self._hand_out(left)
@@ -159,16 +156,13 @@ class Pool:
 
 
 class _Worker:
-    """One process, from here. `task` is what it was given and has not answered, `seed` that of the last one.
+    """One process, from here. `task` is what it was given and has not answered, `seed` that of the last one."""
 
-    Its `number` decides in which order it compiles (`binwright.scenarios.run.execute`).
-    """
-
-    def __init__(self, work: Work, number: int) -> None:
+    def __init__(self, work: Work) -> None:
         self.task: Any = None
         self.seed: object = None
         self.began = False
-        self.process, self.pipe = child(work.start, {**work.env, **os.environ, WORKER: str(number)})
+        self.process, self.pipe = child(work.start, {**work.env, **os.environ})
 
     def give(self, task: Any, seed: object) -> None:
         self.task, self.seed = task, seed
@@ -176,7 +170,6 @@ class _Worker:
             self.pipe.send(task)
 
     def end(self) -> int:
-        elsewhere(self, None)
         self.pipe.close()
         return self.process.wait()
 
@@ -186,12 +179,6 @@ def ending(code: int) -> str:
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}{', perhaps for want of memory' * (code == -9)}"
     return f"ended with exit code {code}"
-
-
-class Compiles(NamedTuple):
-    """Says what a worker compiles now; `None`: nothing."""
-
-    found: Compiling | None
 
 
 class Answer(NamedTuple):
@@ -212,7 +199,7 @@ def serve(handle: int, do: Callable[[Any, Callable[[Any], None]], Any], at_end: 
             pipe.send(what)
 
     Thread(target=_listen, args=(pipe, tasks, at_end), daemon=True).start()
-    with suppress(KeyboardInterrupt, ConnectionError), telling(lambda found: say(Compiles(found))):
+    with suppress(KeyboardInterrupt, ConnectionError):
         say(None)
         while (task := tasks.get()) is not None:
             say(Answer(do(task, say)))

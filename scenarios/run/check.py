@@ -26,7 +26,6 @@ from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
-from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.fields import Keys
 from binwright.simcore.jit import postponed
@@ -318,8 +317,7 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: Wor
             if (key := world.grows_by) and not agent.any_size:
                 remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
                 raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
-            with awaited_by(spec.label):
-                agent.start(view, stream(first.seed, "agent"))
+            agent.start(view, stream(first.seed, "agent"))
     except UserError as error:
         locate(error, scenario._source, at)
         inner = "" if error.key in (None, "agents") else f": {error.key}"

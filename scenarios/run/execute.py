@@ -1,6 +1,5 @@
 """One run, from its plan to its row of figures."""
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,6 @@ from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.cores import WORKER
 from binwright.simcore.errors import RunError
 from binwright.simcore.rng import TrackedGenerator, stream
 from binwright.simcore.rules import Overflow
@@ -84,8 +82,6 @@ def play_run(
     world.begin(simulation, run.seed, luck)
     first, begin, ledger = measured_from(simulation), simulation.now, simulation.ledger
     limit = run.scenario.decision_limit
-    if int(os.environ.get(WORKER, "0")) % 2 and ledger.network:
-        ledger.network.prepare()  # while another worker compiles the agent's rule
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck("agent"))
     if world.timed:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from copy import copy
-from typing import Any, TypeVar, cast
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 from numba import types
 from numba.core import errors, sigutils
@@ -17,10 +19,11 @@ from numba.core.types.function_type import CompileResultWAP
 from numba.core.typing import signature
 from numba.cpython.unsafe import tuple as unsafe
 
-from binwright.simcore.errors import KernelError
+from binwright.simcore.agent_calls import rare_collection
+from binwright.simcore.errors import KernelError, from_here, short
+from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.jit import linking
 from binwright.simcore.jit.kept import Kept, stamp_of
-from binwright.simcore.jit.mistakes import explained, mistake_in, undefined
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
@@ -33,11 +36,11 @@ F = TypeVar("F", bound=Callable[..., object])
 
 tuple_setitem: Any = unsafe.tuple_setitem
 """(tuple, place, number) -> tuple: the only way in which a kernel can fill a tuple of any length."""
-
+ALLOWED = (
+    "It can use numbers, arrays, loops, most of numpy, and functions with @kernel above them "
+    "(`from binwright.simcore.jit import kernel`): page 'An agent of your own'."
+)
 _ahead = ContextVar("ahead", default=True)
-_failed: ContextVar[list[tuple[Callable[..., object], str]] | None] = ContextVar("failed", default=None)
-"""While a kernel is prepared: what could not be compiled, and what numba said of it."""
-_looked_at: set[Callable[..., object]] = set()
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no types
@@ -67,8 +70,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """Answers the same, told what has changed: `agents.rules.cheapest_place` makes it. None: there is none."""
         self.worth_it = 0
         """From so many servers on `incremental` is faster."""
-        self.mistake: KernelError | None = None
-        """What is wrong with it, if it was written wrongly."""
         self._stamp: str | None = None
         self._cache = Kept(self)
 
@@ -113,16 +114,16 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         arguments, _ = sigutils.normalize_signature(sig)
         if (known := self.overloads.get(tuple(arguments))) is not None:
             return known.entry_point
-        with global_compiler_lock, self._cache.alone(arguments):
+        with global_compiler_lock, self._cache.alone(arguments), rare_collection():
             if not self.py_func.__qualname__.endswith(self.stamp[:16]):
                 # Machine code is found by name, and the code on disk may be of an older function of the same name.
                 self.py_func.__qualname__ += f"_{self.stamp[:16]}"
             try:
                 return super().compile(sig)
             except errors.NumbaError as error:
-                if (failed := _failed.get()) is not None:
-                    failed.append((self.py_func, str(error)))  # of those that call one another the inner ones first
-                raise
+                if is_ours(Path(self.py_func.__code__.co_filename).resolve()):
+                    raise
+                raise mistake_in(self.py_func, error) from error
 
     def _reduce_states(self) -> dict[str, Any]:
         """Return what is pickled, which is never the machine code."""
@@ -168,54 +169,41 @@ def _writable(kind: Any) -> Any:
     return kind
 
 
-def kernel(function: F) -> F:
-    """Compile a function of arrays and numbers, and keep the machine code on disk for the next process."""
-    return cast(F, Kernel(function))
+class Decorator(Protocol):
+    """Turns a function of arrays and numbers into a kernel, which is called as it is."""
+
+    def __call__(self, function: F) -> F: ...
 
 
-def inlined(function: F) -> F:
-    """Compile a function as `kernel` does, and put its code in place of every call of it in another kernel.
-
-    What is a constant in the call is then one in the function: a loop over the usual two nodes is three times as fast.
-    """
-    return cast(F, Kernel(function, forceinline=True))
+def _decorator(**options: Any) -> Decorator:
+    """Make what compiles with these options of numba."""
+    return cast(Decorator, partial(Kernel, **options))
 
 
-def lean(function: F) -> F:
-    """Compile a function as `kernel` does, one that makes no arrays: it does not count who holds those it is given.
+kernel = _decorator()
+"""Compiles a function of arrays and numbers, and keeps the machine code on disk for the next process."""
+inlined = _decorator(forceinline=True)
+"""Puts its code in place of every call of it in another kernel.
 
-    Counting takes two atomic operations whenever an array is taken out of a tuple: a search that hands such tuples
-    around is four to ten times as fast without.
-    """
-    return cast(F, Kernel(function, _nrt=False))
+What is a constant in the call is then one in the function: a loop over the usual two nodes is three times as fast.
+"""
+lean = _decorator(_nrt=False)
+"""For a function that makes no arrays: it does not count who holds those it is given.
 
+Counting takes two atomic operations whenever an array is taken out of a tuple: a search that hands such tuples around
+is four to ten times as fast without.
+"""
+allocating = _decorator(_nrt=True)
+"""For a function that makes or takes new arrays, so that lean ones can call it.
 
-def allocating(function: F) -> F:
-    """Compile a function as `kernel` does, one that makes or takes new arrays, so that lean ones can call it.
-
-    Numba compiles what is called as it does who calls it, unless it says otherwise.
-    """
-    return cast(F, Kernel(function, _nrt=True))
-
-
-def lean_numeric(function: F) -> F:
-    """Compile a function as `lean` does, one in which division by zero gives infinity or no number, as in numpy."""
-    return cast(F, Kernel(function, _nrt=False, error_model="numpy"))
-
-
-def lean_numeric_inlined(function: F) -> F:
-    """Compile a function as `lean_numeric` and `inlined` do together."""
-    return cast(F, Kernel(function, forceinline=True, _nrt=False, error_model="numpy"))
-
-
-def lean_inlined(function: F) -> F:
-    """Compile a function as `lean` and `inlined` do together."""
-    return cast(F, Kernel(function, forceinline=True, _nrt=False))
-
-
-def reordering(function: F) -> F:
-    """Compile a function as `kernel` does, whose sums may be added up in any order: faster, with other last bits."""
-    return cast(F, Kernel(function, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy"))
+Numba compiles what is called as it does who calls it, unless it says otherwise.
+"""
+lean_inlined = _decorator(forceinline=True, _nrt=False)
+lean_numeric = _decorator(_nrt=False, error_model="numpy")
+"""Division by zero gives infinity or no number, as in numpy."""
+lean_numeric_inlined = _decorator(forceinline=True, _nrt=False, error_model="numpy")
+reordering = _decorator(fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
+"""For a function whose sums may be added up in any order: faster, with other last bits."""
 
 
 @contextmanager
@@ -235,35 +223,23 @@ def prepared(compiled: F, *arguments: object) -> F:
     arrays. Without it arguments of other types go unnoticed, so use it only for arrays that the ledger lays out.
     """
     dispatcher = cast(Any, compiled)
-    if dispatcher.mistake is not None:
-        raise copy(dispatcher.mistake)
-    undefined(dispatcher.py_func, _function_of, _looked_at)
     if not _ahead.get():
         return compiled
-    failed: list[tuple[Callable[..., object], str]] = []
-    token = _failed.set(failed)
-    try:
-        return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
-    except errors.NumbaError as error:
-        if mistake := explained(failed):
-            raise mistake from error
-        raise
-    finally:
-        _failed.reset(token)
+    return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
 
 
-def _function_of(value: object) -> Callable[..., object] | None:
-    return value.py_func if isinstance(value, Kernel) else None
-
-
-def mistaken(function: Callable[..., object], problem: str, remedy: str) -> Any:
-    """Return what stands for a kernel that was written wrongly: `prepared` raises the mistake.
-
-    So the other classes of its file can be used.
-    """
-    made = Kernel(function)
-    made.mistake = mistake_in(function, problem, remedy)
-    return made
+def mistake_in(function: Callable[..., object], error: errors.NumbaError) -> KernelError:
+    """Put what numba has against a function from outside in one line, with the line of the file that it is about."""
+    code, text = function.__code__, re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    problem, *more = [part for line in text.splitlines() if (part := line.strip()) and not part.startswith("Failed in")]
+    if problem.endswith("signature:") and more:
+        problem += f" {more[0].removeprefix('>>> ')}"
+    problem = problem.partition(" Cannot determine")[0]  # of which Python type it is
+    places = re.findall(r'File "([^"]+)", line (\d+)', text)
+    file = Path(code.co_filename).resolve()
+    line = next((int(line) for name, line in places if Path(name).resolve() == file), code.co_firstlineno)
+    problem = f"{code.co_qualname} cannot be compiled: {short(problem, 300)}"
+    return KernelError(problem, file=from_here(code.co_filename), line=line, remedy=ALLOWED)
 
 
 def generated(function: F, callers: bool = False) -> F:

@@ -36,6 +36,14 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         self._finalize_dynamic_globals()  # addresses of this process: such a library is not kept
         self._finalized = True
 
+    def _optimize_functions(self, module: Any) -> None:
+        """Optimise each function by itself; numba makes the passes anew for each one, and for what is declared."""
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
     @global_compiler_lock  # type: ignore[untyped-decorator]  # nor has its lock
     def _generate(self) -> None:
         """Make machine code."""
@@ -62,11 +70,9 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         address: int = super().get_pointer_to_function(name)
         return address
 
-    def serialize_using_object_code(self) -> tuple[str, str, object]:
+    def serialize_using_object_code(self) -> Any:
         """Choose what to keep on disk: machine code if there is some, or else what other libraries link."""
-        how = super().serialize_using_object_code if self._generated else self.serialize_using_bitcode
-        kept: tuple[str, str, object] = how()
-        return kept
+        return super().serialize_using_object_code() if self._generated else self.serialize_using_bitcode()
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
@@ -79,14 +85,12 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         return library
 
 
-def _same(one: Any, other: object) -> Any:
-    """Compare two sets of flags as numba does, but at first only what was set of them.
-
-    Numba looks up each helper by its flags, and to compare all of them takes 6 us; they are hardly ever different.
-    """
-    if not isinstance(other, TargetConfig):
+def _same(flags: Any, others: object) -> Any:
+    """Compare two sets of flags as numba does, but only what was set: numba looks up each helper by its flags."""
+    if not isinstance(others, TargetConfig):
         return NotImplemented
-    return one._values == other._values or one.values() == other.values()
+    names = flags._values.keys() | others._values.keys()
+    return all(getattr(flags, name) == getattr(others, name) for name in names)
 
 
 def install() -> None:
