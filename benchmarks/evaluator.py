@@ -51,7 +51,7 @@ KINDS = {
 
 
 RULES = (
-    *("best-fit", "alpha-evolve", "dot-product", "free_cpu", "-server_free_cpu - free_cpu / 1000"),
+    *("best-fit", "dot-product", "free_cpu", "-server_free_cpu - free_cpu / 1000"),
     "-share_mem - 0.2 * other_share_cpu + 0.08 * least_share_cpu * least_share_cpu",
 )
 

@@ -69,10 +69,6 @@ class UseMeter:
         """Return shares in the steps from `first` to before `last`, which are over, float64 [n, steps, resources]."""
         if last > self.over:
             raise AgentError(f"what is used in step {last - 1} is not known before it is over")
-        return self.will_use(rows, first, last)
-
-    def will_use(self, rows: Ints, first: int, last: int) -> Floats:
-        """Return the same of any steps, also of those to come, which nobody knows: for bounds."""
         sources = self._sources(rows)
         return np.stack([self._use.at(sources, step) for step in range(first, last)], axis=1)
 

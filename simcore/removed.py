@@ -65,6 +65,8 @@ REMOVED: Mapping[str, str] = {
     "option run --engine": "Leave it out: one loop plays every run.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
+    "agent alpha-evolve": "Take dot-product; or write its rule as a `formula` of `free_cpu` and `demand_cpu`.",
+    "agent least-peak": "Take worst-fit, and let `rescheduling: {on_load: ...}` relieve servers.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "agent cheapest-candidate": "Take `{best-home: {cut_off: 1}}`.",
     "agent gpu-lookahead": "Take fgd.",

@@ -34,7 +34,7 @@ from binwright.agents.learned.replay import (
     reset,
 )
 from binwright.agents.learned.value import frequent_sizes, known_sizes, remaining
-from binwright.agents.learned.weights import Learned, Tensors, fitting, read, regime_from
+from binwright.agents.learned.weights import Tensors, fitting, read
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
@@ -59,7 +59,7 @@ class QNetwork(NamedTuple):
     notes: dict[str, Any]
 
 
-class DQNAgent(Learned, ScanAgent):
+class DQNAgent(ScanAgent):
     """Decides by a network that a `DQN` trains; one that sees the whole cluster is for as many servers only.
 
     Its kernel has the numbers weights, `QNetwork.how`, and a trajectory to record to. Without a file the weights are
@@ -84,7 +84,6 @@ class DQNAgent(Learned, ScanAgent):
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
         if self._file:
             weights = fitting(self._file, {"weights": weights.shape}, network.notes)["weights"].astype(np.float64)
-            self.regime = regime_from(notes)
         self.numbers = weights, network.how, NONE
         self.get_ready(view)
 

@@ -2,8 +2,8 @@
 
 A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
 `step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
-and per validation; `below_best` is by how much a validation is below the best one so far. Notes of the weights say
-after which iteration they were validated (`trained`), those of `best` also how many were done (`iterations`).
+and per validation. Notes of the weights say after which iteration they were validated (`trained`), those of `best` also
+how many were done (`iterations`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ Row: TypeAlias = dict[str, Any]
 
 TRAINING = 2**40
 """Seeds of training requests start here: far from those of any scenario."""
-WELL_BELOW = 0.05
-"""A validation that is so far below the best one is worth a warning."""
 PATIENCE = 10.0
 """Seconds between two checkpoints; there is always one at the end, whatever ends it."""
 ANEW = "Give --fresh to begin again, or name another folder with --out."
@@ -96,10 +94,6 @@ class Trainer(ABC):
             else:
                 parts = {key.removeprefix(f"{name}."): tensors[key] for key in tensors if key.startswith(f"{name}.")}
                 put_arrays(value, parts)
-
-    def met(self) -> dict[str, Any]:
-        """Return notes about what was learned on: servers and requests."""
-        return {}
 
 
 def arrays_of(value: Any, prefix: str = "") -> Tensors:
@@ -244,7 +238,6 @@ class Training:
         if step == self.course.iterations or step % self.course.every == 0:
             row = self._row("validation", self.course.validated(self.trainer), *begun)
             score, rows = row[self.trainer.score], [*rows, row]
-            row["below_best"] = max(0.0, (score if self._best is None else self._best) - score)
             if self._best is None or score > self._best:
                 self._best = score
                 self._write("best", row)
@@ -262,8 +255,7 @@ class Training:
     def _write(self, name: str, row: Row) -> None:
         """Write the weights as they are, with the row of their validation."""
         tensors, notes = self.trainer.weights()
-        notes |= {**self.trainer.met(), "trained": row, "terms": self.course.terms}
-        write(self.folder / f"{name}.safetensors", tensors, notes)
+        write(self.folder / f"{name}.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
 
     def _snapshot(self) -> Callable[[], None]:
         """Keep all of this moment in memory and return a function that writes it."""

@@ -17,7 +17,6 @@ from pydantic_core import CoreSchema
 
 from binwright.agents import AGENTS
 from binwright.agents.learned.loop import TRAINING, Count, Trainer
-from binwright.agents.learned.weights import regime_of
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
@@ -228,14 +227,6 @@ class NumaTrainer(Trainer):
             error.key = f"train.agent.{self.agent}.against"
             raise
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
-
-    def met(self) -> dict[str, Any]:
-        """Return notes on the servers and on the requests of some episodes."""
-        ledger = self._training.ledger(0)
-        demand = np.concatenate([self._training.draw(seed).demand for seed in self._seeds[:SAMPLED].tolist()])
-        demand = demand[ledger.possible(demand)]
-        regime = regime_of(ledger.view.capacity, demand, ledger.spreads(demand))
-        return {"regime": regime._asdict()} if regime else {}
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Return how much more is placed than by `against`: ratios of means, in all and by share."""

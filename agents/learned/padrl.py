@@ -19,7 +19,7 @@ from binwright.agents.learned.mlp import dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
 from binwright.agents.learned.replay import NONE
-from binwright.agents.learned.weights import Learned, Tensors, extra, find, fitting, read, regime_from
+from binwright.agents.learned.weights import Tensors, extra, find, fitting
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
@@ -237,7 +237,7 @@ def begin_diary(diary: Floats, servers: int, rng: np.random.Generator) -> None:
     numbers[:] = rng.random(len(numbers))
 
 
-class PADRL(Learned, ScanAgent):
+class PADRL(ScanAgent):
     """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
@@ -258,7 +258,6 @@ class PADRL(Learned, ScanAgent):
         check_servers(view, "padrl")
         weights, memory, _ = self.numbers
         weights[:] = joined(fitting(self._file, SHAPES, described(view)))
-        self.regime = regime_from(read(self._file)[1])
         self.get_ready(view)
         memory[:] = 0.0
 

@@ -26,7 +26,7 @@ from binwright.agents.learned.numa import (
     play_all,
     rules_of,
 )
-from binwright.agents.learned.weights import Learned, Tensors, find, fitting, read, regime_from
+from binwright.agents.learned.weights import Tensors, find, fitting, read
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
@@ -282,7 +282,7 @@ def described(view: View, agent: str) -> dict[str, Any]:
     return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
 
 
-class ValueES(Learned, ScanAgent):
+class ValueES(ScanAgent):
     """The place that costs its server least of its worth, a small function whose weights evolution found.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `terms` are the six terms alone, with
@@ -304,13 +304,12 @@ class ValueES(Learned, ScanAgent):
         """Load the weights, and the sizes of requests that they know."""
         check_servers(view, self.name)
         if file := self._file:
-            tensors, notes = read(file)
+            tensors, _ = read(file)
             count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
             shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
             if count:
                 shapes["sizes"] = count, SIZE_COLUMNS
             found = fitting(file, shapes, described(view, self.name))
-            self.regime = regime_from(notes)
             sizes = found["sizes"].astype(np.float64) if count else NO_SIZES
             if not (sizes[:, :2] >= 1).all():
                 raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")

@@ -1,8 +1,4 @@
-"""Reads and writes the weights of agents and the checkpoints of trainings, and says on what weights were learned.
-
-Weights of one regime of servers and requests can do harm in another. What is compared is coarse, so that another window
-of the same trace is the same regime.
-"""
+"""Reads and writes the weights of agents and the checkpoints of trainings."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +14,10 @@ import numpy.typing as npt
 from binwright.simcore.errors import ExtraNeeded, UserError, suggest
 from binwright.simcore.extras import install
 from binwright.simcore.files import replacing
-from binwright.simcore.types import Ints
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 SHIPPED = Path(__file__).parent / "weights"
 TRAIN = "train some: `binwright train`."
-LARGE = 0.4
-"""Requests are large that take so much of a node, in some resource."""
-SIZE, BOUND, MORE = 2.0, 1.4, 0.2
-"""By which factors sizes of requests, and of one resource over another, may differ, and by how much large ones."""
 
 
 def extra(module: str) -> Any:
@@ -112,63 +103,3 @@ def _difference(key: str, was: object, now: object) -> str:
         return f"these weights were trained {ways[0]} {key}, and this agent is to be {ways[1]}"
     texts = [", ".join(map(str, each)) if isinstance(each, list | tuple) else str(each) for each in (was, now)]
     return f"these weights were trained with {key} {texts[0]}, not with {texts[1]}"
-
-
-class Regime(NamedTuple):
-    """Describes servers and requests.
-
-    There are so many `kinds` of servers, a request takes `shares` float [resources] of an average node on average, and
-    `large` requests take that share of all that is taken.
-    """
-
-    kinds: int
-    shares: tuple[float, ...]
-    large: float
-
-
-class Learned:
-    """Marks agents with weights; `regime` is what these were learned on, if that is known, from `start` on."""
-
-    regime: Regime | None = None
-
-
-def regime_of(capacity: Ints, demand: Ints, spread: Any) -> Regime | None:
-    """Describe servers int64 [servers, nodes, resources] and requests int64 [n, resources], bool [n]; None of nothing.
-
-    A spread request takes an even part of every node.
-    """
-    if not len(demand):
-        return None
-    kinds = len(np.unique(capacity.reshape(len(capacity), -1), axis=0))
-    share = demand / np.maximum(capacity.mean(axis=(0, 1)), 1)
-    most = share.max(axis=1)
-    large = most / np.where(spread, capacity.shape[1], 1) >= LARGE
-    return Regime(kinds, tuple(share.mean(axis=0).tolist()), float(most[large].sum() / most.sum()))
-
-
-def regime_from(notes: Mapping[str, Any]) -> Regime | None:
-    """Read the regime in the notes beside weights."""
-    regime = notes.get("regime")
-    return Regime(regime["kinds"], tuple(regime["shares"]), regime["large"]) if regime else None
-
-
-def outside(was: Regime, now: Regime) -> str:
-    """Say in which way `now` is something else than `was`, where weights were learned; nothing if it is not.
-
-    Every way has its numbers behind it, in round brackets: those of now, and of the training.
-    """
-    ways = []
-    if (was.kinds > 1) != (now.kinds > 1):
-        way = "servers of several kinds" if now.kinds > 1 else "servers of one kind"
-        ways.append(f"{way} ({now.kinds}; in training {was.kinds})")
-    factors = np.array(now.shares) / np.maximum(was.shares, 1e-12)
-    here, there = (f"{' and '.join(f'{100 * share:.2g}' for share in each.shares)} %" for each in (now, was))
-    if not 1 / SIZE <= (size := factors.mean()) <= SIZE:
-        way = "larger requests" if size > 1 else "smaller requests"
-        ways.append(f"{way} ({here} of a node on average; in training {there})")
-    if factors.max() > BOUND * factors.min():
-        ways.append(f"requests for another mix of resources ({here} of a node; in training {there})")
-    if abs(now.large - was.large) > MORE:
-        way = "more large requests" if now.large > was.large else "fewer large requests"
-        ways.append(f"{way} ({now.large:.0%} of what is taken; in training {was.large:.0%})".replace("%", " %"))
-    return ", ".join(ways)

@@ -19,7 +19,7 @@ from binwright.analysis.compare.statistics import (
     mean_interval,
 )
 from binwright.analysis.compare.table import in_one_note
-from binwright.analysis.measure.condition import Limit, outside_of
+from binwright.analysis.measure.condition import Limit
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
@@ -61,8 +61,8 @@ class Comparison:
     follow from others; `points` their values; `agents` the labels; `metrics` what is compared, of which the `same` need
     no table; `is_since` whether each agent is beside itself in earlier results: the key `of` is then the agent, and
     `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as `family` says in
-    words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on
-    something else than they were learned on; `versions` those of Binwright that wrote the runs.
+    words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `versions`
+    those of Binwright that wrote the runs.
     docs/results/results.md says what each column is, and how it is computed.
     """
 
@@ -107,8 +107,7 @@ class Comparison:
         else:
             names = dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             self.metrics = [metric_named(name, self.done, results.metrics) for name in names]
-        by_agent = runs.with_columns(agent=pl.col("of")) if self.is_since else runs
-        self.overlap, self.outside = overlap_of(runs, self.keys), outside_of(by_agent, self.keys)
+        self.overlap = overlap_of(runs, self.keys)
         self._groups = Groups(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
@@ -340,7 +339,7 @@ class Comparison:
         if len(self.versions) > 1:
             notes.append(f"Different versions of Binwright wrote these runs: {', '.join(self.versions)}.")
         notes.append(in_one_note(self.done, self.same, points=bool(self.keys)))
-        warnings = [str(one) for one in (self.overlap, self.outside) if one]
+        warnings = [str(self.overlap)] if self.overlap else []
         return "\n".join([*warnings, " ".join(filter(None, notes))])
 
     def rich(self, width: int) -> rich.console.Group:

@@ -165,7 +165,6 @@ SHIPPED: dict[str, Look] = {
     "worst-fit": (GREEN, "D"),
     "balance-fit": (PURPLE, "^"),
     "dot-product": (ORANGE, "v"),
-    "alpha-evolve": (WINE, "D"),
     "funsearch": (WINE, "^"),
     "internal": (SKY, "p"),
     "tetris": (BLUE, "<"),

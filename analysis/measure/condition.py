@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.extras import pl
 from binwright.simcore.units import TIME, Measure
 
 _FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤|<|>)\s*(.*?)\s*")
@@ -130,33 +129,3 @@ def _value(metric: Metric, text: str, said: str, key: str) -> float:
         relative = ", or one with a sign and %: +5 % of the baseline" if key == "--fail-if" and "%" in text else ""
         problem, remedy = "is not a number", f"Write a plain number{unit}{relative}."
     raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key=key, value=said, remedy=remedy)
-
-
-ENOUGH = 0.5
-"""The share of the runs of an agent at a point from which on it is said: single seeds may be unusual."""
-
-
-def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
-    """Name the agents whose weights are used outside of what they were learned on at some point, and how; else ''."""
-    if "outside" not in runs.columns:
-        return ""
-    done = runs.filter(pl.col("status") == "done", pl.col("outside").is_not_null())
-    ways: dict[str, dict[str, None]] = {}
-    for (agent, *_), some in done.group_by("agent", *keys, maintain_order=True):
-        told = some.sort("seed").filter(pl.col("outside") != "").select("outside", way=bare("outside"))
-        if len(told) >= ENOUGH * len(some):
-            usual = told["way"].mode().sort()[0]
-            ways.setdefault(str(told.filter(pl.col("way") == usual)["outside"][0]), {})[str(agent)] = None
-    if not ways:
-        return ""
-    said = "; ".join(f"{', '.join(agents)}: {way}" for way, agents in ways.items())
-    return (
-        f"Weights are used on something else than they were learned on, where they may do harm. {said}. Train on such "
-        "a load (`binwright train`), or take internal; the page 'Learned placement on NUMA servers' says what is "
-        "compared."
-    )
-
-
-def bare(column: str) -> pl.Expr:
-    """Take the numbers, which differ between seeds, out of what a column says."""
-    return pl.col(column).str.replace_all(r" \([^)]*\)", "")

@@ -163,7 +163,7 @@ KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
-    *("windows", "outside", "missing_models", "missing_groups", "unscored", "too_late", "growing", "reasons", "random"),
+    *("windows", "missing_models", "missing_groups", "unscored", "too_late", "growing", "reasons", "random"),
     *("compiled", "check", "sites"),
     *("refused_by", "refused_sizes", "refused_times"),
 )

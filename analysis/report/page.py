@@ -25,7 +25,6 @@ from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import FigureFailed, draw, image, kind_named
 from binwright.analysis.figures.style import Width
-from binwright.analysis.measure.condition import outside_of
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
@@ -245,8 +244,8 @@ def _counts(results: ResultsFolder) -> str:
 
 
 def _warnings(results: ResultsFolder) -> str:
-    found = (overlap_of(results.runs, results.swept), outside_of(results.runs, results.swept))
-    return "".join(f'<p class="wrong">{escape(str(one))}</p>\n' for one in found if one)
+    found = overlap_of(results.runs, results.swept)
+    return f'<p class="wrong">{escape(str(found))}</p>\n' if found else ""
 
 
 def _differences(results: ResultsFolder) -> str:

@@ -169,12 +169,11 @@ def warn_of(*doubts: object) -> None:
 
 def _warn(results: Results) -> None:
     """Warn of what makes results mean something else than it seems."""
-    from binwright.analysis.measure.condition import outside_of
     from binwright.analysis.measure.overlap import overlap_of
 
     done = results.done
     known = {name: done[name].drop_nulls() for name in ("missing_groups", "too_late") if name in done.columns}
-    warn_of(overlap_of(results.runs, results.swept), outside_of(results.runs, results.swept))
+    warn_of(overlap_of(results.runs, results.swept))
     if "running_lost" in done.columns and (lost := int(done["running_lost"].sum() or 0)):
         warn_of(
             "the cluster cannot hold what runs already at the start: "

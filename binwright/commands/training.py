@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from inspect import signature
 from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,12 @@ if TYPE_CHECKING:
     from binwright.scenarios.schema.scenario import Scenario
     from binwright.scenarios.schema.train import Train
 
-LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_best")
+LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 """Columns of the log that are no metrics."""
 
 
 def train(args: Namespace) -> int:
     """Answer `binwright train FILE`."""
-    from binwright.agents.learned.loop import WELL_BELOW
     from binwright.api import train as teach
     from binwright.scenarios.learn.training import spec_of
     from binwright.scenarios.schema.load import folder_for, load_scenario
@@ -50,8 +48,6 @@ def train(args: Namespace) -> int:
                 is_said = True
             numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in LEFT_OUT)
             note(f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}")
-            if row["below_best"] > WELL_BELOW:
-                note(_fallen(row, trainer))
 
         log = teach(scenario, out=folder, fresh=args.fresh, jobs=args.jobs, on_progress=watch, say=note)
     if spec.sweep:
@@ -89,16 +85,6 @@ def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int
         for number, (point, _) in enumerate(points(scenario))
         for seed in range(spec.seed, spec.seed + spec.seeds)
     }
-
-
-def _fallen(row: dict[str, Any], trainer: Any) -> str:
-    """Warn of a validation well below the best one; only settings that the trainer has are advised."""
-    settings = signature(trainer).parameters
-    advice = [f"a lower `{name}`" for name in ("rate",) if name in settings]
-    advice += [f"a smaller `{name}`" for name in ("averaged", "tau") if name in settings]
-    below = f"{100 * row['below_best']:.1f} points below its best one, whose weights are kept"
-    said = f"warning: this validation of seed {row['seed']} is {below}"
-    return f"{said}; {' or '.join(advice)} may keep it from falling" if advice else said
 
 
 def _number(key: str, value: float) -> str:

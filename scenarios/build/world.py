@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from binwright.agents import AGENTS
-from binwright.agents.nested_agent import make, split_book
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import Luck, WarmStart, World
 from binwright.fabric.run.simulation import Simulation
@@ -102,8 +101,8 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
 def build_agent(spec: AgentSpec) -> Agent:
     """Make a new agent with the scenario's options."""
     kind = AGENTS.load(spec.name)
-    own, book = split_book(kind, spec.options)
-    return make(kind, check_options(kind, own) | ({"by": book} if book else {}))
+    agent: Agent = kind(**check_options(kind, spec.options))
+    return agent
 
 
 def adapt_agent(world: World, agent: Agent) -> Agent:

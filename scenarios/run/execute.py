@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
-from binwright.agents.learned.weights import Learned, outside, regime_of
 from binwright.agents.world import Luck, WarmStart, World
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
@@ -109,7 +108,6 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
     return {
         **measure(over, [one.asked for one in scenario.metrics]),
         **({"windows": written(rows)} if rows else {}),
-        **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **_unasked(ledger),
         **_unscored(agent),
@@ -144,16 +142,6 @@ def measured_from(simulation: Simulation) -> int:
 def _state(simulation: Simulation) -> object:
     """Tell what changes with every decision, so that a guard sees progress."""
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
-
-
-def _outside(agent: Agent, simulation: Simulation, ledger: Ledger) -> dict[str, str]:
-    """Say in which way the run is something else than what its agent learned on; a column if the agent knows that."""
-    if not isinstance(agent, Learned) or agent.regime is None:
-        return {}
-    demand = simulation.workload.demand
-    demand = demand[ledger.possible(demand)]
-    now = regime_of(simulation.view.capacity, demand, ledger.spreads(demand))
-    return {"outside": outside(agent.regime, now)} if now else {}
 
 
 def _unscored(agent: Agent) -> dict[str, str]:

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
 from binwright.agents import AGENTS
-from binwright.agents.nested_agent import Book, split_book
 from binwright.simcore.agent_calls import WRITE_DECIDE
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, Shown, Text, wrong
@@ -63,11 +62,7 @@ class AgentSpec(Model):
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             kind = _load(name, at_name)
-            own, book = split_book(kind, options) if isinstance(options, Mapping) else (options, None)
-            check_options(kind, own, at_options)
-            if book is not None and (book not in get_args(Book) or not _sees_books(kind)):
-                remedy = "Write `by: asked` or `by: predicted`; of an agent that wraps another, in its inner `options`."
-                raise wrong("is not a book that this agent reads", remedy, (*at_options, "by"), book)
+            check_options(kind, options, at_options)
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
 
@@ -77,8 +72,6 @@ class AgentSpec(Model):
         theirs: Schema = {"type": "string", "pattern": PLUGIN}
         forms: list[Schema] = [{"enum": needs_none(options)}, theirs]
         for name, taken in options.items():
-            if _sees_books(AGENTS.load(name)):
-                taken["properties"].setdefault("by", {"enum": list(get_args(Book))})
             required = ["options"] if taken["required"] else []
             entry = {"name": {"const": name}, "options": taken, "label": label}
             forms.append(mapping(entry, ["name", *required]))
@@ -99,11 +92,6 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
         raise wrong("decide is missing", WRITE_DECIDE, at, name)
     return found
-
-
-def _sees_books(kind: type[Agent]) -> bool:
-    """Tell whether an agent answers one request after another on servers, by what it sees free there."""
-    return kind.decide_line is Agent.decide_line and not kind.on_devices and not kind.embeds
 
 
 def _label(name: str, options: Mapping[str, Any]) -> str:

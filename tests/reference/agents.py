@@ -119,21 +119,6 @@ def dot_product(free: Room, capacity: Room, demand: Demand, spread: bool) -> Whe
     return max(feasible(free, demand, spread), key=key, default=None)
 
 
-def alpha_evolve(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
-    """Least c + m + m / c + c / m of the server's free amounts, then least remaining on the node."""
-
-    def key(where: Where) -> tuple[int, int, int]:
-        server, node = where
-        totals = [sum(has[r] for has in free[server]) for r in range(min(2, len(demand)))]
-        pairs = zip(demand, totals, strict=False)
-        c, *rest = [Fraction(amount, total) if total else Fraction(0) for amount, total in pairs]
-        m = rest[0] if rest else Fraction(0)
-        ratios = m / c + c / m if m and c else Fraction(0)
-        return billionths(c + m + ratios), server, free[server][node][0]
-
-    return min(feasible(free, demand, spread), key=key, default=None)
-
-
 def bins_of(free: Room, capacity: Room, places: list[Where], spread: bool, hold: int) -> list[tuple[int, int, float]]:
     """What each place has free and in all of the first resource, and the first where the second counts as `hold`."""
     found = []
@@ -204,20 +189,9 @@ def internal(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where 
     return min(feasible(free, demand, spread), key=key, default=None)
 
 
-def least_peak(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
-    """The least share of what is there that is held afterwards, of the resource and the node with most of it."""
-
-    def key(where: Where) -> float:
-        left, there = after(free, demand, spread, where), capacity[where[0]]
-        nodes = range(len(left)) if spread else [where[1]]
-        return max((c - f) / max(c, 1) for n in nodes for f, c in zip(left[n], there[n], strict=True))
-
-    return min(feasible(free, demand, spread), key=key, default=None)
-
-
 RULES: dict[str, Rule] = {
     "first-fit": first_fit, "best-fit": best_fit, "best-fit loose": best_fit_loose, "worst-fit": worst_fit,
-    "balance-fit": balance_fit, "dot-product": dot_product, "alpha-evolve": alpha_evolve, "funsearch": funsearch,
-    "funsearch or": funsearch_or, "internal": internal, "least-peak": least_peak, "in-line": first_fit,
+    "balance-fit": balance_fit, "dot-product": dot_product, "funsearch": funsearch,
+    "funsearch or": funsearch_or, "internal": internal, "in-line": first_fit,
     "two-stage": best_fit, "nilas": best_fit, "lava": best_fit, "formula": first_fit,
 }  # fmt: skip

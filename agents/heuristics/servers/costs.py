@@ -162,44 +162,6 @@ class Internal(ScanAgent):
     scan = staticmethod(internal)
 
 
-LARGEST = 9e9
-"""More than any place costs `alpha_evolve` that matters; in billionths it still is an int64."""
-
-
-@cheapest
-def alpha_evolve(free: Ints, capacity: Ints, taken: Ints, node: int) -> tuple[int, int]:
-    """Cost c + m + m / c + c / m, where c and m are the shares that the request takes of the server's free cpu and mem.
-
-    What divides by a share of 0 is left out; with one resource only c is left. Costs are compared in billionths, so
-    that the last bits of a float decide no tie. The request goes to the fullest node of the server.
-    """
-    c = taken_share(free, taken, 0)
-    cost = c
-    if taken.shape[1] > 1:
-        m = taken_share(free, taken, 1)
-        cost += m
-        if c > 0 and m > 0:
-            cost += m / c + c / m
-    return int(min(cost, LARGEST) * 1e9 + 0.5), free[node, 0]
-
-
-@inlined
-def taken_share(free: Ints, taken: Ints, r: int) -> float:
-    """Return which share of what a server has free of a resource the request takes; 0 where nothing is free."""
-    total, amount = 0, 0
-    for n in range(len(taken)):
-        total += free[n, r]
-        amount += taken[n, r]
-    return amount / total if total > 0 else 0.0
-
-
-class AlphaEvolve(ScanAgent):
-    """The server where a request takes small and similar shares of the free CPU and memory, then its fullest node."""
-
-    reference = "Novikov et al. 2025, AlphaEvolve: A coding agent for scientific and algorithmic discovery"
-    scan = staticmethod(alpha_evolve)
-
-
 STEPS = ((2, 400), (3, 300), (5, 200), (7, 100), (9, 90), (12, 95), (15, 97), (21, 98), (150, 99))
 """Up to what rest of a bin of 150 FunSearch's rule for the OR-Library's instances has which score, in hundredths."""
 
