@@ -24,7 +24,6 @@ from binwright.agents.environments.fabric_env import FabricBatch
 from binwright.agents.environments.numa_env import NumaBatch
 from binwright.agents.environments.stepping import BatchEnv, BatchVector
 from binwright.scenarios.build.world import build_learning
-from binwright.scenarios.features.costs.prices import hourly
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario
 
@@ -43,18 +42,14 @@ def fabric_vector(
 
 def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> BatchEnv:
     """Make `binwright/Numa-v0`: see `BatchEnv` and `NumaBatch` for the options."""
-    given = loaded(scenario, overrides)
-    return BatchEnv(NumaBatch, build_learning(given), prices=hourly(given.prices, given.resources), **options)
+    return BatchEnv(NumaBatch, build_learning(loaded(scenario, overrides)), **options)
 
 
 def numa_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> BatchVector:
     """Make many `binwright/Numa-v0` that are stepped together."""
-    given = loaded(scenario, overrides)
-    return BatchVector(
-        NumaBatch, build_learning(given), num_envs, prices=hourly(given.prices, given.resources), **options
-    )
+    return BatchVector(NumaBatch, build_learning(loaded(scenario, overrides)), num_envs, **options)
 
 
 gymnasium.register(

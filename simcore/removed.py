@@ -78,6 +78,28 @@ REMOVED: Mapping[str, str] = {
     "mover vmr": "Take empty, or agent.",
     "trace bitbrains": "Write a row per machine into a CSV (first and last Timestamp, largest size), and take table.",
     "trainer vmr": "Movers do not learn; take empty, or agent.",
+    "train.device": "Leave it out: training is on CPUs.",
+    "train.agent.cvd-rl.layers": "Leave it out: the network has six layers of weights.",
+    "train.agent.cvd-rl.width": "Leave it out: the network has 32 units between layers.",
+    "train.agent.sched-rl.hidden": "Leave it out: the network has two shared layers.",
+    "train.agent.sched-rl.width": "Leave it out: the network has 128 units in its shared layers.",
+    **{
+        f"train.agent.nara.{part}": "Write `form: text` for the publication's reading; ours is `form: ours`."
+        for part in ("features", "free", "initial", "normalise", "readout", "value")
+    },
+    "agents.tetris.near": "Leave it out; with `links: misplaced` the rack of earlier requests counts, as published.",
+    **{
+        f"agents.{agent}.{option}": "Leave it out."
+        for agent, options in {
+            "tetris": ("routes", "score"),
+            "nulb": ("routes", "score"),
+            "nalb": ("routes", "score", "search"),
+            "nilas": ("steps",),
+            "lava": ("classes", "full", "steps"),
+            "in-line": ("reservations",),
+        }.items()
+        for option in options
+    },
     "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
     "figure summary": "Draw `differences`, which begins with the paired differences.",
     "figure bars": "Draw `differences`: the means of every agent with their intervals, too.",

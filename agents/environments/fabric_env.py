@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from binwright.agents.environments.observation import Features, Observer, edge_index
-from binwright.agents.environments.stepping import Buffers, EpisodeBatch
+from binwright.agents.environments.observation import Observer, edge_index
+from binwright.agents.environments.stepping import EpisodeBatch
 from binwright.agents.world import World
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
@@ -34,7 +34,6 @@ class FabricBatch(EpisodeBatch):
         self,
         world: World,
         count: int,
-        buffers: Buffers | None,
         mask: Literal["any", "feasible"] = "any",
         rewards: Rewards = REWARDS,
     ) -> None:
@@ -59,14 +58,14 @@ class FabricBatch(EpisodeBatch):
             "mask": box((servers,), np.int8),
             "cluster": box((resources + 1,)),
         }
-        super().__init__(boxes, servers, count, buffers)
+        super().__init__(boxes, servers, count)
         self.episodes.state = self.episodes.state._replace(mask=self.seen["mask"].view(np.bool_))
         self.seen["edges"][:] = ends
         self.info = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
         arrays = {name: self.seen[name] for name in ("nodes", "cluster", "chosen")}
         arrays |= {"edges": self.seen["links"][:, :, 0], "rewards": self.rewards, "ended": self.ended}
         worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
-        self._observer = Observer(self.episodes, Features(), worth, **arrays)
+        self._observer = Observer(self.episodes, False, worth, **arrays)
 
     def act(self) -> None:
         """Choose a server in every simulation."""

@@ -21,18 +21,6 @@ NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
 
-class Features(NamedTuple):
-    """Says how an `Observation` is to be read where there are two ways.
-
-    As `plain` features the ratio is 0 where nothing is wanted, and for switches: enough is then the sigmoid of -1, as
-    for a server that has nothing. With `left` free is what the request itself has left on the servers chosen so far
-    and on the links to be reserved for it.
-    """
-
-    plain: bool = False
-    left: bool = False
-
-
 class Observation(NamedTuple):
     """Holds what is seen. The first axis of every array is the simulation, and all but rewards are from 0 to 1.
 
@@ -42,8 +30,9 @@ class Observation(NamedTuple):
     the switches come first. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
     `edge_index`. `cluster` float32 [s, resources + 1]: the share of each resource in use, and the holding time.
 
-    Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. `Features`
-    say how it is otherwise.
+    Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. As the `text`
+    of the publication can be read, free is what the request itself has left on the servers chosen so far and on the
+    links to be reserved for it, and enough is the sigmoid of -1 for switches and where nothing is wanted.
 
     `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the
     last step.
@@ -79,9 +68,7 @@ class Watched(NamedTuple):
     chosen: Ints
 
 
-def shown(
-    topology: Topology, resources: int, count: int, features: Features, **arrays: npt.NDArray[Any]
-) -> Observation:
+def shown(topology: Topology, resources: int, count: int, text: bool, **arrays: npt.NDArray[Any]) -> Observation:
     """Make the arrays for that many simulations, those by name that are not given, and write what is constant."""
     made: dict[str, Any] = {
         "nodes": np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
@@ -93,7 +80,7 @@ def shown(
     }
     found = Observation(**(made | arrays))
     found.nodes[:], found.edges[:] = 0.0, 1.0
-    if features.plain:
+    if text:
         found.nodes[:, : topology.switches, :resources] = NOTHING
     return found
 
@@ -101,25 +88,24 @@ def shown(
 class Observer:
     """Writes what all simulations look like, in one compiled call.
 
-    `arrays` are where to write to, by name, new ones by default. `worth` float64 [3] rewards a request
-    placed, one rejected, and a choice.
+    `arrays` are where to write to, by name, new ones by default. `text` is as in `Observation`, and `worth` float64 [3]
+    rewards a request placed, one rejected, and a choice.
     """
 
     def __init__(
         self,
         episodes: NetworkEpisodes,
-        features: Features,
+        text: bool = False,
         worth: Floats | None = None,
         **arrays: npt.NDArray[Any],
     ) -> None:
         topology = episodes.view.topology
-        self.episodes, self._left = episodes, features.left
-        self._fixed: Any = features.plain, topology.switches
+        self.episodes, self._text, self._switches = episodes, text, topology.switches
         self._worth = np.zeros(3) if worth is None else worth
-        self.shown = shown(topology, len(episodes.view.resources), episodes.count, features, **arrays)
+        self.shown = shown(topology, len(episodes.view.resources), episodes.count, text, **arrays)
         of = watched(episodes)
-        self._show: Any = prepared(show, of, *self._fixed, self._worth, self.shown, 0, episodes.count, True)
-        self._deduct: Any = prepared(deduct, of, *self._fixed, episodes.filling, self.shown)
+        self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
+        self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
         self.bind()
 
     def bind(self) -> None:
@@ -128,14 +114,14 @@ class Observer:
         `show(first, end, stepped)` then writes what changed of simulations `first` to `end` - 1, and where they have
         `stepped` what came of it.
         """
-        self.show = partial(self._show, watched(self.episodes), *self._fixed, self._worth, self.shown)
+        self.show = partial(self._show, watched(self.episodes), self._text, self._switches, self._worth, self.shown)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         self.bind()
         self.show(0, self.episodes.count, False)
-        if self._left:
-            self._deduct(watched(self.episodes), *self._fixed, self.episodes.filling, self.shown)
+        if self._text:
+            self._deduct(watched(self.episodes), self._switches, self.episodes.filling, self.shown)
         return self.shown
 
 
@@ -148,7 +134,7 @@ def watched(episodes: NetworkEpisodes) -> Watched:
 
 @lean
 def show(
-    watched: Watched, plain: bool, switches: int, worth: Floats, shown: Observation, first: int, end: int, stepped: bool
+    watched: Watched, text: bool, switches: int, worth: Floats, shown: Observation, first: int, end: int, stepped: bool
 ) -> None:
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
@@ -157,48 +143,45 @@ def show(
             shown.rewards[i] = watched.result[i, 0] * worth[0] + watched.result[i, 1] * worth[1] + worth[2]
             shown.ended[i] = at > last
         if last >= 0:
-            _show(watched, plain, shown.nodes[i, switches:], shown, i, min(at, last))
+            _show(watched, text, shown.nodes[i, switches:], shown, i, min(at, last))
 
 
 @lean
-def _show(watched: Watched, plain: bool, nodes: Reals, shown: Observation, i: int, row: int) -> None:
+def _show(watched: Watched, text: bool, nodes: Reals, shown: Observation, i: int, row: int) -> None:
     """Show one simulation."""
     free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
     resources, cluster = watched.need.shape[1], shown.cluster[i]
     for r in range(resources):
         need, total, left = watched.need[i, r], watched.total[r], 0
-        before, same = 0, _enough(plain, 0, need)
+        before, same = 0, _enough(text, 0, need)
         for server in range(len(free)):
             amount = 0
             for node in range(free.shape[1]):
                 amount += free[server, node, r]
             if amount != before:  # many are alike
-                before, same = amount, _enough(plain, amount, need)
+                before, same = amount, _enough(text, amount, need)
             nodes[server, r] = same
             left += amount
         cluster[r] = 1.0 - left / total if total > 0 else 0.0
     for server in range(len(free)):
         is_chosen = watched.chosen[i, server] == watched.counts[i, 3]
         shown.chosen[i, server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
-    before, same = 0, _enough(plain, 0, bandwidth)
+    before, same = 0, _enough(text, 0, bandwidth)
     for link in range(len(link_free)):
         if link_free[link] != before:
             before = link_free[link]
-            same = _enough(plain, before, bandwidth)
+            same = _enough(text, before, bandwidth)
         shown.edges[i, link] = same
     duration = watched.expected[i, row]
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
 
 @lean
-def deduct(watched: Watched, plain: bool, switches: int, fillings: Filling, shown: Observation) -> None:
+def deduct(watched: Watched, switches: int, fillings: Filling, shown: Observation) -> None:
     """Write the servers chosen and the links to be reserved with what the request has left there."""
     for i in range(len(shown.nodes)):
-        row, room, nodes = (
-            min(watched.at[i, 0], watched.at[i, 1] - 1),
-            filling_of(fillings, i),
-            shown.nodes[i, switches:],
-        )
+        row, room = min(watched.at[i, 0], watched.at[i, 1] - 1), filling_of(fillings, i)
+        nodes = shown.nodes[i, switches:]
         for place in range(room.counts[0] if row >= 0 else 0):
             server = room.servers[place]
             for r in range(len(room.need)):
@@ -208,15 +191,15 @@ def deduct(watched: Watched, plain: bool, switches: int, fillings: Filling, show
                 for share in range(room.counts[1]):
                     if room.places[share, 0] == server:
                         amount -= room.amounts[share, r]
-                nodes[server, r] = _enough(plain, amount, room.need[r])
+                nodes[server, r] = _enough(True, amount, room.need[r])
         for place in range(room.counts[2] if row >= 0 else 0):
             link, bandwidth = room.links[place], watched.bandwidth[i, row]
-            shown.edges[i, link] = _enough(plain, watched.link_free[i, link] - bandwidth, bandwidth)
+            shown.edges[i, link] = _enough(True, watched.link_free[i, link] - bandwidth, bandwidth)
 
 
 @lean
-def _enough(plain: bool, free: int, wanted: int) -> float:
+def _enough(text: bool, free: int, wanted: int) -> float:
     if wanted == 0:
-        return NOTHING if plain else 1.0
+        return NOTHING if text else 1.0
     missing = np.float32(1.0) - np.float32(free) / np.float32(wanted)
     return float(1.0 / (1.0 + np.exp(missing)))

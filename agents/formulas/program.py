@@ -11,21 +11,21 @@ from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from binwright.agents.formulas.parse import Term, constant, expression, names_in, term
+from binwright.agents.formulas.parse import Term, constant, expression, term
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.jit import kernel, lean_numeric, lean_numeric_inlined
-from binwright.simcore.types import QUANTUM, Amounts, Compiled, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints, View
 
 QUANTITIES = ("free", "after", "capacity", "demand", "share", "free_share")
 """Of a resource: what is free, what would be free after placing, what is installed, what the request takes, and which
 share of what is installed would be free after placing, and is free before it."""
 SCOPES = ("", "server", "other", "least", "most")
 """Of which nodes: the place itself, the whole server, its other nodes together, or the node with least or most."""
-PLAIN = ("nodes", "spread", "time")
-"""How many nodes a server has, whether the request is spread over them (1 or 0), and the seconds since the start."""
-FREE, AFTER, CAPACITY, DEMAND, SHARE, FREE_SHARE, NODES, SPREAD, TIME = range(9)
+PLAIN = ("nodes", "spread")
+"""How many nodes a server has, and whether the request is spread over them (1 or 0)."""
+FREE, AFTER, CAPACITY, DEMAND, SHARE, FREE_SHARE, NODES, SPREAD = range(8)
 PLACE, SERVER, OTHER, LEAST, MOST = range(5)
 
 
@@ -82,13 +82,11 @@ class Program(NamedTuple):
     """A formula as the interpreter takes it.
 
     `steps` float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
-    resource. `moment` float64 [1] is the time of the decision. `stack` float64 [depth + 1, BLOCK] is where it reckons,
-    with counts in the last row, and `places` int64 [2, BLOCK] the servers and nodes that it reckons for: two threads
-    need two programs.
+    resource. `stack` float64 [depth + 1, BLOCK] is where it reckons, with counts in the last row, and `places` int64
+    [2, BLOCK] the servers and nodes that it reckons for: two threads need two programs.
     """
 
     steps: Floats
-    moment: Floats
     stack: Floats
     places: Ints
 
@@ -127,17 +125,17 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
         depth += 1 - len(step.of)
         most = max(most, depth)
     stack, places = np.zeros((most + 1, BLOCK)), np.zeros((2, BLOCK), np.int64)
-    return Program(np.array(steps, float), np.zeros(1), stack, places)
+    return Program(np.array(steps, float), stack, places)
 
 
-Case: TypeAlias = tuple[Ints, Ints, Amounts, bool, Floats]
-"""What is free and the capacity int64 [servers, nodes, resources], the demand, whether it is spread, and the time."""
+Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
+"""What is free and the capacity int64 [servers, nodes, resources], the demand, and whether it is spread."""
 
 
 @lean_numeric_inlined
 def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, places: Ints, found: Floats) -> None:
     """Write what a quantity of a resource is of some nodes of the server of each place into `found`."""
-    free, capacity, _, spread, _ = case
+    free, capacity, _, spread = case
     quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
     amounts = capacity if quantity == CAPACITY else free
     takes, relative = quantity in (AFTER, SHARE), quantity in (SHARE, FREE_SHARE)
@@ -170,13 +168,11 @@ def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, places: Ints, fo
 @lean_numeric_inlined
 def _feature(case: Case, step: Floats, places: Ints, found: Floats) -> None:
     """Write what a feature is at each place into `found` float64 [places]."""
-    free, _, demand, spread, moment = case
+    free, _, demand, spread = case
     quantity, nodes, asked = int(step[1]), free.shape[1], 0
     for each in range(len(demand)):
         asked += demand[each] * (each == int(step[3]))
-    if quantity == TIME:
-        found[:] = moment[0]
-    elif quantity == NODES:
+    if quantity == NODES:
         found[:] = nodes
     elif quantity == SPREAD:
         found[:] = 1.0 * spread
@@ -261,7 +257,6 @@ def best_place(
     demand: Amounts,
     spread: bool,
     steps: Floats,
-    moment: Floats,
     stack: Floats,
     places: Ints,
 ) -> int:
@@ -278,7 +273,7 @@ def best_place(
                 places[0, count], places[1, count] = server, node
                 count += 1
             if count == BLOCK or (count > 0 and server == servers - 1 and node == sides - 1):
-                _score((free, capacity, demand, spread, moment), steps, stack, places, count)
+                _score((free, capacity, demand, spread), steps, stack, places, count)
                 for i in range(count):
                     score = stack[0, i]
                     undefined |= np.isnan(score)
@@ -293,12 +288,10 @@ def best_place(
 
 
 @kernel
-def features_of(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, steps: Floats, moment: Floats
-) -> tuple[Ints, Floats]:
+def features_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, steps: Floats) -> tuple[Ints, Floats]:
     """Return the places on which a request fits, int64 [2, count], and their features, float64 [features, count].
 
-    `steps` float64 [features, 4] and `moment` are as in a `Program`.
+    `steps` float64 [features, 4] are as in a `Program`.
     """
     servers, nodes = free.shape[0], free.shape[1]
     places, count = np.empty((2, servers * nodes), np.int64), 0
@@ -309,15 +302,12 @@ def features_of(
                 count += 1
     found = np.empty((len(steps), count))
     for k in range(len(steps)):
-        _feature((free, capacity, demand, spread, moment), steps[k], places, found[k])
+        _feature((free, capacity, demand, spread), steps[k], places, found[k])
     return places[:, :count], found
 
 
 class Formula(ScanAgent):
-    """The place with the highest `score`, an expression such as `-share_cpu - 2 * least_share_mem`.
-
-    A formula that asks for the `time` is played on SimPy's clock, others in compiled runs.
-    """
+    """The place with the highest `score`, an expression such as `-share_cpu - 2 * least_share_mem`."""
 
     reference = "yours"
     scan = staticmethod(best_place)
@@ -338,13 +328,3 @@ class Formula(ScanAgent):
         """Write the formula as a program for these resources."""
         self.numbers = tuple(program(self.formula, view.resources))
         self.get_ready(view)
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request where the score is highest."""
-        self.numbers[1][0] = view.now
-        return super().decide(view, request)
-
-    @property
-    def compiled(self) -> Compiled | None:
-        """The interpreter and the program; `None` for a formula of the time, which compiled runs do not pass on."""
-        return None if "time" in names_in(self.formula) else Compiled(self.scan, self.numbers)

@@ -71,29 +71,23 @@ def _in_math(name: str) -> bool:
 
 def _check(node: ast.AST, is_docstring: bool, is_module: bool) -> None:
     """Refuse a part of source that is not let through."""
+    name = getattr(node, "id", getattr(node, "arg", getattr(node, "name", getattr(node, "attr", ""))))
     if isinstance(node, ast.Import | ast.ImportFrom):
         names = [alias.name for alias in node.names]
         plain = all(alias.asname is None for alias in node.names)
-        known = (
-            names == ["math"] if isinstance(node, ast.Import) else node.module == "math" and all(map(_in_math, names))
-        )
-        if not plain or not known:
-            raise mistake("may not be imported", node, "Only `import math`, and names of math.", ", ".join(names))
+        of_math = isinstance(node, ast.ImportFrom) and node.module == "math" and all(map(_in_math, names))
+        fine = plain and (of_math or (isinstance(node, ast.Import) and names == ["math"]))
     elif isinstance(node, ast.Attribute):
-        if not _of_math(node) or not _in_math(node.attr) or not isinstance(node.ctx, ast.Load):
-            raise mistake("attributes may not be used", node, "Only those of math, as in `math.exp(x)`.", node.attr)
+        fine = _of_math(node) and _in_math(node.attr) and isinstance(node.ctx, ast.Load)
     elif isinstance(node, ast.Constant):
-        if not is_docstring and (isinstance(node.value, str | bytes | complex) or node.value is ...):
-            raise mistake("is no number", node, "Write numbers and features only.", node.value)
-    elif not isinstance(node, _LET_THROUGH):
-        remedy = "Use arithmetic, if, for, while, and functions."
-        raise mistake("may not be used", node, remedy, type(node).__name__)
-    name = getattr(node, "id", getattr(node, "arg", getattr(node, "name", "")))
-    if name and isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
-        if name.startswith("_") or (name == "math" and not is_module):
-            raise mistake("is no name that may be used here", node, "Name features and what you assign.", name)
-        if isinstance(node, ast.FunctionDef) and node.decorator_list:
-            raise mistake("a function may not be decorated", node, "Take the decorator away.", name)
+        fine = is_docstring or not (isinstance(node.value, str | bytes | complex) or node.value is ...)
+    else:
+        fine = isinstance(node, _LET_THROUGH) and not getattr(node, "decorator_list", ())
+        if isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
+            fine = fine and not name.startswith("_") and (name != "math" or is_module)
+    if not fine:
+        remedy = "Use numbers, features, arithmetic, if, for, while, functions, and names of math, as in `math.exp(x)`."
+        raise mistake("may not be used", node, remedy, name or type(node).__name__)
 
 
 class ScoreFunction(Agent):
@@ -114,14 +108,13 @@ class ScoreFunction(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look up the features that the function asks for."""
         features = [feature_named(name, view.resources) for name in self._names]
-        self._steps, self._moment = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4), np.zeros(1)
-        arguments = view.free, view.capacity, (1,) * len(view.resources), False, self._steps, self._moment
+        self._steps = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4)
+        arguments = view.free, view.capacity, (1,) * len(view.resources), False, self._steps
         self._look = prepared(features_of, *arguments)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Ask the function for the score of every place."""
-        self._moment[0] = view.now
-        places, seen = self._look(view.free, view.capacity, request.demand, request.spread, self._steps, self._moment)
+        places, seen = self._look(view.free, view.capacity, request.demand, request.spread, self._steps)
         best, most, undefined = -1, -math.inf, False
         for place, values in enumerate(seen.T.tolist()):
             score = self._score(*values)

@@ -8,7 +8,7 @@ from math import inf
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
 from binwright.agents.heuristics.orders import (
@@ -41,9 +41,9 @@ class InLine(Agent):
 
     `agent` is its name, `options` are its own. `order` is one of `agents.heuristics.orders`, a function of one's own,
     or random. `backfilling` says who may start when one before gets no place: nobody, anybody, who does not delay the
-    first that wait (easy), of whom as many as `reservations` says have places reserved, or who delays nobody before
-    (conservative). With `commit` the first that waits stays the first until it starts, whoever comes; others pass it,
-    in the order of their arrival, if they are over before the time at which it could start when its turn came.
+    first that waits (easy), or who delays nobody before (conservative). With `commit` the first that waits stays the
+    first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
+    time at which it could start when its turn came.
     `reserved` has what was promised last, by the row of the request.
     """
 
@@ -61,7 +61,6 @@ class InLine(Agent):
         backfilling: Backfilling = "none",
         commit: bool = False,
         options: dict[str, Any] | None = None,
-        reservations: Annotated[int, Field(strict=True, ge=0)] = 1,
     ) -> None:
         known = get_args(Backfilling)
         if backfilling not in known:
@@ -70,13 +69,9 @@ class InLine(Agent):
         if commit and backfilling not in ("none", "easy"):
             remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
             raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)
-        if reservations != 1 and (backfilling != "easy" or commit):
-            remedy = "Take `backfilling: easy` without `commit`, or leave `reservations` out."
-            raise UserError("is for easy backfilling", key="reservations", value=reservations, remedy=remedy)
         self.agent = inner(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
         self.on_devices = self.agent.on_devices
-        self.reservations = reservations
         self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
         self._score = None if order == "random" or self._shared else _order(str(order))
         self._reserves = backfilling in ("easy", "conservative")
@@ -103,7 +98,7 @@ class InLine(Agent):
     def compiled(self) -> Compiled | None:
         """The agent's kernel, where an order of ours says who is asked for."""
         rule, order = self.agent.compiled, self.order
-        if rule is None or rule.in_order or self.commit or self.reservations != 1 or not isinstance(order, str):
+        if rule is None or rule.in_order or self.commit or not isinstance(order, str):
             return None
         if order not in BUILT_IN:
             return None
@@ -153,7 +148,7 @@ class InLine(Agent):
             availability.reserve(one)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
             kept, before, availability = {}, {}, self._availability(view)
-        self._kept, self.reserved, waiting = {}, {}, 0
+        self._kept, self.reserved, first = {}, {}, True
         for request in line:
             for one in kept.get(request.index, ()):
                 availability.reserve(one, -1)
@@ -163,8 +158,8 @@ class InLine(Agent):
             was = was if was and availability.keeps(was) else []
             if (yield from self._started(view, request, availability, was)):
                 continue
-            waiting += 1
-            if self.backfilling == "conservative" or waiting <= self.reservations:
+            if self.backfilling == "conservative" or first:
+                first = False
                 promised = availability.earliest(request)
                 if was and (not promised or promised[0].start > was[0].start):
                     promised = was

@@ -17,7 +17,8 @@ from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placed, Placement, Refusal, Request, View
-from binwright.simcore.units import SHARE, TIME
+
+HOUR, DAY = 3600.0, 86_400.0
 
 
 class Exits(Running):
@@ -49,27 +50,21 @@ class Exits(Running):
         return -inf
 
 
-STEPS = ("10 min", "30 min", "1 h", "2 h", "4 h", "8 h", "16 h", "1 d", "2 d", "4 d", "7 d")
-"""Times by which a request may outlive its server that are told apart: ours."""
-
-
 class Nilas(Agent):
     """Another agent chooses among the servers that a request outlives least, as far as is known, in `steps`.
 
     A server is outlived by the time for which the request stays after the last of what runs there. Not at all is
-    step 0, then come times up to the first of `steps`, up to the second, and so on. An empty server is outlived by as
-    long as the request stays. `agent` is the other agent's name, `options` are its own.
+    step 0, then come times up to the first of `steps`, up to the second, and so on: these are ours. An empty server is
+    outlived by as long as the request stays. `agent` is the other agent's name, `options` are its own.
     """
 
     reference = "NILAS, of Ling et al. 2024, LAVA, arXiv:2412.09840; the steps are ours"
     needs_lifetimes = True
+    steps: Sequence[float] = (600.0, 1800.0, *(n * HOUR for n in (1, 2, 4, 8, 16)), *(n * DAY for n in (1, 2, 4, 7)))
 
-    def __init__(
-        self, agent: str = "best-fit", options: dict[str, Any] | None = None, steps: Sequence[str | float] = STEPS
-    ) -> None:
+    def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
         self.agent = inner(agent, options)
         self.any_size, self.on_devices = self.agent.any_size, self.agent.on_devices
-        self.steps = times("steps", steps)
         self._exits = Exits()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
@@ -102,18 +97,6 @@ class Nilas(Agent):
         return np.searchsorted([0.0, *self.steps], after, side="left")
 
 
-def times(key: str, given: Sequence[str | float]) -> list[float]:
-    """Read times that ascend, in seconds."""
-    found = [TIME.parse(one) for one in given]
-    if found != sorted(set(found)):
-        raise UserError("must ascend", key=key, value=list(given), remedy="Give each time once, the shortest first.")
-    return found
-
-
-CLASSES = ("1 h", "10 h", "100 h")
-"""Lifetimes up to which the classes go, but for the last one, as published."""
-
-
 @dataclass
 class Server:
     """Holds what is known of a server that is not empty.
@@ -132,10 +115,10 @@ class Server:
 class Lava(Nilas):
     """As `nilas` among servers of equal rank, by the lifetime classes of requests and servers.
 
-    `classes` are the lifetimes up to which the classes go. An empty server takes the class of the first request that it
-    gets, and is open. Once `full` of some resource is taken it is recycling, and keeps its class while any of the
-    requests stays that it has then; after them it goes down one class with what it has. If they are not gone when their
-    class should be, it goes up one.
+    `classes` are the lifetimes up to which the classes go, but for the last one, as published. An empty server takes
+    the class of the first request that it gets, and is open. Once `full` of some resource is taken it is recycling, and
+    keeps its class while any of the requests stays that it has then; after them it goes down one class with what it
+    has. If they are not gone when their class should be, it goes up one.
 
     A request goes to a recycling server of a longer class, the nearest first; else to an open one of its own; else to
     another one of its own or a longer class, the nearest first; else to an empty one; else to the longest of the
@@ -146,22 +129,11 @@ class Lava(Nilas):
         "Ling et al. 2024, LAVA, arXiv:2412.09840; the page 'What do agents know of time?' says what is our reading"
     )
 
-    def __init__(
-        self,
-        agent: str = "best-fit",
-        options: dict[str, Any] | None = None,
-        steps: Sequence[str | float] = STEPS,
-        classes: Sequence[str | float] = CLASSES,
-        full: float | str = 0.9,
-    ) -> None:
-        super().__init__(agent, options, steps)
-        self.classes = times("classes", classes)
-        try:
-            self.full = SHARE.parse(full)
-        except UserError as error:
-            raise UserError(error.problem, key="full", value=full, remedy=error.remedy) from None
-        if not self.full:
-            raise UserError("is out of range", key="full", value=full, remedy="Give a share above 0, up to 1.")
+    classes: Sequence[float] = (HOUR, 10 * HOUR, 100 * HOUR)
+    full = 0.9
+
+    def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
+        super().__init__(agent, options)
         self._forget()
 
     def _forget(self) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from binwright.agents.heuristics.servers.candidates import Filter, candidates, counts
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.loop import Count
-from binwright.agents.learned.mlp import depth_and_width, forward
+from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.numa import check_servers
 from binwright.agents.learned.replay import Decisions, exploring, write
 from binwright.agents.learned.weights import find
@@ -21,21 +21,19 @@ from binwright.simcore.types import Amounts, Floats, Ints, View
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
-"""Of the network, if nothing else is said: layers with weights, and units of those between."""
-BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, DEPTH, BREADTH, UNITS = range(7)
-"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators; the network's layers
-and units; and last, if it sees absolute sizes, the quanta of each resource that are 1 to it."""
+"""Of the network: layers with weights, and units of those between."""
+BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, UNITS = range(5)
+"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators; and last, if it
+sees absolute sizes, the quanta of each resource that are 1 to the network."""
 
 
-def sizes(
-    lookahead: bool, servers: int | None = None, width: int = WIDTH, layers: int = LAYERS, absolute: bool = False
-) -> tuple[int, ...]:
+def sizes(lookahead: bool, servers: int | None = None, absolute: bool = False) -> tuple[int, ...]:
     """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once.
 
     Without looking ahead, of each server what the request takes is seen beside what is free, and the request itself.
     With `absolute` sizes what is free is seen as an amount, too.
     """
-    return (inputs(lookahead, absolute) * (servers or 1), *(width,) * (layers - 1), 1)
+    return (inputs(lookahead, absolute) * (servers or 1), *(WIDTH,) * (LAYERS - 1), 1)
 
 
 @kernel
@@ -125,16 +123,15 @@ def best_of(
     """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster."""
     ahead, whole, units = how[LOOKAHEAD] > 0, how[DECOMPOSITION] == 0, how[UNITS:]
     seen = inputs(ahead, len(units) > 0) * (len(capacity) if whole else 1)
-    layers, width = int(how[DEPTH]), int(how[BREADTH])
-    room = np.empty((2, max(width, seen)))
+    room = np.empty((2, max(WIDTH, seen)))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
         server = codes[i] // NODES
         if not whole and server != last:
             count = server_features(free, capacity, server, -1, demand, spread, ahead, units, room[0], 0)
-            last, before = server, forward(count, weights, layers, width, 1, room)[0]
+            last, before = server, forward(count, weights, LAYERS, WIDTH, 1, room)[0]
         count = action_features(free, capacity, codes[i], demand, spread, ahead, units, whole, room[0])
-        gain = forward(count, weights, layers, width, 1, room)[0] - before
+        gain = forward(count, weights, LAYERS, WIDTH, 1, room)[0] - before
         if gain > best_gain:
             best, best_gain = int(codes[i]), gain
     return best
@@ -156,20 +153,18 @@ def cvd_rl(
     return code
 
 
-def q_network(
-    view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, layers: int, width: int, units: Floats
-) -> QNetwork:
+def q_network(view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, units: Floats) -> QNetwork:
     """Describe a network for these candidates and operators, which sees absolute sizes in `units`, if there are any."""
     servers = None if decomposition else len(view.capacity)
-    shape = sizes(lookahead, servers, width, layers, len(units) > 0)
-    how = np.array([*counts, lookahead, decomposition, layers, width, *units], np.float64)
+    shape = sizes(lookahead, servers, len(units) > 0)
+    how = np.array([*counts, lookahead, decomposition, *units], np.float64)
     notes = {
         "agent": "cvd-rl",
         "resources": list(view.resources),
         "lookahead": lookahead,
         "decomposition": decomposition,
-        "layers": list(shape),
         **({} if decomposition else {"servers": servers}),
+        "layers": list(shape),
         **({"units": [int(unit) for unit in units]} if len(units) else {}),
     }
     return QNetwork(shape, how, notes)
@@ -199,31 +194,23 @@ class CvdRL(DQNAgent):
         lookahead: bool = True,
         decomposition: bool = True,
     ) -> None:
-        known = weights == "untrained" and path is None
-        self._file, self._seed = None if known else find("cvd-rl", weights, path, ["untrained"]), seed
+        untrained = weights == "untrained" and path is None
+        self._file, self._seed = None if untrained else find("cvd-rl", weights, path), seed
         self._candidates, self._operators, self.any_size = counts(filter, k), (lookahead, decomposition), decomposition
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
         """Describe the network that the agent takes of weights with these notes."""
         check_servers(view, "cvd-rl")
-        depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
-        units, whole = notes.get("units"), np.zeros(0)
-        if (
-            isinstance(units, list)
-            and len(units) == RESOURCES
-            and all(type(unit) is int and unit > 0 for unit in units)
-        ):
-            whole = np.array(units, np.float64)
-        return q_network(view, self._candidates, *self._operators, depth, width, whole)
+        return q_network(view, self._candidates, *self._operators, np.array(notes.get("units", ()), np.float64))
 
 
 @dataclass
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; the network has `layers` layers of weights, and
-    `width` units between them. With `sizes` absolute it also sees how much is free, and so of which kind a server is;
-    as measured by an average node of the training. More settings are in `binwright.agents.learned.dqn`.
+    `filter`, `k`, `lookahead` and `decomposition` are as in the agent. With `sizes` absolute the network also sees how
+    much is free, and so of which kind a server is; as measured by an average node of the training. More settings are in
+    `binwright.agents.learned.dqn`.
     """
 
     agent = "cvd-rl"
@@ -232,8 +219,6 @@ class CvdTrainer(DQN):
     k: Count | None = None
     lookahead: bool = True
     decomposition: bool = True
-    width: Count = WIDTH
-    layers: Count = LAYERS
     sizes: Literal["relative", "absolute"] = "relative"
 
     def __post_init__(self) -> None:
@@ -247,8 +232,7 @@ class CvdTrainer(DQN):
     def network_for(self, view: View) -> QNetwork:
         """Describe the network of one server, or without decomposition of the cluster."""
         self._units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
-        operators = self.lookahead, self.decomposition
-        made = q_network(view, self._candidates, *operators, self.layers, self.width, self._units)
+        made = q_network(view, self._candidates, self.lookahead, self.decomposition, self._units)
         return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:

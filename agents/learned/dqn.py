@@ -18,7 +18,6 @@ from binwright.agents.learned.numa import (
     SIMPLE,
     CompiledAgent,
     NumaTrainer,
-    check_size,
     compiled_rule,
     discriminative_episodes,
     replays_of,
@@ -77,10 +76,8 @@ class DQNAgent(ScanAgent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, and compile the kernel or load it."""
-        notes = read(self._file)[1] if self._file else {}
-        network, self._servers = self.network(view, notes), None if self.any_size else len(view.capacity)
-        if self._servers and notes.get("agent") == self.name and not notes.get("decomposition"):
-            check_size(self.name, notes.get("servers"), self._servers, self._file)
+        network = self.network(view, read(self._file)[1] if self._file else {})
+        self._servers = None if self.any_size else len(view.capacity)
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
         if self._file:
             weights = fitting(self._file, {"weights": weights.shape}, network.notes)["weights"].astype(np.float64)
@@ -89,8 +86,9 @@ class DQNAgent(ScanAgent):
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Place the request where the kernel says; a network of the whole cluster on as many servers as in training."""
-        if self._servers:
-            check_size(self.name, self._servers, len(view.free), self._file)
+        if self._servers not in (None, len(view.free)):
+            problem = f"{self.name} sees the whole cluster of {self._servers} servers, and it has grown"
+            raise UserError(problem, key="agents", remedy="Take value-es, or a cluster that does not grow.")
         return super().decide(view, request)
 
     @property
@@ -164,9 +162,9 @@ class DQN(NumaTrainer):
         """Refuse servers that the agent is not for."""
         self.network_for(view)
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Make the networks, and an empty replay buffer."""
-        super().begin(training, validation, seed, device)
+        super().begin(training, validation, seed)
         self.described = self.network_for(self.view)
         layers, rng = self.described.sizes, stream(seed, "train", "weights")
         self.shape = Shape(len(layers) - 1, layers[1], layers[-1], self.dueling)

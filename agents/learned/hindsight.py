@@ -52,9 +52,9 @@ class HindsightTrainer(ValueTrainer):
     memory: Share = 0.95
     state = "learned", "average", "optimiser"
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Make the plans, and find the episodes in which something can be learned."""
-        super().begin(training, validation, seed, device)
+        super().begin(training, validation, seed)
         torch, weights = extra("torch"), self.average
         self.learned = {"weights": torch.nn.Parameter(torch.from_numpy(weights.copy()))}
         self.optimiser = torch.optim.Adam(self.learned.values(), lr=self.rate)

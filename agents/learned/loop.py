@@ -52,14 +52,12 @@ class Trainer(ABC):
     """Which metric of `validate` is to be as large as possible."""
     warms: ClassVar[bool] = False
     """Whether its episodes begin as the scenario's `warm_start` says; a scenario with one is refused otherwise."""
-    uses_gpu: ClassVar[bool] = True
-    """Whether it trains on the device that `begin` names; a scenario with `device: cuda` is refused otherwise."""
     state: ClassVar[tuple[str, ...]] = ()
     """The attributes, dotted, that training goes on from: numbers, arrays that are replaced and not written to, and
     modules, optimisers and dictionaries of tensors of torch."""
 
     @abstractmethod
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Make what is trained."""
 
     @abstractmethod
@@ -147,7 +145,6 @@ class Course:
     iterations: int
     every: int
     held_out: Sequence[int]
-    device: str
     threads: int
     terms: dict[str, Any]
     keep: bool = False
@@ -180,9 +177,6 @@ class Training:
         if notes["terms"] != self.course.terms:
             before, now = _flat(notes["terms"]), _flat(self.course.terms)
             differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
-            agents = [next(iter(terms["train"]["agent"])) for terms in (self.course.terms, notes["terms"])]
-            if agents[0] != agents[1]:  # then all settings differ
-                before, now, differ = {"the agent": agents[1]}, {"the agent": agents[0]}, ["the agent"]
             was = ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
             raise UserError(f"this checkpoint was trained on other terms: {was}", file=self._state, remedy=ANEW)
         self._checkpoint = tensors, notes["trainer"]
@@ -197,7 +191,7 @@ class Training:
         if self.step >= self.course.iterations:
             return
         extra("torch").set_num_threads(self.course.threads)
-        self.trainer.begin(self.course.training, self.course.validation, self.seed, self.course.device)
+        self.trainer.begin(self.course.training, self.course.validation, self.seed)
         if self._checkpoint:
             try:
                 self.trainer.load(*self._checkpoint)

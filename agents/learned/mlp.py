@@ -25,13 +25,6 @@ def flatten(tensors: Mapping[str, npt.NDArray[Any]], names: Iterable[str]) -> np
     return np.concatenate([tensors[name].T.ravel() for name in names])
 
 
-def depth_and_width(layers: object, otherwise: tuple[int, int]) -> tuple[int, int]:
-    """Return how many layers with weights a network with these sizes of layers has, and the units of those between."""
-    if isinstance(layers, list) and len(layers) > 2 and all(isinstance(size, int) for size in layers):
-        return len(layers) - 1, layers[1]
-    return otherwise
-
-
 def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
     """Draw first numbers, float64 [size_of(sizes)]: uniform with variance 2 / inputs (He et al. 2015), no biases.
 

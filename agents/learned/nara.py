@@ -6,16 +6,12 @@ many times as long, nearly all of it between its operations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from binwright.agents.environments.observation import (
-    Features,
     Observation,
     Reals,
     Watched,
@@ -31,70 +27,25 @@ from binwright.fabric.multi_server import Filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.reachable_servers import Flags, allow, homes, narrow
 from binwright.fabric.topology import Indices, Topology
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
-WIDEST = 1024
 
 
-@dataclass
-class Form:
-    """Says in which of two ways each part of the network is read, and how wide it is.
+class Form(NamedTuple):
+    """Says how the network is read: as we do, or as the `text` of the publication says; and how wide it is.
 
-    The defaults are ours, `TEXT` is the publication's.
-
-    `readout` makes the logits: a network of two layers over a server's embedding, the mean embedding of the servers
-    chosen and the state of the cluster, or one linear layer over the server's embedding. What all servers share would
-    shift all logits of a linear layer alike and change no choice, so it isn't there. With `normalise` every final
-    embedding has length 1. `features` and `free` are how the network is observed (`agents.environments.observation`).
-    `value` is estimated in training from the mean embedding of all servers and what the readout sees, or from the state
-    of the cluster alone. `width` is how many numbers embed a vertex, and how many units the readout's hidden layer has.
+    We make logits by two layers over a server's embedding, the mean embedding of the servers chosen and the state of
+    the cluster, and estimate values from that and the mean embedding of all servers. In the text.s form a linear layer
+    over a server's embedding, of length 1, makes its logit, and values come from the state of the cluster alone. What
+    all servers share would shift all logits of a linear layer alike and change no choice, so it isn't there. What is
+    observed differs, too (`agents.environments.observation`). `width` is how many numbers embed a vertex, and how many
+    units our hidden layer has.
     """
 
-    readout: Literal["layers", "linear"] = "layers"
-    normalise: bool = False
-    features: Literal["marked", "plain"] = "marked"
-    free: Literal["before", "left"] = "before"
-    value: Literal["servers", "cluster"] = "servers"
-    width: Annotated[int, Field(strict=True, ge=1, le=WIDEST)] = WIDTH
-
-    def __post_init__(self) -> None:
-        """Refuse what is no way to read a part; the other way would be taken for it."""
-        for name, kind in get_type_hints(Form).items():
-            value = getattr(self, name)
-            ways: Sequence[Any] = get_args(kind) or (False, True)
-            choice = f"one of {', '.join(map(str, ways))}"
-            if kind is int:
-                ways, choice = range(1, WIDEST + 1), f"a whole number from 1 to {WIDEST}"
-            if type(value) is not type(ways[0]) or value not in ways:
-                raise UserError("is no form of Nara's network", key=name, value=value, remedy=f"It is {choice}.")
-
-    @property
-    def seen(self) -> Features:
-        """Tell how the network is observed."""
-        return Features(self.features == "plain", self.free == "left")
-
-
-TEXT = Form("linear", True, "plain", "left", "cluster")
-
-
-def form_from(file: Path, notes: Mapping[str, Any]) -> Form:
-    """Return the form that the notes beside weights tell; refuses notes that tell none, or one that there is not.
-
-    Weights that say no width are from when all had `WIDTH`.
-    """
-    form, names = notes.get("form"), [each.name for each in fields(Form)]
-    remedy = "Take weights that `binwright train` wrote."
-    try:
-        if not isinstance(form, Mapping) or {"width", *form} != set(names):
-            raise UserError(f"does not say all of {', '.join(names)}, and only that", value=form)
-        return Form(**{"width": WIDTH, **form})
-    except UserError as error:
-        error.file, error.key = file.with_suffix(".json"), f"form.{error.key}" if error.key else "form"
-        error.remedy = f"{error.remedy} {remedy}" if error.remedy else remedy
-        raise
+    text: bool = False
+    width: int = WIDTH
 
 
 def shapes(resources: int, form: Form) -> dict[str, tuple[int, ...]]:
@@ -104,7 +55,7 @@ def shapes(resources: int, form: Form) -> dict[str, tuple[int, ...]]:
     for stage in range(STAGES):
         found[f"stages.{stage}.state.weight"] = width, resources + 1 if stage == 0 else width
         found[f"stages.{stage}.state.bias"] = found[f"stages.{stage}.link"] = (width,)
-    if form.readout == "layers":
+    if not form.text:
         for layer, inputs in ((0, resources + 1), (2, CLUSTER)):
             found[f"cluster.{layer}.weight"], found[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
         found |= {"server.weight": (width, width), "server.bias": (width,), "context.weight": (width, width + CLUSTER)}
@@ -146,15 +97,13 @@ class Layers(NamedTuple):
     """Holds the weights float32 [any], in the order of `shapes` and inputs first, and the form of their network."""
 
     weights: Reals
-    width: int
-    linear: bool
-    normalise: bool
+    form: Form
 
 
 def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
     """Make the layers from tensors with the names that torch gives them."""
     names = shapes(tensors["stages.0.state.weight"].shape[1] - 1, form)
-    return Layers(flatten(tensors, names), form.width, form.readout == "linear", form.normalise)
+    return Layers(flatten(tensors, names), form)
 
 
 @kernel
@@ -192,7 +141,7 @@ def infer(
     That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]. `scratch` is
     float32 [2, vertices, width].
     """
-    weights, width, states, sent, at = layers.weights, layers.width, scratch[0], scratch[1], 0
+    weights, width, states, sent, at = layers.weights, layers.form.width, scratch[0], scratch[1], 0
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
@@ -221,10 +170,10 @@ def infer(
         for switch in range(switches):
             for unit in range(width):
                 states[switch, unit] *= wires.share[switch]
-    if layers.normalise:
+    if layers.form.text:
         _normalise(states[switches:])
     last, readout = states[switches:], weights[len(weights) - width - 1 :]
-    if not layers.linear:
+    if not layers.form.text:
         common = _common(weights, at, width, nodes[switches:, nodes.shape[1] - 1], last, cluster)
         at += CLUSTER * (len(cluster) + CLUSTER + 2)
         product(last, width, weights[at : at + width * width].reshape(width, width), common, sent)
@@ -289,8 +238,8 @@ class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
     `home` is as in `reachable_servers.homes`; `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling`
-    is the network's room as that of the only simulation that is `watched` and `shown`, with the features `plain` and
-    `left`. `feasible` says that only servers with a working route to all chosen are taken.
+    is the network's room as that of the only simulation that is `watched` and `shown`, in the publication's form if
+    `text`. `feasible` says that only servers with a working route to all chosen are taken.
     """
 
     network: Network
@@ -301,8 +250,7 @@ class Scoring(NamedTuple):
     watched: Watched
     filling: Filling
     shown: Observation
-    plain: bool
-    left: bool
+    text: bool
     wires: Wiring
     layers: Layers
     scratch: Reals
@@ -329,9 +277,9 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
     if not allow(network.routes, free, link_free, room, bandwidth, of.reach, masked, of.allowed):
         return best
     if masked or not of.feasible:
-        show(of.watched, of.plain, len(of.wires.share), shown.rewards, shown, 0, 1, False)
-        if of.left:
-            deduct(of.watched, of.plain, len(of.wires.share), of.filling, shown)
+        show(of.watched, of.text, len(of.wires.share), shown.rewards, shown, 0, 1, False)
+        if of.text:
+            deduct(of.watched, len(of.wires.share), of.filling, shown)
         infer(of.wires, of.layers, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
@@ -365,7 +313,8 @@ class Nara(NetworkAgent):
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scoring:
         """Load the network, and make the arrays to work in."""
         topology, resources = view.topology, len(view.resources)
-        form = form_from(self._file, read(self._file)[1])
+        notes = read(self._file)[1]
+        form = Form(notes.get("form") == "text", notes.get("width", WIDTH))
         tensors = fitting(self._file, shapes(resources, form), described(view))
         room: Any = network.room
         servers, switches = topology.servers, topology.switches
@@ -383,9 +332,8 @@ class Nara(NetworkAgent):
             feasible=self.masked,
             watched=watched,
             filling=alone,
-            shown=shown(topology, resources, 1, form.seen),
-            plain=form.seen.plain,
-            left=form.seen.left,
+            shown=shown(topology, resources, 1, form.text),
+            text=form.text,
             wires=wiring(topology),
             layers=layers(tensors, form),
             scratch=np.zeros((2, switches + servers, form.width), np.float32),

@@ -11,9 +11,6 @@ the servers, which have one each, and only what passes between switches goes thr
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -24,16 +21,12 @@ from binwright.fabric.topology import Topology
 class GraphTensors:
     """Holds a topology as the network wants it."""
 
-    def __init__(self, topology: Topology, device: torch.device) -> None:
+    def __init__(self, topology: Topology) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
         wires = wiring(topology)
-
-        def on(array: npt.NDArray[Any]) -> Tensor:
-            return torch.from_numpy(array).to(device)
-
-        self.own, self.rack_of = on(wires.own), on(wires.rack_of)  # the edge of every server, and its rack
-        self.inner, self.sender, self.receiver = on(wires.inner), on(wires.sender), on(wires.receiver)
-        self.share = on(wires.share)[:, None, None]
+        # `own` and `rack_of` are the edge of every server, and its rack.
+        self.own, self.rack_of, self.inner, self.sender, self.receiver, share = map(torch.from_numpy, wires)
+        self.share = share[:, None, None]
 
 
 class Stage(nn.Module):
@@ -74,7 +67,7 @@ def drawn_as_in_keras(policy: Policy) -> None:
                 layer.weight *= (0.01 if layer.out_features == 1 else 1.0) / layer.weight.norm(dim=1, keepdim=True)
             continue
         inputs = layer.in_features + name.startswith("stages")  # a message has the link, too
-        if name == "logit" and policy.form.readout == "linear":
+        if name == "logit" and policy.form.text:
             inputs += CLUSTER + policy.form.width
         most = float((6 / (inputs + layer.out_features)) ** 0.5)
         nn.init.uniform_(layer.weight, -most, most)
@@ -83,7 +76,7 @@ def drawn_as_in_keras(policy: Policy) -> None:
 
 
 class Policy(nn.Module):
-    """Computes logits for all servers, and the value of the state for training, in one of the forms."""
+    """Computes logits for all servers, and the value of the state for training, in one of the two forms."""
 
     def __init__(self, resources: int = 2, form: Form | None = None) -> None:
         super().__init__()
@@ -91,7 +84,7 @@ class Policy(nn.Module):
         features, width = resources + 1, form.width
         self.stages = nn.ModuleList(Stage(features if stage == 0 else width, width) for stage in range(STAGES))
         seen = features
-        if form.readout == "layers":
+        if not form.text:
             seen = CLUSTER
             self.cluster = nn.Sequential(
                 nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
@@ -99,7 +92,7 @@ class Policy(nn.Module):
             self.server = nn.Linear(width, width)
             self.context = nn.Linear(width + CLUSTER, width, bias=False)
         self.logit = nn.Linear(width, 1)
-        if form.value == "cluster":
+        if form.text:
             self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
         else:
             self.value = nn.Sequential(nn.Linear(2 * width + seen, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
@@ -108,13 +101,13 @@ class Policy(nn.Module):
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         wires, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]
-        chosen, layers = servers[:, :, -1:], self.form.readout == "layers"
+        chosen, text = servers[:, :, -1:], self.form.text
         for stage in self.stages:
             servers, switches = stage(graph, servers, switches, wires)
-        if self.form.normalise:
+        if text:
             servers = nn.functional.normalize(servers, dim=2)
         taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)
-        context = torch.cat([taken, self.cluster(cluster) if layers else cluster], 1)  # what all choices have in common
-        last = torch.relu(self.server(servers) + self.context(context)) if layers else servers
-        seen = cluster if self.form.value == "cluster" else torch.cat([servers.mean(0), context], 1).detach()
+        context = torch.cat([taken, cluster if text else self.cluster(cluster)], 1)  # what all choices have in common
+        last = servers if text else torch.relu(self.server(servers) + self.context(context))
+        seen = cluster if text else torch.cat([servers.mean(0), context], 1).detach()
         return self.logit(last).squeeze(2).t(), self.value(seen).squeeze(1)

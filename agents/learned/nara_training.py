@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere, arrays_of
-from binwright.agents.learned.nara import Form, described, infer_all, layers, wiring
+from binwright.agents.learned.nara import WIDTH, Form, described, infer_all, layers, wiring
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
@@ -18,13 +19,13 @@ from binwright.simcore.rng import stream
 
 
 @dataclass
-class NaraTrainer(Form, Proximal, ValidatesAnywhere):
+class NaraTrainer(Proximal, ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
-    one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
-    libraries do. The rest says the form of the network, as `binwright.agents.learned.nara` explains.
+    one still needs servers. `form` says how the network is read, as we do or as the publication's text, with first
+    weights as its libraries draw them; it has this `width` (`binwright.agents.learned.nara`).
     """
 
     episodes: Count = 16
@@ -33,27 +34,27 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
     placed: Finite = 10.0
     rejected: Finite = -10.0
     choice: Finite = 0.0
-    initial: Literal["torch", "keras"] = "torch"
+    form: Literal["ours", "text"] = "ours"
+    width: Annotated[int, Field(strict=True, ge=1, le=1024)] = WIDTH
     mask: Literal["any", "feasible"] = "any"
     state = "policy", "optimiser", "kl_weight"
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Make the networks, the optimiser and the episodes."""
         torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
-        self.form = Form(**{part.name: getattr(self, part.name) for part in fields(Form)})
+        form = self._form = Form(self.form == "text", self.width)
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
-        self._device = torch.device(device)
         self._training, self._validation = training, validation
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
-        self._look = Observer(self._playing, self.form.seen)
-        self._graph = network.GraphTensors(view.topology, self._device)
+        self._look = Observer(self._playing, form.text)
+        self._graph = network.GraphTensors(view.topology)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            policy = network.Policy(len(view.resources), self.form)
-            if self.initial == "keras":
+            policy = network.Policy(len(view.resources), form)
+            if form.text:
                 network.drawn_as_in_keras(policy)
-            self.policy = policy.to(self._device)
+            self.policy = policy
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -71,19 +72,19 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """Play; returns what was seen, the batch, and how well it went."""
         torch, episodes = extra("torch"), self._playing
-        draws = torch.Generator(self._device).manual_seed(int(rng.integers(2**62)))
+        draws = torch.Generator().manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
         rewards, active = [], []
         results = np.zeros(2)
         with torch.inference_mode():
             while not episodes.over.all():
-                seen = [torch.from_numpy(part).to(self._device, copy=True) for part in self._look()[:3]]
-                mask = torch.from_numpy(episodes.state.mask).to(self._device, copy=True)
+                seen = [torch.from_numpy(part.copy()) for part in self._look()[:3]]
+                mask = torch.from_numpy(episodes.state.mask.copy())
                 logits, values = self.policy(self._graph, *seen)
                 logits = masked(logits, mask)
                 actions = torch.multinomial(torch.softmax(logits, 1), 1, generator=draws).squeeze(1)
                 active.append(~episodes.over)
-                episodes.step(actions.cpu().numpy())
+                episodes.step(actions.numpy())
                 result = episodes.state.result * active[-1][:, None]
                 going_on = active[-1] & ~result.any(axis=1)
                 rewards.append(result @ self._rewards + self.choice * going_on)
@@ -94,10 +95,10 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
         for i in range(self.episodes):
             last = int(decided[:, i].sum())
             returns[:last, i] = returns_of(earned[:last, i], self.discount)
-        kept = torch.from_numpy(decided).to(self._device)
+        kept = torch.from_numpy(decided)
         parts = [torch.stack(column)[kept] for column in zip(*steps, strict=True)]
         nodes, edges, cluster, actions, mask, logits, values = parts
-        wanted = torch.from_numpy(returns.astype(np.float32)).to(self._device)[kept]
+        wanted = torch.from_numpy(returns.astype(np.float32))[kept]
         batch = Batch(actions, mask, logits, values, wanted, standardised(wanted - values))
         metrics = {
             "acceptance": float(results[0] / results.sum()),
@@ -113,11 +114,11 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
     def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time in any world, as in use: without torch. Returns metrics."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
-        look = Observer(episodes, self.form.seen)
+        look = Observer(episodes, self._form.text)
         for i, seed in enumerate(seeds):
             episodes.reset(i, world.draw(seed))
         results, topology = np.zeros(2), episodes.view.topology
-        wires, weights = wiring(topology), layers(self.weights()[0], self.form)
+        wires, weights = wiring(topology), layers(self.weights()[0], self._form)
         scratch = np.zeros((2, topology.switches + topology.servers, self.width), np.float32)
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
@@ -132,4 +133,4 @@ class NaraTrainer(Form, Proximal, ValidatesAnywhere):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the networks."""
-        return arrays_of(self.policy), {**described(self._playing.view), "form": asdict(self.form)}
+        return arrays_of(self.policy), {**described(self._playing.view), "form": self.form, "width": self.width}

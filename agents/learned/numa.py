@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import AfterValidator, Field
 
 from binwright.agents import AGENTS
 from binwright.agents.learned.loop import TRAINING, Count, Trainer
@@ -63,56 +60,21 @@ def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Gene
     return agent.compiled
 
 
-def _checked_agent(spec: str | dict[str, Any]) -> str | dict[str, Any]:
-    compiled_agent(spec)
-    return spec
-
-
-def _checked_shares(shares: tuple[float, ...]) -> tuple[float, ...]:
-    if not shares:
-        raise UserError("names no share", remedy="Give one or more, from 0 to less than 1: [0.0, 0.3].")
-    return shares
-
-
-class _OptionsOfAgents:
-    """Says in a JSON schema which options each agent has."""
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), "properties": by_name(AGENTS)}
-
-
-_Share: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
-WarmStarts: TypeAlias = Annotated[
-    tuple[_Share, ...], AfterValidator(_checked_shares), Field(json_schema_extra={"minItems": 1})
+_WithOptions: TypeAlias = Annotated[
+    dict[str, dict[str, Any]],
+    Field(min_length=1, max_length=1, json_schema_extra=lambda own: own.update(properties=by_name(AGENTS))),
 ]
-"""The shares of the cluster's first resource that are in use when an episode begins."""
-_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1), _OptionsOfAgents()]
-CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_checked_agent)]
+CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(lambda spec: compiled_agent(spec) and spec)]
 """An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
+WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)]
+"""The shares of the cluster's first resource that are in use when an episode begins."""
 
 
 def check_servers(view: View, agent: str) -> None:
     """Raise a `UserError` unless every server has two nodes with some of two resources each."""
-    _, nodes, resources = view.capacity.shape
-    if nodes != NODES or resources != 2 or (view.capacity == 0).any():
-        here = f"{nodes} node{'s' * (nodes != 1)} and {resources} resource{'s' * (resources != 1)}"
-        if nodes == NODES and resources == 2:
-            here = "none of a resource on some node"
-        raise UserError(
-            f"{agent} is for servers of two NUMA nodes that have both of two resources; here they have {here}",
-            key="agents",
-            remedy="Take another agent, such as internal.",
-        )
-
-
-def check_size(agent: str, trained: object, servers: int, file: Path | None) -> None:
-    """Raise a `UserError` unless there are as many servers as a network that sees the whole cluster was trained for."""
-    if trained != servers:
-        raise UserError(
-            f"{agent} sees the whole cluster: these weights are for {trained} servers, and there are {servers}",
-            file=file,
-            remedy=f"Give the cluster {trained} servers, train on {servers} (`binwright train`), or take value-es.",
-        )
+    if view.capacity.shape[1:] != (NODES, 2) or (view.capacity == 0).any():
+        problem = f"{agent} is for servers of two NUMA nodes that have both of two resources"
+        raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
 
 
 def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> list[Replay]:
@@ -194,7 +156,6 @@ class NumaTrainer(Trainer):
 
     score = "gain"
     warms = True
-    uses_gpu = False
     agent: ClassVar[str]
     """What the agent is called."""
 
@@ -210,7 +171,7 @@ class NumaTrainer(Trainer):
         """Refuse servers that the agent is not for."""
         check_servers(view, self.agent)
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Check the worlds and draw the seeds."""
         self._training, self._validation, self._seed = training, validation, seed
         self._judged: list[int] = []
@@ -221,11 +182,7 @@ class NumaTrainer(Trainer):
                 raise UserError(f"{self.agent} does not learn with it", key="overflow", remedy=remedy)
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
-        try:
-            self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
-        except UserError as error:
-            error.key = f"train.agent.{self.agent}.against"
-            raise
+        self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:

@@ -50,8 +50,6 @@ AT_PLACE = AT_SHARED + HIDDEN * (SHARED + 1)
 MEMORY = 2 * CELLS + FORECAST
 OF_FORECAST = 5
 """Tensors of the forecast: the first so many of `SHAPES`."""
-SHARED_FROM, SLOTS = 256, 4096
-"""From how many servers on equal ones share a score, and the slots of the hash table by which they are found."""
 
 
 @kernel
@@ -132,46 +130,12 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
 
 
 @lean
-def _is_alike(free: Ints, capacity: Ints, server: int, slots: Ints) -> bool:
-    """Tell whether a server has the same free and capacity as the last one in its slot, and put it there.
-
-    `slots` int64 [SLOTS] are servers by their hash, -1 for none. What another server has pushed out is scored again.
-    """
-    mixed = np.uint64(0)
-    for node in range(2):
-        for r in range(2):
-            mixed = (mixed ^ np.uint64(free[server, node, r])) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(32)
-    at = mixed % np.uint64(SLOTS)
-    other, same = slots[at], slots[at] >= 0
-    for node in range(2):
-        for r in range(2):
-            same &= free[other, node, r] == free[server, node, r]
-            same &= capacity[other, node, r] == capacity[server, node, r]
-    slots[at] = server
-    return bool(same)
-
-
-@lean
 def highest_score(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    common: Floats,
-    weights: Floats,
-    place: Floats,
-    slots: Ints,
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats
 ) -> int:
-    """Find the place with the highest score, the first of equals; -1 if there is none.
-
-    `place` [PLACE] is scratch, and so is `slots` int64 [SLOTS], all -1: most servers of a run are equal, and of these
-    one is scored. Without slots, int64 [0], all are.
-    """
+    """Find the place with the highest score, the first of equals; -1 if there is none. `place` [PLACE] is scratch."""
     best, highest = -1, -np.inf
     for server in range(len(free)):
-        if len(slots) and _is_alike(free, capacity, server, slots):
-            continue
         for node in range(2):
             if describe(free, capacity, demand, spread, server, node, place):
                 found = score(place, common, weights)
@@ -198,8 +162,7 @@ def padrl(
     observe(free, capacity, demand, spread, weights, memory, shared)
     dense(shared, SHARED, weights, AT_SHARED, common, HIDDEN, False)
     if not len(diary):
-        slots = np.full(SLOTS * (len(free) >= SHARED_FROM), -1, np.int64)
-        return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
+        return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE))
     row, scores = diary[1 + number * width : 1 + (number + 1) * width], np.full(places, -np.inf)
     row[1 : 1 + SHARED] = shared
     mask = row[1 + SHARED : 1 + SHARED + places]
@@ -334,9 +297,9 @@ class PADRLTrainer(Proximal, NumaTrainer):
     value_weight = 0.0
     state = "tensors", "forecaster", "optimiser", "kl_weight"
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Make the networks, the optimisers and the episodes."""
-        super().begin(training, validation, seed, device)
+        super().begin(training, validation, seed)
         torch = extra("torch")
         self._cluster = training.ledger(0).cluster
         self._width = self.view.capacity.shape[0]

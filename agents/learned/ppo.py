@@ -67,7 +67,7 @@ class Proximal:
         means = torch.zeros(4)
         for _ in range(self.epochs):
             parts = []
-            order = torch.from_numpy(rng.permutation(len(batch.actions))).to(batch.actions.device)
+            order = torch.from_numpy(rng.permutation(len(batch.actions)))
             for rows in order.split(self.minibatch):
                 loss, part = loss_of(*evaluate(rows), batch, rows, self)
                 descend(optimiser, loss)

@@ -10,29 +10,22 @@ import numpy as np
 
 from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
-from binwright.agents.learned.loop import Count
-from binwright.agents.learned.mlp import depth_and_width, forward
-from binwright.agents.learned.replay import Decisions, exploring, write
+from binwright.agents.learned.mlp import forward
+from binwright.agents.learned.replay import NONE, Decisions, exploring, write
 from binwright.agents.learned.weights import find
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
 HIDDEN, WIDTH = 2, 128
-"""Layers that the two streams share, and their units, if nothing else is said."""
+"""Layers that the two streams share, and their units."""
 
 
 @kernel
-def best_of(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, codes: Ints
-) -> int:
-    """Return the candidate with the largest advantage, the first of equals.
-
-    `weights` are what decisions need, `shape` how many shared layers there are, and their units.
-    """
+def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
+    """Return the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
     servers, nodes, resources = free.shape
-    hidden, width, count = int(shape[0]), int(shape[1]), 0
-    room = np.empty((2, max(width, free.size + resources + 1)))
+    room, count = np.empty((2, max(WIDTH, free.size + resources + 1))), 0
     x = room[0]
     for server in range(servers):
         for node in range(nodes):
@@ -43,7 +36,7 @@ def best_of(
         x[count] = demand[r] / capacity[0, 0, r]
         count += 1
     x[count] = spread
-    advantages = forward(count + 1, weights, hidden + 1, width, servers * nodes, room)
+    advantages = forward(count + 1, weights, HIDDEN + 1, WIDTH, servers * nodes, room)
     best = codes[0]
     for code in codes:
         if advantages[code] > advantages[best]:
@@ -53,7 +46,7 @@ def best_of(
 
 @kernel
 def sched_rl(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, trajectory: Floats
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
 ) -> int:
     """Decide as a `Scan` with numbers, for the cluster of the training only.
 
@@ -62,30 +55,20 @@ def sched_rl(
     codes = candidates(free, capacity, demand, spread, 0, 0)
     code = exploring(codes, trajectory)
     if code < 0 and len(codes):
-        code = best_of(free, capacity, demand, spread, weights, shape, codes)
+        code = best_of(free, capacity, demand, spread, weights, codes)
     write(free, demand, spread, codes, code, trajectory)
     return code
 
 
-def q_network(view: View, hidden: int, width: int) -> QNetwork:
+def q_network(view: View) -> QNetwork:
     """Describe a network whose shared layers see what is free, the demand, and whether it is spread."""
     servers, nodes, resources = view.capacity.shape
     if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
-        raise UserError(
-            "sched-rl is for servers that are all alike, as are their nodes",
-            key="agents",
-            value="sched-rl",
-            remedy="Take another agent, such as internal.",
-        )
-    sizes = (view.capacity.size + resources + 1, *(width,) * hidden, servers * nodes)
-    notes = {
-        "agent": "sched-rl",
-        "resources": list(view.resources),
-        "servers": servers,
-        "nodes": nodes,
-        "layers": list(sizes),
-    }
-    return QNetwork(sizes, np.array([hidden, width], np.float64), notes)
+        problem = "sched-rl is for servers that are all alike, as are their nodes"
+        raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
+    sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
+    notes = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
+    return QNetwork(sizes, NONE, notes | {"resources": list(view.resources)})
 
 
 class SchedRL(DQNAgent):
@@ -104,27 +87,21 @@ class SchedRL(DQNAgent):
         self._file = find("sched-rl", weights, path)
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        """Describe the network that the agent takes of weights with these notes."""
-        layers, width = depth_and_width(notes.get("layers"), (HIDDEN + 1, WIDTH))
-        return q_network(view, layers - 1, width)
+        """Describe the network of a cluster like this."""
+        return q_network(view)
 
 
 @dataclass
 class SchedTrainer(DQN):
-    """Dueling double DQN over all places.
-
-    The two streams share `hidden` layers of `width` units; more settings are in `binwright.agents.learned.dqn`.
-    """
+    """Dueling double DQN over all places; settings are in `binwright.agents.learned.dqn`."""
 
     agent = "sched-rl"
     scan = staticmethod(sched_rl)
     dueling = True
-    width: Count = WIDTH
-    hidden: Count = HIDDEN
 
     def network_for(self, view: View) -> QNetwork:
         """Describe the network of a cluster like this."""
-        return q_network(view, self.hidden, self.width)
+        return q_network(view)
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Value each place by its own output for what is free, the demand and whether it is spread."""

@@ -8,7 +8,7 @@ spread (1, and then it takes as much of the other node), and its importance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor
 from typing import Any, ClassVar
@@ -30,9 +30,7 @@ from binwright.agents.learned.weights import Tensors, find, fitting, read
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import inlined, kernel, lean
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
@@ -187,13 +185,8 @@ def value_es(free: Ints, capacity: Ints, taken: Ints, node: int, weights: Floats
     `known_sizes` has them.
     """
     before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights, known)
-    return before - _worth_of(*_after(free, taken), capacity, weights, known)
-
-
-@lean
-def _after(free: Ints, taken: Ints) -> tuple[int, int, int, int]:
-    """Return what is left of cpu and mem on both nodes."""
-    return free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
+    left = free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
+    return before - _worth_of(*left, capacity, weights, known)
 
 
 @lean
@@ -203,66 +196,6 @@ def _worth_of(
     """Compute the worth of a server with these quanta free on its nodes."""
     shares = cpu / capacity[0, 0], mem / capacity[0, 1], other_cpu / capacity[1, 0], other_mem / capacity[1, 1]
     return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)
-
-
-HEAD = 4
-"""Numbers at the head of a table: the grains of cpu and mem; in how many states a node may be by mem, and in all."""
-LARGEST = 100_000
-"""States of a server of which a table is made at most."""
-
-
-def grains_of(replays: Sequence[Replay]) -> Ints | None:
-    """Return of which amounts of cpu and mem all that requests take of a node is a multiple, int64 [2].
-
-    Then few different amounts can be free, and a table can hold what each state of a server is worth. `None` where
-    servers differ, rules of placement hide some, or there are too many states.
-    """
-    capacity = replays[0].capacity
-    if (capacity != capacity[0]).any() or any(replay.has_rules for replay in replays):
-        return None
-    grains: Ints = np.maximum(np.gcd.reduce([np.gcd.reduce(replay.takes(), axis=0) for replay in replays]), 1)
-    return grains if float(np.prod(capacity[0].max(axis=0) // grains + 1)) ** 2 <= LARGEST else None
-
-
-def by_table(rule: Compiled, capacity: Ints, grains: Ints | None) -> Compiled:
-    """Return what decides as a rule of `value_of` does, in less time, if there are `grains_of` the requests.
-
-    All servers have this capacity, int64 [2 nodes, 2 resources]. A table holds what each state of one is worth.
-    """
-    if grains is None:
-        return rule
-    states = capacity.max(axis=0) // grains + 1
-    table = np.concatenate([grains, [states[1], states.prod()], np.empty(states.prod() ** 2)])
-    weights, known = rule.weights
-    _fill(table, weights, known, capacity, capacity % grains)
-    return Compiled(value_es_by_table, (table,))
-
-
-@kernel
-def _fill(table: Floats, weights: Floats, known: Floats, capacity: Ints, rest: Ints) -> None:
-    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
-    for first in range(states):
-        cpu, mem = first // by_mem * cpu_grain + rest[0, 0], first % by_mem * mem_grain + rest[0, 1]
-        for second in range(states):
-            other_cpu = second // by_mem * cpu_grain + rest[1, 0]
-            other_mem = second % by_mem * mem_grain + rest[1, 1]
-            table[HEAD + first * states + second] = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
-
-
-@cheapest
-def value_es_by_table(free: Ints, capacity: Ints, taken: Ints, node: int, table: Floats) -> float:
-    """Costs what `value_es` says, and looks up in a table what servers are worth."""
-    before = _worth_in(free[0, 0], free[0, 1], free[1, 0], free[1, 1], table)
-    return before - _worth_in(*_after(free, taken), table)
-
-
-@lean
-def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, table: Floats) -> float:
-    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
-    first = cpu // cpu_grain * by_mem + mem // mem_grain
-    second = other_cpu // cpu_grain * by_mem + other_mem // mem_grain
-    found: float = table[HEAD + first * states + second]
-    return found
 
 
 def value_of(weights: Floats, sizes: Floats) -> Compiled:
@@ -285,36 +218,25 @@ def described(view: View, agent: str) -> dict[str, Any]:
 class ValueES(ScanAgent):
     """The place that costs its server least of its worth, a small function whose weights evolution found.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote; `terms` are the six terms alone, with
-    the weights known before, and `untrained` is where the training of the weights began. Any number of servers, each of
-    two NUMA nodes.
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote, and `untrained` is where the training
+    of the weights began. Any number of servers, each of two NUMA nodes.
     """
 
     name: ClassVar[str] = "value-es"
     reference = "ours: the page 'Learned placement on NUMA servers' has the method and the measurements"
-    controls: ClassVar[tuple[str, ...]] = ("terms",)
     scan = staticmethod(value_es)
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
-        known = weights in self.controls and path is None
-        self._file, self._untrained = None if known else find(self.name, weights, path, self.controls), untrained
-        self.numbers = value_of(begun(NO_SIZES), NO_SIZES).weights
+        self._file, self._untrained = find(self.name, weights, path), untrained
+        self.numbers = np.zeros(SIZE), np.zeros(0)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, and the sizes of requests that they know."""
         check_servers(view, self.name)
-        if file := self._file:
-            tensors, _ = read(file)
-            count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
-            shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
-            if count:
-                shapes["sizes"] = count, SIZE_COLUMNS
-            found = fitting(file, shapes, described(view, self.name))
-            sizes = found["sizes"].astype(np.float64) if count else NO_SIZES
-            if not (sizes[:, :2] >= 1).all():
-                raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")
-            weights = begun(sizes) if self._untrained else found["weights"].astype(np.float64)
-            self.numbers = value_of(weights, sizes).weights
+        sizes = read(self._file)[0].get("sizes", NO_SIZES).astype(np.float64)
+        shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * len(sizes),)}
+        weights = fitting(self._file, shapes, described(view, self.name))["weights"].astype(np.float64)
+        self.numbers = value_of(begun(sizes) if self._untrained else weights, sizes).weights
         self.get_ready(view)
 
 
@@ -327,7 +249,6 @@ class Hindsight(ValueES):
 
     name = "hindsight"
     reference = "Sinclair et al. 2023, Hindsight Learning for MDPs with Exogenous Inputs, ICML, arXiv:2207.06272"
-    controls = ()
 
 
 @dataclass
@@ -341,9 +262,9 @@ class ValueTrainer(NumaTrainer):
     sizes: CountFromZero = 0
     memory: Share = 0.9
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
-        super().begin(training, validation, seed, device)
+        super().begin(training, validation, seed)
         some = map(training.draw, self._seeds[:SAMPLED].tolist())
         self._known = sizes_of(some, training.ledger(0), self.sizes) if self.sizes else NO_SIZES
         self.average, self._scale = beginning(self._known, stream(seed, "train", "weights"))
@@ -404,15 +325,14 @@ class EvolutionTrainer(ValueTrainer):
     network: bool = True
     state = "mean", "average", "moments"
 
-    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+    def begin(self, training: World, validation: World, seed: int) -> None:
         """Find the episodes in which something can be learned."""
-        super().begin(training, validation, seed, device)
+        super().begin(training, validation, seed)
         self._scale[TERMS:SIZE] *= self.network
         self.mean, self.moments = self.average, np.zeros((2, len(self.average)))
         errors = stream(seed, "train", "candidates").normal(size=(4, len(self.mean)))
         rules = rules_of(SIMPLE[:2]) + [self.rule(self.mean + self.sigma * error) for error in errors]
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
-        self._grains = grains_of(self._replays)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play one generation."""
@@ -421,9 +341,7 @@ class EvolutionTrainer(ValueTrainer):
         replays = [self._replays[number] for number in chosen]
         drawn = rng.normal(size=(self.pairs, len(self.mean)))
         errors = np.concatenate([drawn, -drawn])
-        capacity, candidates = self.view.capacity[0], self.mean + self.sigma * errors
-        rules = [by_table(self.rule(candidate), capacity, self._grains) for candidate in candidates]
-        placed = play_all(replays, rules)
+        placed = play_all(replays, [self.rule(self.mean + self.sigma * error) for error in errors])
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
         self.mean, self.moments = climb(self.mean, self.moments, fitness, errors, self.sigma, self.rate, iteration)
         self.follow(self.mean)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from binwright.simcore.files import replacing
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 SHIPPED = Path(__file__).parent / "weights"
-TRAIN = "train some: `binwright train`."
+REMEDY = "Take others, or train some: `binwright train`."
 
 
 def extra(module: str) -> Any:
@@ -58,48 +58,24 @@ def read(file: Path, *, state: bool = False) -> tuple[Tensors, dict[str, Any]]:
     raise UserError(problem, file=file, remedy="Give a .safetensors file that `binwright train` wrote.")
 
 
-def find(agent: str, weights: str, path: str | None, controls: Iterable[str] = ()) -> Path:
-    """Find the file of an agent's weights: `path` if there is one, or else the shipped ones of that name.
-
-    The agent knows `controls` by name, too, and asks here for what is none of them.
-    """
+def find(agent: str, weights: str, path: str | None) -> Path:
+    """Find the file of an agent's weights: `path` if there is one, or else the shipped ones of that name."""
     if path is not None:
         return Path(path)
     known = {file.stem.removeprefix(f"{agent}-"): file for file in SHIPPED.glob(f"{agent}-*.safetensors")}
     if weights not in known:
-        remedy = suggest(weights, [*known, *controls])
-        raise UserError("no weights of that name", key="weights", value=weights, remedy=remedy)
+        raise UserError("no weights of that name", key="weights", value=weights, remedy=suggest(weights, known))
     return known[weights]
 
 
 def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Any]) -> Tensors:
-    """Read weights of these `shapes` from a file; refuses them if their notes differ from what is `wanted`.
-
-    Of several differences the first one in the order of `wanted` is told, with shipped weights that have none.
-    """
+    """Read weights of these `shapes` from a file; refuses them if their notes differ from what is `wanted`."""
     tensors, notes = read(file)
     for key, now in wanted.items():
         if (was := notes.get(key)) != now:
-            prefix = f"{wanted['agent']}-"
-            fit = [
-                other.stem.removeprefix(prefix)
-                for other in sorted(SHIPPED.glob(f"{prefix}*.json"))
-                if wanted.items() <= json.loads(other.read_text()).items()
-            ]
-            first = f"Shipped weights that fit: {', '.join(fit)}. Or" if fit else "Take others, or"
-            raise UserError(_difference(key, was, now), file=file, remedy=f"{first} {TRAIN}")
+            problem = f"these weights were trained with {key} {was}, not with {now}"
+            raise UserError(problem, file=file, remedy=REMEDY)
     weights = {name: tensors[name] for name in shapes if name in tensors}
     if {name: array.shape for name, array in weights.items()} != shapes:
-        raise UserError("not the weights of this network", file=file, remedy=TRAIN.capitalize())
+        raise UserError("not the weights of this network", file=file, remedy=REMEDY)
     return weights
-
-
-def _difference(key: str, was: object, now: object) -> str:
-    """Describe how weights differ from what they are to be used for."""
-    if key == "agent":
-        return f"these are weights of {was}, not of {now}"
-    if isinstance(was, bool):
-        ways = ("with", "without") if was else ("without", "with")
-        return f"these weights were trained {ways[0]} {key}, and this agent is to be {ways[1]}"
-    texts = [", ".join(map(str, each)) if isinstance(each, list | tuple) else str(each) for each in (was, now)]
-    return f"these weights were trained with {key} {texts[0]}, not with {texts[1]}"

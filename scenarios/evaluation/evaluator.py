@@ -219,7 +219,7 @@ class Evaluator:
             return self._confined(policy, on)
         made = AgentFactory(policy.make)
         values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
-        counts = sum(agent.numbers[2][-1] for agent in made.agents if isinstance(agent, Formula))
+        counts = sum(agent.numbers[1][-1] for agent in made.agents if isinstance(agent, Formula))
         return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
 
     def _confined(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str] | str:

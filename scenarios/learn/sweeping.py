@@ -209,7 +209,7 @@ def _measured(scenario: Scenario, patience: float) -> Measured:
     course = course_of(scenario)
     extra("torch").set_num_threads(course.threads)
     trainer, start = course.trainer(), process_time()
-    trainer.begin(course.training, course.validation, spec_of(scenario).seed, course.device)
+    trainer.begin(course.training, course.validation, spec_of(scenario).seed)
     preparing, times = process_time() - start, list[float]()
     while len(times) < course.iterations and sum(times) < patience:
         start = process_time()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from binwright.agents.learned.loop import Course, Row, Trainer, Training, ValidatesAnywhere, forget, write_log
-from binwright.agents.learned.weights import extra
 from binwright.agents.world import World
 from binwright.scenarios.batch.journal import lock
 from binwright.scenarios.build.world import build_learning
@@ -104,7 +103,7 @@ def course_of(scenario: Scenario) -> Course:
         except WorkloadError as error:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
-    unnamed = ("iterations", "seeds", "seed", "device", "threads", "sweep")
+    unnamed = ("iterations", "seeds", "seed", "threads", "sweep")
     return Course(
         lambda: kind(**settings),
         _world_of(others.pop("")),
@@ -112,7 +111,6 @@ def course_of(scenario: Scenario) -> Course:
         spec.iterations,
         judging.every,
         held_out,
-        _device_of(spec),
         spec.threads,
         {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
         judging.keep,
@@ -139,25 +137,12 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
 
 
 def _check_trainer(spec: Train) -> None:
-    """Refuse to validate elsewhere, or to train on a GPU, with a trainer that does not."""
+    """Refuse to validate elsewhere with a trainer that does not."""
     name = spec.agent.chosen[0]
     kind: type[Trainer] = spec.agent.registry.load(name)
     if spec.validation.also and not issubclass(kind, ValidatesAnywhere):
         problem = f"{name} is validated in its scenario only"
         raise UserError(problem, key="train.validation.also", remedy="Take `also` out.")
-    if spec.device == "cuda" and not kind.uses_gpu:
-        remedy = "Write `device: auto` or `cpu`."
-        raise UserError(f"{name} trains on CPUs only", key="train.device", value=spec.device, remedy=remedy)
-
-
-def _device_of(spec: Train) -> str:
-    """Return the device to train on: CUDA where there is any and the trainer uses it, unless told otherwise."""
-    available = extra("torch").cuda.is_available()
-    if spec.device == "cuda" and not available:
-        remedy = "Write `device: auto` or `cpu`."
-        raise UserError("there is no CUDA device here", key="train.device", value=spec.device, remedy=remedy)
-    kind: type[Trainer] = spec.agent.registry.load(spec.agent.chosen[0])
-    return "cuda" if available and spec.device != "cpu" and kind.uses_gpu else "cpu"
 
 
 def _standing(done: int, iterations: int) -> str:

@@ -32,7 +32,8 @@ def explain(error: ValidationError, source: Source) -> UserError:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
         path = [key for key in keys if isinstance(key, str)]
-        if problem == "unknown key" and (instead := REMOVED.get(".".join(path)) or REMOVED.get(" ".join(path[-2:]))):
+        is_unknown = problem in ("unknown key", "unknown option")
+        if is_unknown and (instead := REMOVED.get(".".join(path)) or REMOVED.get(" ".join(path[-2:]))):
             problem, remedy = "this key is gone", instead
         elif problem == "unknown key" and not _is_typo(keys, remedy) and (others := _elsewhere(keys)):
             remedy = f"Did you mean {' or '.join(map(repr, others))}? {_NEAR.sub('', remedy)}"

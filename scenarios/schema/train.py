@@ -1,7 +1,7 @@
 """The schema of a scenario's `train:`: what `binwright train` does with it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -65,7 +65,6 @@ class Train(Model):
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
     seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.", examples=[3])
     seed: Index = Field(default=0, description="The first seed; the others follow it.")
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto` is CUDA where there is any.")
     threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
 
     @classmethod

@@ -213,7 +213,7 @@ class Plays:
             value = self._prepared.value(made, seed)
         except RunError:
             return nan
-        return nan if any(agent.numbers[2][-1][LOST] for agent in made.agents) else value
+        return nan if any(agent.numbers[1][-1][LOST] for agent in made.agents) else value
 
 
 class Proposer:

@@ -16,8 +16,7 @@ from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.simcore.types import Placement, Request, View
 from tests.support import ROOT
-from tests.support.learning import ruled, small
-from tests.support.properties import first
+from tests.support.learning import small
 
 LIBRARIES = ROOT / "examples" / "libraries"
 
@@ -35,7 +34,7 @@ class Last(Policy):
         return int(np.flatnonzero(seen["mask"])[-1]) if seen["mask"].sum() > 1 else 0
 
 
-@pytest.mark.parametrize("given", first(2, [small(), small(overflow="drop"), ruled(), ruled(overflow="stop")]))
+@pytest.mark.parametrize("given", [small(), small(overflow="drop")])
 def test_policy_agents_see_the_environments_observations_and_run_the_same(given: dict[str, Any]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     scenario = bw.scenario(given)

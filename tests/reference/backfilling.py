@@ -27,7 +27,6 @@ class Backfilled:
     jobs: list[Job]
     backfilling: str
     shortest_first: bool = False
-    reservations: int = 1
     closed: tuple[int, int, int] = (0, 0, 0)  # which server is down from when until when, as is known
     starts: dict[int, int] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)
@@ -57,7 +56,7 @@ class Backfilled:
             if len(places) == self.jobs[i].parts and not (waits and self.backfilling == "none"):
                 self.starts[i], self.where[i] = now, places
                 continue
-            if self.backfilling == "conservative" or (self.backfilling == "easy" and waits < self.reservations):
+            if self.backfilling == "conservative" or (self.backfilling == "easy" and not waits):
                 time, places = self.promise(i, now, free)
                 self.kept[i] = time, places
                 self.promised[i] = min(time, self.promised.get(i, HORIZON))

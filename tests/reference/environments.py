@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from binwright.agents.environments.observation import Features, Observer
+from binwright.agents.environments.observation import Observer
 from binwright.agents.environments.stepping import Seen
 from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
-from binwright.simcore.types import QUANTUM, Floats, Request
+from binwright.simcore.types import Floats, Request
 
 
 def numa(episodes: NumaEpisodes) -> Seen:
@@ -33,21 +33,18 @@ def _fits(episodes: NumaEpisodes, i: int, place: int) -> bool:
     return all((many.state.free[i, s, n] >= amounts).all() for s, n, amounts in placement.shares)
 
 
-def worth(episodes: NumaEpisodes, reward: str, prices: Floats) -> Floats:
-    """The reward for placing the request on offer in each simulation; `prices` are per hour of a unit."""
+def worth(episodes: NumaEpisodes, reward: str) -> Floats:
+    """The reward for placing the request on offer in each simulation."""
     many, at = episodes.many, (np.arange(episodes.count), episodes.row)
     if reward == "one":
         return np.ones(episodes.count)
-    if reward == "delta":
-        found: Floats = many.requests.demand[at][:, 0] / episodes.cluster.capacity.sum(axis=(0, 1))[0]
-    else:
-        found = (many.requests.demand[at] @ (prices / QUANTUM / 3600.0)) * many.requests.duration[at]
+    found: Floats = many.requests.demand[at][:, 0] / episodes.cluster.capacity.sum(axis=(0, 1))[0]
     return found
 
 
 def network(episodes: NetworkEpisodes, edges: np.ndarray) -> Seen:
     """What is seen of a network with these edges."""
-    seen = Observer(episodes, Features())()
+    seen = Observer(episodes)()
     servers = episodes.view.topology.servers
     return {
         "nodes": seen.nodes,

@@ -19,7 +19,7 @@ def features(free: Room, capacity: Room, demand: Demand, spread: bool, where: Wh
     then = after(free, demand, spread, where)
     nodes = range(len(has))
     own = list(nodes) if spread else [node]
-    found = {"nodes": float(len(has)), "spread": float(spread), "time": 0.0}
+    found = {"nodes": float(len(has)), "spread": float(spread)}
     for r, resource in enumerate("abc"[: len(demand)]):
         found[f"demand_{resource}"] = demand[r] / UNIT
         there = [n for n in nodes if installed[n][r] > 0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor, isqrt
+from math import floor
 from typing import TypeAlias
 
 from binwright.fabric.topology import Topology
@@ -201,36 +201,20 @@ def misplaced(case: Case, chosen: list[int]) -> dict[int, int | None]:
     return dict(zip(sorted(servers, key=lambda server: names[server]), column, strict=True))
 
 
-def points(case: Case, server: int, score: str = "dot-product", owner: int | None = -1) -> Fraction:
-    """Tetris' score: of what is asked for and what is free, as shares of the largest server; a cosine in billionths.
+def points(case: Case, server: int, owner: int | None = -1) -> Fraction:
+    """Tetris' score: of what is asked for and what is free, as shares of the largest server.
 
     The link is that of the server itself, or of another `owner`, if there is one."""
     sizes, widest = case.largest
     wire = 0 if owner is None else max(0, case.wire(server if owner < 0 else owner))
     pairs = zip([*case.there(server), wire], [*case.demand, case.bandwidth], strict=True)
-    shares = [
-        (Fraction(free, size), Fraction(need, size))
-        for (free, need), size in zip(pairs, [*sizes, widest], strict=True)
-        if size
-    ]
-    product, free, asked = (sum((a * b for a, b in pairs), Fraction(0)) for pairs in _products(shares))
-    if score == "dot-product" or not product:
-        return product
-    return Fraction((isqrt(floor(4 * 10**18 * product**2 / (free * asked))) + 1) // 2)
-
-
-def _products(shares: list[tuple[Fraction, Fraction]]) -> Iterator[list[tuple[Fraction, Fraction]]]:
-    """What is multiplied for the product of both columns, and for the square of each."""
-    yield shares
-    yield [(free, free) for free, _ in shares]
-    yield [(need, need) for _, need in shares]
+    shares = ((free, need, size) for (free, need), size in zip(pairs, [*sizes, widest], strict=True) if size)
+    return sum((Fraction(free, size) * Fraction(need, size) for free, need, size in shares), Fraction(0))
 
 
 def tetris(
     case: Case,
     penalty: Fraction = Fraction(9, 10),
-    score: str = "dot-product",
-    near: str = "last",
     links: str = "own",
     latest: int = -1,
 ) -> Answer | None:
@@ -238,10 +222,10 @@ def tetris(
 
     def pick(chosen: list[int], needed: list[int]) -> int | None:
         def worth(server: int) -> Fraction:
-            home = latest if near == "ever" and latest >= 0 else case.rack[server]
+            home = latest if latest >= 0 else case.rack[server]
             if chosen:
-                home = case.rack[chosen[0 if near == "first" else -1]]
-            own = points(case, server, score, of[server] if links == "misplaced" else server)
+                home = case.rack[chosen[-1]]
+            own = points(case, server, of[server] if links == "misplaced" else server)
             return own * (1 if case.rack[server] == home else penalty)
 
         of = misplaced(case, chosen)
@@ -266,33 +250,27 @@ def in_order(case: Case, order: list[int]) -> Answer | None:
     return provision(case, pick)
 
 
-def first_by_tetris(case: Case, score: str) -> list[int]:
+def first_by_tetris(case: Case) -> list[int]:
     """Its vertex, if there is one."""
-    best = max(case.candidates, key=lambda server: points(case, server, score), default=None)
+    best = max(case.candidates, key=lambda server: points(case, server), default=None)
     return [] if best is None else [case.topology.switches + best]
 
 
-def nulb(case: Case, score: str = "dot-product") -> Answer | None:
+def nulb(case: Case) -> Answer | None:
     """Breadth-first."""
-    order = first_by_tetris(case, score)
+    order = first_by_tetris(case)
     for vertex in order:  # grows while it is walked
         order.extend(near for near, _ in case.near[vertex] if near not in order)
     return in_order(case, [vertex - case.topology.switches for vertex in order])
 
 
-def nalb(case: Case, score: str = "dot-product", search: str = "depth-first") -> Answer | None:
-    """Depth-first with a stack, the widest link on top; or breadth-first, neighbours over wider links first."""
+def nalb(case: Case) -> Answer | None:
+    """Depth-first with a stack, the widest link on top."""
 
     def room(hop: tuple[int, Link | None]) -> int:
         return 10**18 if hop[1] is None else case.link_free[hop[1]]
 
-    stack, order = first_by_tetris(case, score), []
-    if search == "breadth-first":
-        order = stack
-        for vertex in order:  # grows while it is walked
-            hops = sorted(case.near[vertex], key=lambda hop: -room(hop))
-            order.extend(near for near, _ in hops if near not in order)
-        stack = []
+    stack, order = first_by_tetris(case), list[int]()
     while stack:
         vertex = stack.pop()
         if vertex not in order:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.agents import AGENTS
-from binwright.agents.environments.observation import USUAL, Features, Observer
+from binwright.agents.environments.observation import USUAL, Observer
 from binwright.environments import fabric
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -201,7 +201,7 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
         episodes = world.episodes(1)
         workload = world.draw(0)
         episodes.reset(0, workload)
-        seen.append((Observer(episodes, Features())().cluster[0, -1], workload.expected[0]))
+        seen.append((Observer(episodes)().cluster[0, -1], workload.expected[0]))
         env = fabric(scenario(how, **NETWORK, overflow="drop"))
         shown, _ = env.reset(seed=0)
         seen.append((shown["cluster"][-1], workload.expected[0]))

@@ -34,7 +34,7 @@ class Falling(Trainer):
     ) -> None:
         self.rate, self.steep = rate, steep
 
-    def begin(self, training, validation, seed, device) -> None:
+    def begin(self, training, validation, seed) -> None:
         self.at = 1.0
 
     def iterate(self, iteration):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,6 @@ Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
 in `scratch`, whose `network` is a `Network`. `weighted` says how routes are found. With `masked` only servers are
 chosen that have a working route to all chosen before.
 """
-Paths: TypeAlias = Literal["hops", "weighted"]
 
 
 class Network(NamedTuple):
@@ -145,8 +144,6 @@ class NetworkAgent(Agent, ABC):
     """Decides by one kernel over servers and links. Subclasses name it, and make its scratch."""
 
     rule: Rule
-    routes: Paths | None = None
-    """How this agent's routes are found; None is as the network says."""
     masked = False
     """Pass over servers without a working route to those chosen before: see `Feasible`."""
 
@@ -158,7 +155,7 @@ class NetworkAgent(Agent, ABC):
         edges = topology.first, topology.via
         network = Network(view.routing.routes, topology.link_tier, *edges, self._room, joined)
         self._scratch = self.scratch(view, network, rng)
-        self._weighted = view.weighted if self.routes is None else self.routes == "weighted"
+        self._weighted = view.weighted
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False, False)
 

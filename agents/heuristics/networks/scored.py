@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import gcd, lcm
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.heuristics.networks.common import (
     Network,
     NetworkAgent,
-    Paths,
     largest,
     may_be_chosen,
     one_by_one,
@@ -20,19 +20,14 @@ from binwright.agents.heuristics.networks.common import (
 from binwright.fabric.multi_server import has_any
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Indices
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Floats, Ints
-from binwright.simcore.units import SHARE
 
 FINEST = 1000
 """Penalties are multiples of one part in this many."""
-BILLION = 10.0**9
 EXACT = 2**53
 """Floats are whole numbers up to here."""
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-Score: TypeAlias = Literal["dot-product", "cosine"]
-Near: TypeAlias = Literal["last", "first", "ever"]
 Links: TypeAlias = Literal["own", "misplaced"]
 
 
@@ -40,29 +35,22 @@ class Scores(NamedTuple):
     """Holds what scoring servers takes; `weights` and `scores` are scratch.
 
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
-    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
-    `cosine` scores by the angle between demand and what is free alone. Scores in the rack of the last server chosen, or
-    `of_first` of the first one, count `near` times, others `far`; `latest` int64 [1] is that rack, -1 for none, from
-    one request to the next where `ever`. `by_name` int64 [any] are the servers in the order of their names where links
-    are misplaced, or else none.
+    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth. Scores
+    in the rack of the last server chosen count `near` times, others `far`; `latest` int64 [1] is that rack, -1 for
+    none. `by_name` int64 [any] are the servers in the order of their names where links are misplaced, or else none.
     """
 
     network: Network
     scale: Floats
     weights: Floats
     scores: Floats
-    cosine: bool
-    of_first: bool
-    ever: bool
     latest: Ints
     by_name: Ints
     near: float
     far: float
 
 
-def scores_of(
-    view: NetworkView, network: Network, score: Score, penalty: float = 1.0, near: Near = "last", links: Links = "own"
-) -> Scores:
+def scores_of(view: NetworkView, network: Network, penalty: float = 1.0, links: Links = "own") -> Scores:
     """Make what one agent needs."""
     names = view.topology.names[view.topology.switches :]
     by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
@@ -74,9 +62,6 @@ def scores_of(
         scale=scale,
         weights=np.zeros_like(scale),
         scores=np.zeros(len(view.free)),
-        cosine=score == "cosine",
-        of_first=near == "first",
-        ever=near == "ever",
         latest=np.full(1, -1),
         by_name=np.array(by_name, np.int64),
         near=float(FINEST // common),
@@ -103,38 +88,27 @@ def start_tetris(of: Scores, free: Ints, link_free: Ints, demand: Amounts, bandw
     """Write the score of every server that has anything free: how much is free the way the request points."""
     weights, scale, resources = of.weights, of.scale, len(demand)
     weights[resources] = bandwidth * scale[resources]
-    square = bandwidth * weights[resources]
     for r in range(resources):
         weights[r] = demand[r] * scale[r]
-        square += demand[r] * weights[r]
-    length = np.sqrt(square)
     for server in range(len(free)):
-        of.scores[server] = _score(of, free, link_free, server, server, length)
-    if not of.ever:
+        of.scores[server] = _score(of, free, link_free, server, server)
+    if len(of.by_name) == 0:
         of.latest[0] = -1
 
 
 @lean_inlined
-def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int, length: float) -> float:
-    """Return the score of a server, -1 if it has nothing free; `length` is that of the demand.
-
-    Its links are those of the server `owner`, or none. A cosine is in billionths, to the nearest.
-    """
-    weights, scale = of.weights, of.scale
+def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int) -> float:
+    """Return the score of a server, -1 if it has nothing free. Its links are those of the server `owner`, or none."""
     resources: int = free.shape[2]
-    points, square, anything = 0.0, 0.0, False
+    points, anything = 0.0, False
     for r in range(resources):
         amount = 0
         for node in range(free.shape[1]):
             amount += free[server, node, r]
-        points += amount * weights[r]
-        square += amount * (amount * scale[r])
+        points += amount * of.weights[r]
         anything |= amount > 0
-    wire = max(wire_of(of.network, link_free, owner), 0) if owner >= 0 else 0
-    points += wire * weights[resources]
-    square += wire * (wire * scale[resources])
-    if of.cosine and points > 0:
-        points = np.floor(BILLION * (points / (length * np.sqrt(square))) + 0.5)
+    if owner >= 0:
+        points += max(wire_of(of.network, link_free, owner), 0) * of.weights[resources]
     return points if anything else -1.0
 
 
@@ -154,7 +128,7 @@ def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
             while not may_be_chosen(of.network, free, owner):
                 owner += 1
         server = of.by_name[place]
-        of.scores[server] = _score(of, free, link_free, server, owner, 1.0)
+        of.scores[server] = _score(of, free, link_free, server, owner)
 
 
 @lean
@@ -180,42 +154,27 @@ def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
     if len(of.by_name) > 0:
         _misplace(of, free, link_free)
     server = best_scored(of, link_free, bandwidth, of.latest[0], weighted, masked)
-    if server >= 0 and (of.latest[0] < 0 or not of.of_first):
+    if server >= 0:
         of.latest[0] = of.network.routes.servers[server, 0]
     return server
 
 
 class Tetris(NetworkAgent):
-    """Where the largest dot product, or cosine, of demand and what is free is; `penalty` times less in other racks.
+    """Where the largest dot product of demand and what is free is; `penalty` times less in other racks.
 
-    Other racks are those without the `near` server, the last or the first chosen, or the last ever: that of an earlier
-    request, too. `routes` are as the network says. With `links: misplaced` and `near: ever` it does what the program of
-    arXiv:2106.02412 does, whose servers are scored with the links of others.
+    Other racks are those without the last server chosen. With `links: misplaced` it does what the program of
+    arXiv:2106.02412 does, which scores servers with the links of others, and remembers the rack of earlier requests.
     """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
     rule = staticmethod(one_by_one(tetris, start_tetris))
 
-    def __init__(
-        self,
-        penalty: float | str = 0.9,
-        score: Score = "dot-product",
-        near: Near = "last",
-        routes: Paths | None = None,
-        links: Links = "own",
-    ) -> None:
-        if links == "misplaced" and score == "cosine":
-            remedy = "Take score: dot-product, which is what scaling all servers alike leaves."
-            raise UserError("goes with dot-product only", key="links", value=links, remedy=remedy)
-        self.score, self.near, self.routes, self.links = score, near, routes, links
-        try:
-            self.penalty = SHARE.parse(penalty)
-        except UserError as error:
-            raise UserError(error.problem, key="penalty", value=penalty, remedy="Write 0.9, or 90 %.") from None
+    def __init__(self, penalty: Annotated[float, Field(ge=0, le=1)] = 0.9, links: Links = "own") -> None:
+        self.penalty, self.links = penalty, links
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scores:
         """Return scores, and the penalty as whole numbers."""
-        return scores_of(view, network, self.score, self.penalty, self.near, self.links)
+        return scores_of(view, network, self.penalty, self.links)
 
 
 COUNT, TURN, PASSED, COMES = range(4)
@@ -225,8 +184,8 @@ COUNT, TURN, PASSED, COMES = range(4)
 class Search(NamedTuple):
     """Holds what searching the network takes: `neighbour` is the topology's, all behind it is scratch.
 
-    A search is `deep`, and takes of equal neighbours the last in the adjacency first, or broad, and takes the first.
-    Neighbours with the `widest` links come first, or else all are equal. `seen` int64 [vertices] holds the stamp of the
+    A search is `deep`, takes neighbours with the widest links first, and of equals the last in the adjacency; or it is
+    broad, and takes the first. `seen` int64 [vertices] holds the stamp of the
     last request that came by; `ahead` int32 [vertices] is for a stack or a queue, `progress` int64 [4].
     """
 
@@ -234,7 +193,6 @@ class Search(NamedTuple):
     scores: Scores
     switches: int
     deep: bool
-    widest: bool
     neighbour: Indices
     seen: Ints
     ahead: Indices
@@ -288,7 +246,7 @@ def _next(of: Search, link_free: Ints, vertex: int) -> int:
     for step in range(end - begin):
         edge = end - 1 - step if of.deep else begin + step
         if of.seen[of.neighbour[edge]] != of.network.room.counts[3]:
-            width = link_free[via[edge]] if of.widest and via[edge] >= 0 else MOST  # there may be no link
+            width = link_free[via[edge]] if of.deep and via[edge] >= 0 else MOST  # there may be no link
             if best < 0 or width > most:
                 best, most = int(of.neighbour[edge]), width
             if most == MOST:
@@ -297,28 +255,20 @@ def _next(of: Search, link_free: Ints, vertex: int) -> int:
 
 
 class NULB(NetworkAgent):
-    """Starts where Tetris would, and takes what is free in the order of a breadth-first search, blind to bandwidth.
-
-    `score` is that of Tetris. `routes` are as the network says.
-    """
+    """Starts where Tetris would, and takes what is free in the order of a breadth-first search, blind to bandwidth."""
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
     rule = staticmethod(one_by_one(search, start_search))
-    widest: ClassVar[bool] = False
-    deep = False
-
-    def __init__(self, score: Score = "dot-product", routes: Paths | None = None) -> None:
-        self.score, self.routes = score, routes
+    deep: ClassVar[bool] = False
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Search:
         """Return scores for the first server, and room to search."""
         vertices = len(network.first) - 1
         return Search(
             network=network,
-            scores=scores_of(view, network, self.score),
+            scores=scores_of(view, network),
             switches=view.topology.switches,
             deep=self.deep,
-            widest=self.widest,
             neighbour=view.topology.neighbour,
             seen=np.zeros(vertices, np.int64),
             ahead=np.zeros(vertices, np.int32),
@@ -327,18 +277,6 @@ class NULB(NetworkAgent):
 
 
 class NALB(NULB):
-    """Starts where Tetris would, and searches along the links with the most bandwidth free, depth- or breadth-first.
+    """Starts where Tetris would, and searches depth-first along the links with the most bandwidth free."""
 
-    `score` is that of Tetris. `routes` are as the network says.
-    """
-
-    widest = True
-
-    def __init__(
-        self,
-        search: Literal["depth-first", "breadth-first"] = "depth-first",
-        score: Score = "dot-product",
-        routes: Paths | None = None,
-    ) -> None:
-        super().__init__(score, routes)
-        self.deep = search == "depth-first"
+    deep = True

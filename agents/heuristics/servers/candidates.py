@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.rules.cheapest_place import SPREAD, write_taken
 from binwright.agents.rules.scan import ScanAgent, drawn
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.jit.cost_functions import at_place, bound_of, on_stack
 from binwright.simcore.types import Amounts, Floats, Ints, View
@@ -27,24 +27,16 @@ def counts(filter: Filter, k: int | None) -> tuple[int, int]:
 
     Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
     """
-    if k is not None and k < 1:
-        raise UserError("there must be a candidate", key="k", value=k, remedy="Give a number of 1 or more.")
     if isinstance(filter, dict):
-        if k is not None:
-            remedy = "Leave k out: the filter says how many there are."
-            raise UserError("says again how many candidates there are", key="k", value=k, remedy=remedy)
         found = filter.get("best-fit", 0), filter.get("internal", 0)
-        if min(found) < 0 or not sum(found) or filter.keys() - {"best-fit", "internal"}:
-            remedy = "Give how many each names: {best-fit: 4, internal: 3}."
-            raise UserError("no such filter", key="filter", value=filter, remedy=remedy)
-        return found
-    if filter not in get_args(Named):
-        raise UserError("no such filter", key="filter", value=filter, remedy=suggest(filter, get_args(Named)))
-    k = K if k is None else k
-    if filter == "both":
-        best = max(1, k * 2 // 5)
-        return best, k - best
-    return (k * (filter == "best-fit"), k * (filter == "internal"))
+        if k is None and min(found) >= 0 and max(found) > 0:
+            return found
+    elif k is None or k >= 1:
+        k = K if k is None else k
+        best = max(1, k * 2 // 5) if filter == "both" else k * (filter == "best-fit")
+        return best, k - best if filter == "both" else k * (filter == "internal")
+    remedy = "Name one, with a `k` of 1 or more, or say how many each names: {best-fit: 4, internal: 3}."
+    raise UserError("names no candidates", key="filter", value=filter, remedy=remedy)
 
 
 def first_places(rule: Any) -> Callable[..., int]:

@@ -66,7 +66,7 @@ def where(demand: str, topology: str) -> dict[str, Any]:
     """Describe the runs of one demand on one topology, with the published numbers of requests and holding times."""
     agents = {agent: TRAINED[training] for agent, training in learned(demand, topology).items()}
     if topology != "delta":  # Tetris as in the authors' program; docs/experiments/nara.md has it as described, too
-        agents |= {"random": "random", "tetris": "{tetris: {near: ever, links: misplaced}}"}
+        agents |= {"random": "random", "tetris": "{tetris: {links: misplaced}}"}
     if topology not in LARGE:
         agents |= {"nulb": "nulb", "nalb": "nalb"}
     here = file_here(demand)

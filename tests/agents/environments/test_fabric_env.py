@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.environments.fabric_env import FabricBatch
-from binwright.agents.environments.observation import Features, Observer, edge_index
+from binwright.agents.environments.observation import Observer, edge_index
 from binwright.agents.environments.stepping import BatchEnv, BatchVector
 from binwright.environments import fabric, fabric_vector
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
@@ -148,12 +148,11 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
             left[0][room.places[0, share, 0]][r] -= amount
     for link in room.links[0, : room.counts[0, 2]].tolist():
         left[1][link] -= bandwidth
-    for plain, counted in ((True, None), (False, left), (True, left)):
-        seen = Observer(episodes, Features(plain, counted is not None))()
-        expected = reference(view, request, room.need[0].tolist(), chosen, plain, counted)
-        np.testing.assert_allclose(seen.nodes[0], expected["nodes"], rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(seen.edges[0], expected["links"], rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(seen.cluster[0], expected["cluster"], rtol=1e-6, atol=1e-6)
+    seen = Observer(episodes, text=True)()
+    expected = reference(view, request, room.need[0].tolist(), chosen, True, left)
+    np.testing.assert_allclose(seen.nodes[0], expected["nodes"], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(seen.edges[0], expected["links"], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(seen.cluster[0], expected["cluster"], rtol=1e-6, atol=1e-6)
 
 
 def test_a_server_of_several_links_has_an_edge_to_its_rack() -> None:

@@ -31,7 +31,7 @@ def small(**changed: Any) -> Scenario:
                     {"cpu": 8, "mem": 16},
                     {"cpu": 30, "mem": 1, "weight": 0.1},
                 ], "20 s"),
-            "overflow": "drop", "agents": ["first-fit"], "prices": {"cpu_hour": 2.0}, **changed,
+            "overflow": "drop", "agents": ["first-fit"], **changed,
         },
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
         assert many.state.clock[0, NOW] == engine.now
 
 
-@pytest.mark.parametrize("reward", ["one", "delta", "income"])
+@pytest.mark.parametrize("reward", ["one", "delta"])
 def test_gymnasiums_own_checker_is_content(reward: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
@@ -106,8 +106,7 @@ def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
     ("changed", "options", "said"),
     [
         ({"overflow": "wait"}, {}, "dropped here"),
-        ({"pacing": {"step": "1 s"}}, {}, "without network and pacing"),
-        ({"prices": {}}, {"reward": "income"}, "no prices"),
+        ({"pacing": {"step": "1 s"}}, {}, "without network, pacing and rules"),
         ({}, {"reward": "two"}, "no such reward"),
         ({"warm_start": {"until": "10 %", "with": "best-fit"}}, {}, "nothing is learned with it"),
         ({"cluster": CLUSTER | {"numbering": "drawn"}}, {}, "cluster.numbering: nothing is learned with it"),

@@ -5,11 +5,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.stepping import BatchVector, Seen
+from binwright.agents.environments.stepping import BatchVector
 from binwright.environments import fabric_vector, numa_vector
 from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
@@ -29,7 +29,6 @@ SERVERS: dict[str, Any] = {
         "30 s",
     ),
     "agents": ["first-fit"],
-    "prices": {"cpu_hour": 2.0, "mem_gb_hour": 0.37},
 }
 
 
@@ -49,34 +48,25 @@ def drawn(mask: np.ndarray, rng: np.random.Generator, wrong: float = 0.05) -> np
     return np.where(rng.random(len(mask)) < wrong, any_place, (mask * rng.random(mask.shape)).argmax(axis=1))
 
 
-@given(
-    seed=st.integers(0, 1000),
-    reward=st.sampled_from(["one", "delta", "income"]),
-    overflow=st.sampled_from(["drop", "stop"]),
-    mode=st.sampled_from(list(AutoresetMode)[:2]),
-)
+@given(st.integers(0, 1000), st.sampled_from(["one", "delta"]), st.sampled_from(["drop", "stop"]))
 @scaled(0.2)
-def test_updated_numa_observations_equal_recomputed_ones(
-    seed: int, reward: Any, overflow: str, mode: AutoresetMode
-) -> None:
-    envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward, autoreset_mode=mode)
+def test_updated_numa_observations_equal_recomputed_ones(seed: int, reward: Any, overflow: str) -> None:
+    envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward)
     episodes, rng = envs.batch.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NumaEpisodes)
     seen, _ = envs.reset(seed=seed)
-    prices = np.array([2.0, 0.37])
     for _ in range(40):
         expected = reference.numa(episodes)
         for name, array in expected.items():
             assert seen[name].tobytes() == array.tobytes(), name
             assert seen[name].dtype == array.dtype
-        going, worth = ~episodes.over, reference.worth(episodes, reward, prices)
+        going, worth = ~episodes.over, reference.worth(episodes, reward)
         actions = drawn(seen["mask"], rng)
         inside = (actions >= 0) & (actions < seen["mask"].shape[1])
         placed = going & inside & (seen["mask"][np.arange(3), np.where(inside, actions, 0)] == 1)
         seen, rewards, _, _, info = envs.step(actions)
         assert rewards.tolist() == np.where(placed, worth, 0.0).tolist()
-        if "final_info" not in info:
-            assert info["placed"].tolist() == placed.tolist()
+        assert (info["placed"] == placed)[going].all()
 
 
 @pytest.mark.long
@@ -95,14 +85,13 @@ def test_updated_network_observations_equal_recomputed_ones(seed: int, mask: Any
         seen, *_ = envs.step(drawn(seen["mask"], rng))
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_episodes_begin_again_as_in_gymnasiums_own_vector(mode: AutoresetMode) -> None:
+@pytest.mark.parametrize("seeds", [1, [5, 9, 2]])
+def test_episodes_begin_again_as_in_gymnasiums_own_vector(seeds: Any) -> None:
     scenario = servers()
-    ours = gymnasium.make_vec(f"{PREFIX}Numa-v0", 3, scenario=scenario, autoreset_mode=mode)
-    theirs = SyncVectorEnv([lambda: gymnasium.make(f"{PREFIX}Numa-v0", scenario=scenario)] * 3, autoreset_mode=mode)
-    assert ours.metadata["autoreset_mode"] is mode
+    ours = gymnasium.make_vec(f"{PREFIX}Numa-v0", 3, scenario=scenario)
+    theirs = SyncVectorEnv([lambda: gymnasium.make(f"{PREFIX}Numa-v0", scenario=scenario)] * 3)
+    assert ours.metadata["autoreset_mode"] is theirs.metadata["autoreset_mode"]
     rng, ends = np.random.default_rng(0), 0
-    seeds: Any = 1 if mode is AutoresetMode.NEXT_STEP else [5, 9, 2]
     same(ours.reset(seed=seeds)[0], theirs.reset(seed=seeds)[0])
     seen, _ = theirs.reset(seed=seeds)
     ours.reset(seed=seeds)  # forgets what it had
@@ -115,16 +104,6 @@ def test_episodes_begin_again_as_in_gymnasiums_own_vector(mode: AutoresetMode) -
             same(one, other)
         for name in ("placed", "action_mask"):
             same(found[4][name], expected[4][name])
-        assert ("final_obs" in found[4]) == ("final_obs" in expected[4])
-        for name in ("final_obs", "_final_obs", "final_info", "_final_info"):
-            if name in expected[4]:
-                same(found[4][name], expected[4][name])
-        if mode is AutoresetMode.DISABLED and ended.any():
-            with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
-                ours.step(actions)
-            again = [envs.reset(options={"reset_mask": ended}) for envs in (ours, theirs)]
-            same(again[0][0], again[1][0])
-            seen = again[1][0]
     assert ends > 3
 
 
@@ -133,56 +112,9 @@ def same(one: Any, other: Any) -> None:
         assert one.keys() == other.keys()
         for name in other:
             same(one[name], other[name])
-    elif isinstance(other, np.ndarray) and other.dtype.hasobject:
-        for ours, theirs in zip(one, other, strict=True):
-            same(ours, theirs)
-    elif other is None:
-        assert one is None
     else:
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.long
-def test_in_a_network_episodes_begin_again_in_the_same_step() -> None:
-    envs = many("Fabric-v0", 2, autoreset_mode="SameStep")
-    seen, _ = envs.reset(seed=0)
-    ended = np.zeros(2, np.bool_)
-    while not ended.any():
-        seen, rewards, ended, _, info = envs.step(seen["mask"].argmax(axis=1))
-    for i in range(2):
-        assert seen["mask"][i].any()
-        if ended[i]:
-            assert not info["final_obs"][i]["mask"].any()
-            assert info["final_info"]["placed"][i] + info["final_info"]["rejected"][i] > 0
-            assert rewards[i] == 10 * info["final_info"]["placed"][i] - 10 * info["final_info"]["rejected"][i]
-        else:
-            assert info["final_obs"][i] is None
-    assert info["_final_obs"].tolist() == ended.tolist()
-
-
-@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
-def test_buffers_are_written_in_place(name: str) -> None:
-    plain = many(name, 3)
-    space = plain.batch.seen
-    buffers: Seen = {key: np.full_like(array, 1) for key, array in space.items()}
-    buffers |= {"rewards": np.full(3, 9.0), "terminations": np.ones(3, np.bool_)}
-    ours = many(name, 3, buffers=buffers)
-    expected, _ = plain.reset(seed=4)
-    seen, info = ours.reset(seed=4)
-    assert all(seen[key] is buffers[key] for key in space)
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        for key in space:
-            np.testing.assert_array_equal(buffers[key], expected[key])
-        assert info["action_mask"] is buffers["mask"]
-        actions = drawn(expected["mask"], rng)
-        expected, rewards, ended, *_ = plain.step(actions)
-        seen, *came, _, info = ours.step(actions)
-        assert came[0] is buffers["rewards"]
-        assert came[1] is buffers["terminations"]
-        np.testing.assert_array_equal(buffers["rewards"], rewards)
-        np.testing.assert_array_equal(buffers["terminations"], ended)
 
 
 @pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])

@@ -71,7 +71,7 @@ def test_decisions_without_a_score_are_counted() -> None:
     some, none = Formula("sqrt(free_a - 1.5)"), Formula("0 / 0 + free_a")
     assert played(some, case) == (0, 0)
     assert played(none, case) is None
-    assert [agent.numbers[2][-1][LOST] for agent in (some, none)] == [0, 1]
+    assert [agent.numbers[1][-1][LOST] for agent in (some, none)] == [0, 1]
 
 
 WRITTEN = {

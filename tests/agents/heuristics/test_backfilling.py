@@ -71,16 +71,15 @@ servers = st.sampled_from([[4], [4], [5], [4, 4], [2, 4], [4, 1, 3]])
 
 
 @scaled(3)
-@given(servers, jobs, st.sampled_from(["none", "easy", "conservative"]), st.booleans(), st.sampled_from([1, 0, 2, 3]))
+@given(servers, jobs, st.sampled_from(["none", "easy", "conservative"]), st.booleans())
 def test_jobs_start_as_seconds_written_out_say(
-    servers: list[int], jobs: list[Job], backfilling: Backfilling, shortest_first: bool, reservations: int
+    servers: list[int], jobs: list[Job], backfilling: Backfilling, shortest_first: bool
 ) -> None:
-    reservations = reservations if backfilling == "easy" else 1
-    agent = InLine(order="sjf" if shortest_first else "fcfs", backfilling=backfilling, reservations=reservations)
+    agent = InLine(order="sjf" if shortest_first else "fcfs", backfilling=backfilling)
     starts = played(servers, jobs, agent)
-    reference = Backfilled(servers, jobs, backfilling, shortest_first, reservations)
+    reference = Backfilled(servers, jobs, backfilling, shortest_first)
     assert starts == [reference.starts[i] for i in range(len(jobs))]
-    if backfilling == "conservative" or (backfilling == "easy" and not shortest_first and reservations < 2):
+    if backfilling == "conservative" or (backfilling == "easy" and not shortest_first):
         assert all(starts[i] <= time for i, time in reference.promised.items()), "what was promised is kept"
     if backfilling == "none" and not shortest_first:
         assert starts == sorted(starts), "nobody overtakes"

@@ -137,7 +137,6 @@ def test_fair_share_puts_the_user_below_its_share_first() -> None:
         ({"order": {"fairr": {}}}, "agents.0.in-line.order.fairr: unknown key"),
         ({"order": "fairr"}, "order: unknown order .*\n  Did you mean 'fair'"),
         ({"order": {"fair": {"shares": {"user": {"a": 2}}}}}, "shares.user: is not a label of users"),
-        ({"reservations": 2}, "reservations: is for easy backfilling"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, object], said: str) -> None:

@@ -207,64 +207,38 @@ def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Cas
 
 @given(drawn=cases(), penalty=st.sampled_from([0, 10, 50, 90, 100]))
 @scaled(0.6)
-def test_tetris_takes_a_penalty_as_number_or_percentage(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
+def test_tetris_takes_other_penalties(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
     view, request, case = drawn
-    expected = tetris(case, Fraction(penalty, 100))
-    for form in penalty / 100, f"{penalty} %":
-        agent = make("tetris", case.masked, penalty=form)
-        agent.start(view, stream(0, "agent"))
-        same(agent.decide(view, request), expected)
+    agent = make("tetris", case.masked, penalty=penalty / 100)
+    agent.start(view, stream(0, "agent"))
+    same(agent.decide(view, request), tetris(case, Fraction(penalty, 100)))
 
 
 @pytest.mark.long
-@given(
-    drawn=cases(),
-    score=st.sampled_from(["dot-product", "cosine"]),
-    near=st.sampled_from(["last", "first", "ever"]),
-    search=st.sampled_from(["depth-first", "breadth-first"]),
-    routes=st.sampled_from(["hops", "weighted"]),
-)
+@given(drawn=cases())
 @scaled(2)
-def test_other_readings_are_options(
-    drawn: tuple[NetworkView, Request, Case], score: str, near: str, search: str, routes: str
-) -> None:
+def test_tetris_does_what_the_publications_program_does(drawn: tuple[NetworkView, Request, Case]) -> None:
+    """Its second answer depends on its first."""
     view, request, case = drawn
-    case.weighted = routes == "weighted"
-    readings: list[tuple[str, dict[str, str], Answer | None]] = [
-        ("tetris", {"near": near}, tetris(case, score=score, near=near)),
-        ("nulb", {}, nulb(case, score)),
-        ("nalb", {"search": search}, nalb(case, score, search)),
-    ]
-    for name, options, expected in readings:
-        agent = make(name, case.masked, score=score, routes=routes, **options)
-        agent.start(view, stream(0, "agent"))
-        same(agent.decide(view, request), expected)
-    if score == "dot-product":  # as the publication's program: its second answer depends on its first
-        agent = make("tetris", case.masked, routes=routes, near=near, links="misplaced")
-        agent.start(view, stream(0, "agent"))
-        same(answer := agent.decide(view, request), tetris(case, near=near, links="misplaced"))
-        chosen = answer.chosen if isinstance(answer, Provisioned) else ()
-        if chosen:
-            latest = case.rack[chosen[0 if near == "first" else -1]]
-            same(agent.decide(view, request), tetris(case, near=near, links="misplaced", latest=latest))
+    agent = make("tetris", case.masked, links="misplaced")
+    agent.start(view, stream(0, "agent"))
+    same(answer := agent.decide(view, request), tetris(case, links="misplaced"))
+    if chosen := answer.chosen if isinstance(answer, Provisioned) else ():
+        same(agent.decide(view, request), tetris(case, links="misplaced", latest=case.rack[chosen[-1]]))
 
 
-@given(
-    quarters=st.lists(st.integers(0, 4), min_size=54, max_size=54),
-    search=st.sampled_from(["depth-first", "breadth-first"]),
-    wanted=st.integers(1, 24),
-)
+@given(quarters=st.lists(st.integers(0, 4), min_size=54, max_size=54), wanted=st.integers(1, 24))
 @scaled(1)
-def test_switches_with_many_links_are_searched_in_the_same_order(quarters: list[int], search: str, wanted: int) -> None:
+def test_switches_with_many_links_are_searched_in_the_same_order(quarters: list[int], wanted: int) -> None:
     """Every server has one unit, so the request takes those that come first."""
     routing = Routing(tree((8, 6), (1, 2)))
-    options: dict[str, Any] = {"search": search}
     one = [[[1]]] * 48
     capacity = routing.topology.link_capacity.tolist()
     link_free = [part * most // 4 for part, most in zip(quarters, capacity, strict=True)]
     view = view_of(routing, one, one, link_free)
     case = Case(routing.topology, one, one, link_free, (wanted,), 0, False, False)
-    for agent, expected in (make("nulb"), nulb(case)), (make("nalb", **options), nalb(case, **options)):
+    for name, expected in ("nulb", nulb(case)), ("nalb", nalb(case)):
+        agent = make(name)
         agent.start(view, stream(0, "agent"))
         same(agent.decide(view, Request(0, 0.0, 1.0, (wanted,), False, 0)), expected)
 

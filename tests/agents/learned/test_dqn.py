@@ -12,8 +12,6 @@ from binwright.agents.heuristics.servers.candidates import counts
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.agents.learned import replay as replay_buffer
 from binwright.agents.learned.cvd_rl import (
-    LAYERS,
-    WIDTH,
     CvdTrainer,
     action_features,
     cvd_rl,
@@ -65,7 +63,7 @@ def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **change
     """A trainer, with nothing learned."""
     course = course_of(small(agent, options, **changed))
     trainer = course.trainer()
-    trainer.begin(course.training, course.validation, 0, "cpu")
+    trainer.begin(course.training, course.validation, 0)
     assert isinstance(trainer, DQN)
     return trainer
 
@@ -74,7 +72,7 @@ def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions,
     """An episode of cvd-rl as a trajectory, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
     weights = untrained(sizes(True), np.random.default_rng(1))
-    how = np.array([*counts("both", 5), 1, 1, LAYERS, WIDTH], np.float64)
+    how = np.array([*counts("both", 5), 1, 1], np.float64)
     capacity = world.ledger(0).view.capacity
     written = empty_trajectory(rows, 5, capacity)
     reset(written, epsilon, 5, overflow == "stop", 7)
@@ -89,7 +87,7 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
     assert 3 < placed == len(decisions.code)
     ends = TERMINATED if overflow == "stop" else TRUNCATED
     assert decisions.outcome.tolist() == [CONTINUES] * (placed - 1) + [ends]
-    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1, LAYERS, WIDTH], np.float64)
+    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
     for outcome, code, spread, demand, listed, room in decisions:
         free = room.astype(np.int64)
@@ -243,10 +241,10 @@ def layered(theta: Any, sizes: tuple[int, ...], seen: Any) -> tuple[Any, Any]:
     [
         ("cvd-rl", {}),
         ("cvd-rl", {"returns": 3, "lookahead": False, "reward": "residual-capacity"}),
-        ("cvd-rl", {"decomposition": False, "layers": 3, "lessons": 9, "loss": "squared"}),
+        ("cvd-rl", {"decomposition": False, "lessons": 9, "loss": "squared"}),
         ("cvd-rl", {"returns": "episode", "paired": True, "lessons": 9, "averaged": 0.1, "filter": "none"}),
         ("sched-rl", {"returns": 2, "loss": "squared", "reward": "delta"}),
-        ("sched-rl", {"hidden": 1, "lessons": 9, "width": 9}),
+        ("sched-rl", {"lessons": 9}),
     ],
 )
 def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str, Any]) -> None:
@@ -376,8 +374,8 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
 
 
 OTHERS = {
-    "cvd-rl": {"width": 7, "layers": 3, "averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4},
-    "sched-rl": {"width": 9, "hidden": 1, "averaged": 0.1, "loss": "squared", "returns": "episode", "reward": "delta"},
+    "cvd-rl": {"averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4},
+    "sched-rl": {"averaged": 0.1, "loss": "squared", "returns": "episode", "reward": "delta"},
 }
 TAUGHT = {"lessons": 2, "paired": True, "returns": "episode", "telling": True, "pool": 40}
 
@@ -428,7 +426,7 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
         {"weights": np.zeros(size_of(SchedTrainer().network_for(view).sizes))},
         SchedTrainer().network_for(view).notes,
     )
-    with pytest.raises(UserError, match="these weights are for 3 servers, and there are 4"):
+    with pytest.raises(UserError, match="trained with servers 3, not with 4"):
         SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
     agent = {"sched-rl": {"path": str(file)}}
     more = {"expand": {"by": 1, "limit": 5}}
@@ -436,14 +434,14 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
         Batch(small(agents=[agent], overflow=more), tmp_path / "out").run()
     started = SchedRL(path=str(file))
     started.start(view, stream(0, "agent"))
-    with pytest.raises(UserError, match="for 3 servers, and there are 4"):
+    with pytest.raises(UserError, match="whole cluster of 3 servers, and it has grown"):
         started.decide(fixed(4), Request(0, 0.0, 1.0, (1, 1), False))
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"agent": "cvd-rl"}, "these are weights of cvd-rl, not of sched-rl"),
+        ({"agent": "cvd-rl"}, "trained with agent cvd-rl, not with sched-rl"),
         ({"layers": [11, 64, 6]}, "trained with layers"),
         ({}, "not the weights of this network"),
     ],
@@ -458,7 +456,7 @@ def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: st
 
 def test_shipped_sched_rl_weights_run_on_ten_servers_only(tmp_path: Path) -> None:
     shipped("sched-rl", tmp_path, "huawei-10", servers=10)
-    with pytest.raises(UserError, match="for 10 servers, and there are 11"):
+    with pytest.raises(UserError, match="trained with servers 10, not with 11"):
         shipped("sched-rl", tmp_path / "more", "huawei-10", servers=11)
 
 

@@ -105,7 +105,7 @@ def test_hindsight_loss_is_the_expected_loss_of_the_choices() -> None:
     pytest.importorskip("torch")
     course = course_of(scenario_from(trained({"hindsight": LITTLE})))
     trainer = HindsightTrainer(pool=40, plans=2, warm=(0.0, 0.2), temperature=0.5)
-    trainer.begin(course.training, course.validation, 0, "cpu")
+    trainer.begin(course.training, course.validation, 0)
     rng = np.random.default_rng(0)
     capacity = np.full((9, 2, 2), 10)
     lessons, expected = [], []

@@ -16,13 +16,9 @@ from binwright.agents.learned.padrl import (
     HIDDEN,
     MEMORY,
     PADRL,
-    PLACE,
     SHAPES,
-    SHARED_FROM,
-    SLOTS,
     begin_diary,
     diary_of,
-    highest_score,
     joined,
     padrl,
     row_type,
@@ -48,19 +44,6 @@ pytest.importorskip("safetensors")
 def tensors_of(seed: int) -> Tensors:
     rng = np.random.default_rng(seed)
     return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
-
-
-@scaled(8)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3 * SLOTS), st.booleans())
-def test_scoring_one_of_those_that_are_alike_changes_no_decision(seed: int, kinds: int, spread: bool) -> None:
-    """Few kinds of servers, and more than may be found alike; what is free may be the same where capacity is not."""
-    rng = np.random.default_rng(seed)
-    which = rng.integers(kinds, size=2 * SHARED_FROM)
-    free = rng.integers(0, 5, size=(kinds, 2, 2))[which] * 10**6
-    capacity = np.full_like(free, 4 * 10**6) * rng.integers(1, 3, size=(len(which), 1, 1))
-    weights, common = joined(tensors_of(seed % 7)), rng.normal(size=HIDDEN)
-    seen = free, capacity, (2 * 10**6, 10**6), spread, common, weights, np.empty(PLACE)
-    assert highest_score(*seen, np.full(SLOTS, -1)) == highest_score(*seen, np.zeros(0, np.int64))
 
 
 class Slow:

@@ -44,7 +44,7 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
     """The other agent has its weights, and begins every episode anew."""
     world = build_learning(scenario_from(small()))
     trainer = Itself(warm=(0.0, 0.2), against=name)
-    trainer.begin(world, world, 0, "cpu")
+    trainer.begin(world, world, 0)
     rule = trainer.rival
     for seeds in (range(3), range(5, 8)):
         assert set(trainer.validate(seeds).values()) == {0.0}

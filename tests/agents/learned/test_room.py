@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from binwright.agents.learned.value import (
     SIZE,
-    ValueES,
     beginning,
     begun,
     fitting_on,
@@ -20,10 +19,9 @@ from binwright.agents.learned.value import (
 from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.rng import stream
 from binwright.simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
-from tests.support.learning import busy, going_on, in_use, trained
+from tests.support.learning import going_on, in_use, trained
 from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
@@ -94,21 +92,12 @@ def test_shares_of_nodes_say_nothing_of_their_size() -> None:
         assert value_es(capacity.copy(), capacity, (4, 4), False, np.zeros(SIZE), weights) == expected
 
 
-def test_where_the_training_of_weights_began() -> None:
-    view = Ledger(busy(1)[1]).view
-    began, terms = ValueES(untrained=True), ValueES("terms")
-    for agent in (began, terms):
-        agent.start(view, stream(0, "agent"))
-    assert all((one == other).all() for one, other in zip(began.numbers, terms.numbers, strict=True))
-
-
 @pytest.mark.long
 def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     going_on(trained({"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0], "sizes": 3}}), tmp_path)
     in_use("value-es", tmp_path)
-    tensors, notes = read(next(tmp_path.glob("whole/*/best.safetensors")))
+    tensors, _ = read(next(tmp_path.glob("whole/*/best.safetensors")))
     assert tensors["sizes"][:, 2].tolist() == [0, 1, 1]  # the scenario's three flavours, two of them spread
-    assert notes["regime"]["kinds"] == 1
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """value-es: the rule against plain Python, weights and their mistakes, and training."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,12 @@ from hypothesis import strategies as st
 
 from binwright.agents.learned.value import (
     KNOWN,
-    PER_SIZE,
     SIZE,
     TERMS,
     ValueES,
-    by_table,
-    grains_of,
     value_es,
-    value_es_by_table,
     value_of,
 )
-from binwright.fabric.cluster import NEVER
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
@@ -62,37 +56,6 @@ def test_of_equal_places_it_is_the_first() -> None:
     assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE), np.zeros(0)) == 0
 
 
-@given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 4))
-@scaled(0.5)
-def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
-    rng, grains = np.random.default_rng(seed), np.array([cpu, mem])
-    workload, cluster = busy(200)
-    capacity = np.broadcast_to(rng.integers(4, 11, (2, 2)) * grains + rng.integers(0, grains), cluster.capacity.shape)
-    cluster = replace(cluster, capacity=capacity, spread_above=(NEVER, 3 * mem))
-    workload = replace(workload, demand=rng.integers(1, 5, (200, 2)) * grains)
-    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("drop")))
-    sizes = np.array([[cpu, 2 * mem, 0, 1], [cpu, mem, 1, 1]], float)
-    weights = rng.normal(size=SIZE + 2 * PER_SIZE)
-    rule, there = value_of(weights, sizes), grains_of([replay])
-    tabled = by_table(rule, capacity[0], there)
-    assert (tabled.scan is value_es_by_table) == (there is not None)
-    assert replay.placed(tabled) == replay.placed(rule)
-    left = replay.staying()
-    replay.placed(tabled)
-    np.testing.assert_array_equal(replay.staying(), left)
-
-
-def test_there_are_no_grains_of_servers_that_differ_or_of_too_many_states() -> None:
-    workload, cluster = busy(20)
-    assert grains_of([Replay(Simulation(workload, Ledger(cluster), Overflow("drop")))]) is None
-    few = replace(workload, demand=workload.demand * 0 + 10)
-    assert grains_of([Replay(Simulation(few, Ledger(cluster), Overflow("drop")))]) is not None
-    capacity = cluster.capacity.copy()
-    capacity[0] += 10
-    other = replace(cluster, capacity=capacity)
-    assert grains_of([Replay(Simulation(few, Ledger(other), Overflow("drop")))]) is None
-
-
 def test_a_replay_is_the_run_again_and_again() -> None:
     workload, cluster = busy(600)
     rules = [value_of(np.random.default_rng(seed).normal(size=SIZE), np.zeros((0, 4))) for seed in (1, 2)]
@@ -114,7 +77,7 @@ def test_a_replay_is_the_run_again_and_again() -> None:
 def test_compiled_and_step_by_step_it_is_the_same() -> None:
     workload, cluster = busy(400)
     engine = Simulation(workload, Ledger(cluster))
-    agent = ValueES("terms")
+    agent = ValueES(untrained=True)
     agent.start(engine.view, stream(0, "agent"))
     play(engine, agent)
     compiled = Simulation(workload, Ledger(cluster))
