@@ -65,7 +65,8 @@ class ByAgent(Mover):
         open_to = draft.open_to(request, None if anywhere else draft.fuller(item))
         open_to[draft.running.server[item]] = False
         answer = self.agent.decide(draft.showing(open_to), request) if open_to.any() else None
-        if not isinstance(answer, Placement):
+        # One who asks for nothing fits on a server that shows nothing, too.
+        if not isinstance(answer, Placement) or not open_to[[share[0] for share in answer.shares]].all():
             return None
         draft.hold(request, answer)
         draft.hold(request, draft.at(item), -1)

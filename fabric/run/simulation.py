@@ -460,15 +460,18 @@ class Simulation(RunArrays):
     def moved(self, request: Request, server: int, node: int) -> None:
         """Note where a request lies that has been moved."""
         row = request.index
-        self.view.placed.fill()
+        if self._listed:  # who has not looked yet sees only where it lies then
+            self.view.placed.fill()
         self.record.server[row], self.record.node[row] = server, node
+        if self.loop.queue is not None:
+            self.loop.queue.place[row] = server * self.view.capacity.shape[1] + max(node, 0)
         if self.inside:
             self._holdings.settle(row)
         if self.speeds:
             if (left := self.speeds.moved(row)) is not None:
                 self.end_after(left, self.lead(row))
             request = self.speeds.told(request)
-        if self._lists:
+        if self._lists and self._listed:
             self.view.placed.add(request, server, node, float(self.record.decided[row]))
 
     def _in_vain(self) -> bool:

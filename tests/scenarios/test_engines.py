@@ -124,7 +124,6 @@ OBSTACLES: list[tuple[list[str], str]] = [
         "cluster.failures",
     ),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
-    ([WAIT, "agents=[in-line]", "rescheduling={every: 1 h, moves: 3}"], "rescheduling"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
     (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
     ([WAIT, "agents=[in-line]", "warm_start={resource: cpu, until: 10 %, with: best-fit}"], "warm_start"),

@@ -13,11 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
+from binwright.agents.heuristics.movers import ByAgent
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.moves import MovesSpec, Rescheduling
+from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.queues import Queue
 from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quotas
@@ -42,7 +45,7 @@ ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "uni
 def queues(draw: st.DrawFn) -> tuple[Any, ...]:
     """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter.
 
-    Servers fail in some, and servers are added; jobs have quotas in some, and several queues.
+    Servers fail in some, and servers are added; jobs have quotas in some, several queues, and are moved.
     """
     nodes, servers = draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 1), (2, 3)]))
     resources = draw(forms(1, 2))
@@ -96,7 +99,8 @@ def queues(draw: st.DrawFn) -> tuple[Any, ...]:
         mtbf = draw(st.sampled_from([inf, 20.0]))
         faults = [Faults(mtbf, 2.0, scheduled, requeue=bool(rng.random() < 0.8), seed=int(rng.integers(9)))]
     growth = draw(st.sampled_from([[], [(2.0, 1)], [(0.5, 1), (5.0, 2), (60.0, 1)]]))
-    return workload, cluster, overflow, agent, growth, faults, quotas, lines
+    moves = draw(st.sampled_from([None, None, {}, {"downtime": 0.7, "at_once": 2}]))
+    return workload, cluster, overflow, agent, growth, faults, quotas, lines, moves
 
 
 def both(
@@ -108,6 +112,7 @@ def both(
     faults: Sequence[Faults] = (),
     quotas: Quotas | None = None,
     lines: Mapping[str, Queue] = MappingProxyType({}),
+    moves: dict[str, Any] | None = None,
 ) -> tuple[Simulation, Simulation]:
     """Play a queue with decisions in Python and in machine code, and compare what was seen on the way."""
     seen: list[Any] = []
@@ -121,6 +126,10 @@ def both(
             QueueBook(one, lines, "queues")
         if quotas:
             QuotaBook(one, quotas)
+        if moves is not None:
+            schedule = Rescheduling.model_validate({"every": 1.5, "moves": 3}), ByAgent()
+            schedule[1].start(one.view, stream(0, "mover"))
+            Moving(one, MovesSpec.model_validate(moves), schedule=schedule)
         sampler = Sampler(one, ledger)
         agent.start(one.view, stream(0, "agent"))
         way(one, agent, Watchers(one, sampler))
