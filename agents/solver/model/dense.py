@@ -1,4 +1,4 @@
-"""Find vector problems: the dense form of a problem, and what every allocation takes of each bin at least."""
+"""Find vector problems: the dense form of a problem."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.model.evaluate import evaluator
-from binwright.agents.solver.model.program import NULL, Family, Program
+from binwright.agents.solver.model.program import Family, Program
 from binwright.simcore.types import Ints
-
-STEPS = 2_000_000
-"""Nodes of UTILFN that may be evaluated for the least demand: a second."""
 
 
 class Matrix(NamedTuple):
@@ -70,27 +67,3 @@ def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:
         column = order[np.searchsorted(dims, dim, sorter=order)]
         np.add.at(demand, ball * len(dims) + column, amount)
     return demand.reshape(balls, len(dims))
-
-
-def least_demand(program: Program, bins: int, pins: Ints, drained: Any, dims: Ints) -> Ints | None:
-    """Compute what balls add to a bin's dimensions [bins, d] at least, wherever they may be, int64 [balls, d].
-
-    `program` looks at no other ball. A ball that may be nowhere takes nothing. None if it takes too long.
-    """
-    tried = 1 if program.bin_blind else bins
-    if len(pins) * tried * max(1, program.steps) > STEPS:
-        return None
-    evaluate, most = evaluator(program), np.iinfo(np.int64).max
-    column = {dim: at for own in dims.tolist() for at, dim in enumerate(own)}
-    least = np.full((len(pins), dims.shape[1]), most)
-    for ball, pin in enumerate(pins.tolist()):
-        for place in range(tried) if pin == NULL or program.bin_blind else (pin,):
-            added = evaluate(ball, place, ())
-            if added is None or drained[place]:
-                continue
-            amounts = np.zeros(dims.shape[1], np.int64)
-            for dim, amount in added:
-                if dim in column:
-                    amounts[column[dim]] += amount
-            np.minimum(least[ball], amounts, out=least[ball])
-    return np.where(least == most, 0, least)

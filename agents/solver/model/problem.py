@@ -110,7 +110,6 @@ class Source(Protocol):
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 
-    def without_alloc(self, bins: int) -> Program: ...
 
 
 @dataclass(frozen=True)
@@ -192,11 +191,6 @@ class Problem:
         return None if most * self.dims // self.bins > WIDEST else self.with_bins(most)
 
     @cached_property
-    def without_alloc(self) -> Program:
-        """UTILFN without what depends on ALLOC: a ball takes as much of each resource that nothing is taken from."""
-        return self.program if self.program.alloc_free else self.source.without_alloc(self.bins)
-
-    @cached_property
     def owner(self) -> Ints:
         """The bin that each dimension belongs to, int64 [dims]; -1 for none. It is for bin-local programs only."""
         owner = np.full(self.dims, -1, np.int64)
@@ -240,6 +234,13 @@ class Problem:
         """
         found = np.empty(self.balls, np.int64)
         found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
+        return found
+
+    @cached_property
+    def unit_pin(self) -> Ints:
+        """The bin that a ball of each unit is pinned to, int64 [units]; -1 for none."""
+        found = np.full(len(self.units), NULL)
+        np.maximum.at(found, self.unit_of, self.pins)
         return found
 
     @cached_property

@@ -17,7 +17,6 @@ from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refu
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import are_names, from_array
 from binwright.agents.solver.model.problem import Fault, Problem
-from binwright.agents.solver.model.program import Program
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import suggest
 
@@ -182,10 +181,6 @@ class Spec:
         rejects = any(node.kind == "reject" for node in kept)
         body = self.tree.body if rejects else _accepting(self.tree.body)
         return self._with_tree(s.Tree(tuple(declarations), body)).problem()
-
-    def without_alloc(self, bins: int) -> Program:
-        """Make UTILFN without the statements that depend on ALLOC."""
-        return self.build(bins).utilfn(blind=True)[0]
 
     def build(self, bins: int) -> Build:
         """Return what was declared, for this many bins."""

@@ -29,9 +29,6 @@ def made(
 PLAIN = {
     "ball 2 takes 3 of S, and no bin has more than 2": made(top="S[b in BINS] => 2"),
     "ball 1 takes 2 of S, and no bin has more than 1.5": made(top="S[b in BINS] => 1.5", bins="?"),
-    "ball 2 takes 3 of A, 6 of B, and no bin has so much of all": made(
-        body="UTIL.A[BIN] += D[BALL] UTIL.B[BIN] += 2 * D[BALL]", top="A[b in BINS] => 3 - b, B[b in BINS] => 5 + b"
-    ),
     "balls 0, 2, 3 are FRIENDS, and together take 6 of S, and no bin has more than 4": made(
         "FRIENDS 0, 2 FRIENDS 3, 2"
     ),
@@ -46,27 +43,10 @@ PLAIN = {
     "balls 1, 3 are DIFFERENT, and pinned to one bin": made("PIN 1 TO 2 PIN 3 TO 2 DIFFERENT 3, 1, 0"),
     "the balls pinned to bin 1 take 5 of S, and it has 4": made("PIN 2 TO 1 PIN 3 TO 1"),
     "all balls take 8 of S, and all bins have 6": made(bins="2", top="S[b in BINS] => 3"),
-    "no two of balls 0, 1, 2, 3 fit one bin, and there are 3 bins for these 4": made(
-        body="UTIL.S[BIN] += 3", top="S[b in BINS] => 5"
-    ),
-    "no two of balls 0, 1, 2 fit one bin, and there are 2 bins for these 3": made(
-        "FOES 0, 2 FOES 0, 1", "if ALLOC[3] == BIN REJECT end UTIL.S[BIN] += 2 * D[BALL]", "2", "S[b in BINS] => 8"
-    ),
     "5 balls need at least 3 bins, and there are 2": problem(
         "BALLS 5 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 2 end"
     ),
     "4 balls need at least 4 bins, and TO allows 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
-    "ball 3 is rejected in every bin": made(body="if BALL == 3 REJECT end UTIL.S[BIN] += 1"),
-    "ball 1 alone is too much for every bin": made(body="UTIL.S[BIN] += if BALL == 1 then 5 + BIN else 1"),
-    "the pinned balls take 6 of S[2], and it has 4": made("PIN 0 TO 2 PIN 3 TO 2", "UTIL.S[BIN] += 3 * BIN / 2"),
-    "ball 0 is rejected in bin 2, to which it is pinned": made("PIN 0 TO 2", "if BIN == 2 REJECT end UTIL.S[BIN] += 1"),
-    "all balls take at least 4 of Z, and there are 2": made(body="UTIL.Z[BIN % 2] += 1", top="Z[z in 2] => 1"),
-    "balls 0, 2 are FRIENDS, and together too much for every bin": made(
-        "FRIENDS 0, 2", "UTIL.S[BIN] += D[BALL] UTIL.Z[BIN % 2] += D[BALL]", top="S[b in BINS] => 9, Z[z in 2] => 3"
-    ),
-    "the pinned balls take 4 of ALL, and it has 3": made(
-        "PIN 2 TO 0 PIN 0 TO 1", "UTIL.ALL += D[BALL] UTIL.S[BIN] += 1", top="S[b in BINS] => 4, ALL => 3"
-    ),
 }
 
 
@@ -214,9 +194,9 @@ procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-@pytest.mark.parametrize("without", ["", "FOES 0, 2", "FRIENDS 1, 3"])
+@pytest.mark.parametrize("without", ["", "FRIENDS 1, 3"])
 def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
-    text = CONFLICT.replace(without, "") if without else CONFLICT
+    text = CONFLICT.replace(without, "")
     found = problem(text).source.at_fault(monotonic() + 60, impossible)[0]
     assert found
     lines = text.split("\n")

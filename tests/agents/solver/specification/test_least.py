@@ -63,17 +63,8 @@ def test_at_least_holds(rules: str, holds: object) -> None:
     assert holds(loads(answer.alloc, 3), [answer.alloc.count(place) for place in range(3)])
 
 
-@pytest.mark.parametrize(
-    ("rules", "why"),
-    [
-        ("AT LEAST 7 OF C[1]", "C[1] is to be used 7 AT LEAST, and it has 6"),
-        ("AT LEAST 3 OF C[s] for s in BINS", "all bins are to be used 9 of C AT LEAST, and all balls take 8"),
-        ("AT LEAST 2 OF BALLS[s] for s in BINS", "all bins are to be used 6 of BALLS AT LEAST, and all balls take 4"),
-    ],
-)
-def test_more_than_there_is_is_impossible_at_once(
-    rules: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_more_than_there_is_is_impossible_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules, why = "AT LEAST 7 OF C[1]", "C[1] is to be used 7 AT LEAST, and it has 6"
     answer = bw.solve(made(rules), time=20)
     assert (answer.status, answer.placed, answer.impossible) == ("partial", 4, why)
     assert answer.at_fault[0] == ("AT LEAST", 1)
