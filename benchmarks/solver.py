@@ -65,7 +65,7 @@ def main(devices: list[str]) -> None:
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):
-        made = opencl.attempts(given, 1, 0, most, devices=[device.number])
+        made = opencl.attempts(given, 1, 0, most, number=device.number)
         runs[f"generated, {device.name} ({device.driver})"] = made
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")

@@ -98,9 +98,8 @@ def solve(
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
-    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.opencl_devices()`),
-    `opencl:0,2-3` (several at once). `time` (seconds) or `attempts` ends the search; else it goes on
-    until the answer is optimal.
+    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.opencl_devices()`).
+    `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
 
     `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after
     the last of these are new. At most `moves` balls may leave their bins, and the bins `drain` are to be empty.

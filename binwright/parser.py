@@ -199,8 +199,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _option("--explain", metavar="ANSWER", help="say what this answer, as --json or --csv, uses, and why a "
                     "ball is where it is; solve nothing"),
             _several("--ball", "balls", "BALL", "with --explain: what keeps this ball out of every bin"),
-            _option("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, or several as "
-                    "opencl:0,2-3"),
+            _option("--device", default="cpu", help="cpu (all cores, the default), opencl or opencl:N"),
             _option("--time", default="10s", help="the search ends after this long (default: 10s)"),
             _number("--seed", "of the random orders", 0),
             _several("--set", "sets", "PARAM=NUMBER", "change a PARAM"),

@@ -53,7 +53,7 @@ def test_a_command_says_at_once_what_it_needs(
     monkeypatch.chdir(tmp_path)
     if arguments.startswith("solve"):
         pytest.importorskip("lark")
-    opencl._told.cache_clear()  # what an earlier test in this process was told of devices
+    opencl.installed.cache_clear()  # what an earlier test in this process has listed
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     missing: Any = Missing(package)

@@ -7,7 +7,7 @@ import pytest
 
 from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.numbered_attempts import Found
-from binwright.agents.solver.backends.opencl_devices import Device, choose, opencl_devices
+from binwright.agents.solver.backends.opencl_devices import Device, choose
 from binwright.simcore.errors import UserError
 
 
@@ -20,7 +20,7 @@ def opencl_device() -> Device:
 
 
 def _attempts(*given: Any, **more: Any) -> Iterator[Found]:
-    return opencl.attempts(*given, **more, devices=[opencl_device().number])
+    return opencl.attempts(*given, **more, number=opencl_device().number)
 
 
 def _beside(*given: Any, **more: Any) -> Iterator[Found]:
@@ -30,17 +30,9 @@ def _beside(*given: Any, **more: Any) -> Iterator[Found]:
         yield from _attempts(*given, **more)
 
 
-def _shared_out(*given: Any, **more: Any) -> Iterator[Found]:
-    """Share attempts out between two devices, or between two users of the only one."""
-    first = opencl_device()
-    last = [one for one in opencl_devices() if one.usable][-1]
-    return opencl.attempts(*given, **more, devices=[first.number, last.number])
-
-
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
     "opencl": _attempts,
     "opencl, four attempts beside one another": _beside,
-    "opencl, two devices": _shared_out,
 }
 """The calls that make attempts, by name."""

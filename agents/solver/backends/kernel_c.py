@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-OWN = ("dims", "amounts")
-"""The arrays that a lane may have in registers."""
 TYPES = {
     "int": "long ",
     "bool": "long ",
@@ -98,15 +96,12 @@ class _Function(ast.NodeTransformer):
 
     def lines(self) -> Iterator[str]:
         """Print the function."""
-        arguments = [f"{self._argument(name, kind)}{name}" for name, kind in self.arguments.items()]
+        arguments = [f"{TYPES[kind]}{name}" for name, kind in self.arguments.items()]
         kind = TYPES[_annotation(self.node.returns)]
         yield f"static inline {kind}{self.node.name}({', '.join(arguments)}) {{"
         yield from (f"{kind}{name} = 0;" for name, kind in self.locals.items())
         yield from self.block(self.node.body)
         yield "}"
-
-    def _argument(self, name: str, kind: str) -> str:
-        return "OWN long *" if name in OWN else TYPES[kind]
 
     def block(self, body: Sequence[ast.stmt]) -> Iterator[str]:
         """Print statements."""

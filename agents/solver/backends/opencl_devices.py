@@ -1,31 +1,28 @@
-"""List the OpenCL devices of this machine, and find one that can be used.
-
-A driver may show a device and fail, crash or hang at the first program for it. So a device is usable once it has built
-and run a small one (`agents.solver.backends.probe`), in a process of its own; what that said is remembered in this
-process.
-"""
+"""List the OpenCL devices of this machine, and find one that can be used: it builds, and runs, a small program."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
-from pathlib import Path
-from signal import Signals
-from typing import NamedTuple
+from typing import Any
+
+import numpy as np
 
 from binwright.simcore.errors import UserError
-from binwright.simcore.extras import need
+from binwright.simcore.extras import LazyModule, need
 
-PROBE = Path(__file__).with_name("probe.py")
-SECONDS = 60.0
-"""A driver that takes longer to build and run the probe hangs."""
+cl: Any = LazyModule("pyopencl")
+
+LANES = 32
+SOURCE = """
+__kernel void probe(__global const long *before, __global long *after) {
+    const long value = before[get_global_id(0)];
+    after[get_global_id(0)] = value / 1000003 * 1000000007L + value % 1000003;
+}
+"""
+"""What our programs need: whole numbers of 64 bits."""
 INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
     "card, or the extra `solver`. `--device cpu` needs none."
@@ -44,7 +41,7 @@ class Device:
     driver: str
     """Its version."""
     kind: str
-    """`GPU`, `CPU`, `accelerator` or `other`."""
+    """`GPU`, `CPU`, or `other`."""
     reason: str
     """Why it cannot be used; empty if it can."""
 
@@ -57,83 +54,89 @@ class Device:
         return not self.reason
 
 
-class _Told(NamedTuple):
-    """The answer of a probe."""
+@cache
+def installed() -> list[Any]:
+    """Return every OpenCL device: graphics cards, processors, others, each by platform, driver and name.
 
-    known: list[dict[str, str]]
-    reason: str
+    The order of the ICD loader depends on the order of files in a folder.
+    """
+    need("pyopencl", "solver", what="OpenCL")
+    devices: list[Any] = []
+    with suppress(cl.Error):  # no driver at all
+        for platform in cl.get_platforms():
+            with suppress(cl.Error):  # a driver whose hardware is missing
+                devices += platform.get_devices()
+    ranks = {"GPU": 0, "CPU": 1, "other": 2}
+    return sorted(devices, key=lambda device: (ranks[kind_of(device)], *labels(device)))
+
+
+def kind_of(device: Any) -> str:
+    """Return what kind of device it is."""
+    return "GPU" if device.type & cl.device_type.GPU else "CPU" if device.type & cl.device_type.CPU else "other"
+
+
+def labels(device: Any) -> tuple[str, str, str]:
+    """Return the platform, the driver's version and the name of a device."""
+    return device.platform.name.strip(), device.driver_version.strip(), device.name.strip()
 
 
 @cache
-def _told(number: int) -> _Told:
-    """Ask a process of its own for all devices, and for what becomes of device `number`."""
-    need("pyopencl", "solver", what="OpenCL")
-    command = [sys.executable, "-P", str(PROBE), str(number)]
-    # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
-    environment = os.environ | {"PYOPENCL_NO_CACHE": "1"}
+def tried(number: int) -> Device:
+    """Build and run the probe on a device."""
+    device = installed()[number]
+    platform, driver, name = labels(device)
+    return Device(number, name, platform, driver, kind_of(device), reason_against(device))
+
+
+def reason_against(device: Any) -> str:
+    """Return why a device cannot be used, "" if it can."""
+    before = np.arange(-LANES, LANES, dtype=np.int64) * 123_456_789_012
+    after = np.zeros_like(before)
     try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
-        )
-        out, said, code = done.stdout, done.stderr, done.returncode
-        ended = f"crashes ({Signals(-code).name})" if code < 0 else f"ends the process with exit code {code}"
-    except subprocess.TimeoutExpired as late:
-        out, said = late.stdout or b"", late.stderr or b""
-        ended = f"does not answer within {SECONDS:.0f} s"
-    words = said.decode(errors="replace").strip().rpartition("\n")[2]
-    ended += f": {words}" if words else ""
-    lines = [json.loads(line) for line in out.splitlines()]
-    if not lines:
-        raise UserError(
-            f"loading the OpenCL drivers {ended}",
-            remedy="Have only one that works loaded: OCL_ICD_VENDORS=FILE, with a file of /etc/OpenCL/vendors.",
-        )
-    known, *reasons = lines
-    return _Told(known, reasons[0] if reasons else f"its driver {ended}")
+        context = cl.Context([device])
+        queue, flags = cl.CommandQueue(context), cl.mem_flags
+        program = cl.Program(context, SOURCE).build()
+        into = cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=before)
+        back = cl.Buffer(context, flags.WRITE_ONLY, after.nbytes)
+        cl.Kernel(program, "probe")(queue, before.shape, (LANES,), into, back)
+        cl.enqueue_copy(queue, after, back)
+    except cl.Error as error:
+        return fault(error)
+    rest = np.fmod(before, 1_000_003)
+    expected = (before - rest) // 1_000_003 * 1_000_000_007 + rest
+    return "" if np.array_equal(after, expected) else "it computes wrong numbers"
 
 
-def _device(number: int) -> Device | None:
-    told = _told(number)
-    return Device(number, **told.known[number], reason=told.reason) if number < len(told.known) else None
+def fault(error: Exception) -> str:
+    """Return one line of what pyopencl raised: the compiler's first error, if there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "error:" in line), lines[0] if lines else repr(error))[:300]
+
+
+@contextmanager
+def reported(device: Device) -> Iterator[None]:
+    """Turn what OpenCL raises meanwhile into one message: the device works, but not for this problem."""
+    try:
+        yield
+    except cl.Error as error:
+        problem, value = f"{device} fails at this problem: {fault(error)}", f"opencl:{device.number}"
+        raise UserError(problem, key="device", value=value, remedy=REMEDY) from error
 
 
 def opencl_devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
-    return [device for number in range(len(_told(0).known)) if (device := _device(number))]
-
-
-def numbers_in(text: str) -> tuple[int, ...]:
-    """Read the numbers of devices, as in `opencl:0,2-3`: what stands behind the colon."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part)
-        if found is None:
-            remedy = "Write numbers: opencl:1, or opencl:0,2-3."
-            raise UserError("is no list of devices", key="device", value=f"opencl:{text}", remedy=remedy)
-        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
-    if not numbers or len(set(numbers)) < len(numbers):
-        problem = "names a device twice" if numbers else "names no device"
-        raise UserError(problem, key="device", value=f"opencl:{text}", remedy="Name each device once: opencl:0,2-3.")
-    return tuple(numbers)
-
-
-def chosen(numbers: Sequence[int]) -> list[Device]:
-    """Return the devices of these numbers, or the first one that can be used if there are none."""
-    return [choose(number) for number in numbers] if numbers else [choose()]
+    return [tried(number) for number in range(len(installed()))]
 
 
 def choose(number: int | None = None) -> Device:
     """Return the device of this number, or the first one that can be used."""
     unusable = []
-    for one in count() if number is None else [number]:
-        device = _device(one)
-        if device is None:
+    for at in range(len(installed())) if number is None else [number]:
+        if at >= len(installed()):
             break
+        device = tried(at)
         if device.usable:
             return device
         unusable.append(f"{device} cannot be used: {device.reason}")
-    if number is not None:
-        problem = unusable[0] if unusable else "there is no such OpenCL device"
-        raise UserError(problem, key="device", value=f"opencl:{number}", remedy=REMEDY)
-    problem = "; ".join(["no OpenCL device can be used", *unusable] if unusable else ["there is no OpenCL device"])
-    raise UserError(problem, key="device", value="opencl", remedy=REMEDY)
+    problem = "; ".join(unusable) or "there is no such OpenCL device"
+    raise UserError(problem, key="device", value="opencl" if number is None else f"opencl:{number}", remedy=REMEDY)

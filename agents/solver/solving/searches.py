@@ -68,14 +68,13 @@ def _on(device: str, problem: Problem) -> tuple[Any, Callable[[], object], Calla
     name, colon, number = str(device).partition(":")
     if name == "cpu" and not number:
         return cpu.attempts, lambda: None, lambda: cpu.prepare(problem)
-    if name == "opencl":
+    if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl
-        from binwright.agents.solver.backends.opencl_devices import chosen, numbers_in
 
-        numbers = numbers_in(number) if colon else ()
-        made = partial(opencl.attempts, devices=numbers)
-        return made, lambda: chosen(numbers), lambda: opencl.prepare(problem, numbers)
-    remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0", "opencl:0,1"])
+        which = int(number) if colon else None
+        made = partial(opencl.attempts, number=which)
+        return made, lambda: opencl.choose(which), lambda: opencl.prepare(problem, which)
+    remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
 

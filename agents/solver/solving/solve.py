@@ -53,8 +53,8 @@ def solve(
 ) -> Answer:
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
-    `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
-    `binwright.opencl_devices()`), or `opencl:0,2-3` (several at once).
+    `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), or `opencl:n` (number n of
+    `binwright.opencl_devices()`).
     `search` is `published`, or `ours`: tenants, or balls of small problems, are placed by first fit, then CP-SAT or
     trying all looks for proofs, then local search, of vector problems first fit and ruin and recreate, for answers.
     Both give the same answer for the same attempts on every device. Of `ours` a device other than `cpu` makes published

@@ -1,17 +1,12 @@
-"""Which OpenCL devices can be used, and what is said of drivers that fail, crash, hang or are missing."""
+"""Which OpenCL devices can be used, and what is said of drivers that fail or are missing."""
 
-import json
-from collections.abc import Iterator
-from concurrent.futures import wait
-from pathlib import Path
-from time import monotonic, sleep
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends import opencl, opencl_devices, probe
+from binwright.agents.solver.backends import opencl, opencl_devices
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
@@ -22,67 +17,6 @@ from tests.support.opencl import opencl_device
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
-KNOWN = [
-    {"platform": "Some", "driver": "1.0", "name": "first", "kind": "GPU"},
-    {"platform": "Some", "driver": "1.0", "name": "second", "kind": "CPU"},
-]
-WAYS = {
-    "fails": ('print(json.dumps("error: unknown target CPU"))', "error: unknown target CPU"),
-    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
-    "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
-    "ends": ('sys.exit("no licence")', "its driver ends the process with exit code 1: no licence"),
-    "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
-}
-"""What a driver does at the first program, and what is said of it."""
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> Iterator[None]:
-    opencl_devices._told.cache_clear()
-    yield
-    opencl_devices._told.cache_clear()
-
-
-def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, first: str, loading: str = "") -> None:
-    """Have a script stand for the probe: two devices, of which the first does this and the second works."""
-    file = folder / "probe.py"
-    file.write_text(
-        f"import json, os, signal, sys, time\n{loading}\nprint({json.dumps(KNOWN)!r}, flush=True)\n"
-        f"if sys.argv[1] == '0':\n    {first}\nelif sys.argv[1] == '1':\n    print('\"\"')\n",
-        encoding="utf-8",
-    )
-    monkeypatch.setattr(opencl_devices, "PROBE", file)
-    monkeypatch.setattr(opencl_devices, "SECONDS", 5.0)
-
-
-@pytest.mark.parametrize("way", [*list(WAYS)[:-1], pytest.param("hangs", marks=pytest.mark.long)])
-def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    does, reason = WAYS[way]
-    pretend(monkeypatch, tmp_path, does)
-    assert opencl_devices.choose().name == "second"
-    assert opencl_devices.choose(1).number == 1
-    with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
-        opencl_devices.choose(0)
-    assert "binwright list devices" in error.value.remedy
-    assert "pocl-opencl-icd" in error.value.remedy
-    assert [one.usable for one in bw.opencl_devices()] == [False, True]
-
-
-def test_each_device_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    pretend(monkeypatch, tmp_path, "sys.exit(1)", loading=f"open({str(log)!r}, 'a').write(sys.argv[1])")
-    for _ in range(3):
-        opencl_devices.choose()
-        opencl_devices.opencl_devices()
-    assert log.read_text() == "01"
-
-
-def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pretend(monkeypatch, tmp_path, "pass", loading="os.abort()")
-    with pytest.raises(UserError, match=r"loading the OpenCL drivers crashes \(SIGABRT\)") as error:
-        opencl_devices.choose()
-    assert "OCL_ICD_VENDORS" in error.value.remedy
-
 
 def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "cdn", "--device", "opencl:99"]) == MISTAKE
@@ -91,18 +25,33 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "binwright list devices" in said
 
 
-def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = probe.found()[opencl_device().number]
-    assert probe.tried(device) == ""
-    monkeypatch.setattr(probe, "SOURCE", probe.SOURCE.replace("1000000007L", "7"))
-    assert probe.tried(device) == "it computes wrong numbers"
+def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = opencl_device().number
+    device = opencl_devices.installed()[number]
+    sources = {
+        "it computes wrong numbers": opencl_devices.SOURCE.replace("1000000007L", "7"),
+        "error: ": opencl_devices.SOURCE.replace("value %", "no_such_value %"),
+    }
+    for reason, source in sources.items():
+        monkeypatch.setattr(opencl_devices, "SOURCE", source)
+        assert reason in opencl_devices.reason_against(device)
+    works = opencl_devices.tried(number)
+    broken = replace(works, number=0, reason="it computes wrong numbers")
+    monkeypatch.setattr(opencl_devices, "installed", lambda: [device, device])
+    monkeypatch.setattr(opencl_devices, "tried", lambda at: works if at else broken)
+    assert opencl_devices.choose() is works
+    assert [one.usable for one in opencl_devices.opencl_devices()] == [False, True]
+    with pytest.raises(UserError, match=r"opencl:0 \(.*\) cannot be used: it computes wrong numbers") as error:
+        opencl_devices.choose(0)
+    assert "binwright list devices" in error.value.remedy
+    assert "pocl-opencl-icd" in error.value.remedy
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
     usable = [str(one.number) for one in opencl_devices.opencl_devices() if one.usable]
-    names = ["cpu", *(f"opencl:{one}" for one in usable), f"opencl:{','.join(usable)}"]
+    names = ["cpu", *(f"opencl:{one}" for one in usable)]
     answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
     assert len(names) > 1
     assert len(answers) == 1
@@ -131,45 +80,5 @@ def test_attempts_beside_one_another_are_the_attempts(monkeypatch: pytest.Monkey
     made = packing(14)
     for seed in (2, 3):
         *_, expected = reference.attempts(made, seed, 0, 12)
-        *_, got = opencl.attempts(made, seed, 0, 12, devices=[number])
+        *_, got = opencl.attempts(made, seed, 0, 12, number=number)
         assert is_same(got, expected)
-
-
-@pytest.mark.parametrize("slow", [0, 1])
-def test_answers_do_not_depend_on_which_device_is_faster(slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of two devices keeps the other waiting: what counts is the number of the attempt."""
-    number = opencl_device().number
-    made = packing(14)
-    *_, expected = reference.attempts(made, 2, 0, 40)
-    make, sessions = opencl.Session.make, list[opencl.Session]()
-
-    def late(self: opencl.Session, *arguments: Any) -> Found:
-        if self not in sessions:
-            sessions.append(self)
-        if sessions.index(self) == slow:
-            sleep(0.05)
-        return make(self, *arguments)
-
-    monkeypatch.setattr(opencl.Session, "make", late)
-    *_, got = opencl.attempts(made, 2, 0, 40, devices=[number, number])
-    assert expected.left == 0
-    assert is_same(got, expected)
-    assert len(sessions) == 2
-
-
-def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while devices are at it: what they have placed by then counts."""
-    number, waits = opencl_device().number, list[int]()
-
-    def interrupted(*arguments: Any, **more: Any) -> Any:
-        waits.append(1)
-        if len(waits) == 2:
-            raise KeyboardInterrupt
-        return wait(*arguments, **more)
-
-    monkeypatch.setattr("binwright.agents.solver.backends.opencl.wait", interrupted)
-    found = list[Found]()
-    with pytest.raises(KeyboardInterrupt):
-        found.extend(opencl.attempts(packing(11), 2, 0, 1 << 40, devices=[number, number], until=monotonic() + 60))
-    assert len(waits) == 3
-    assert found[-1].checked >= 2
