@@ -5,7 +5,6 @@ from functools import partial
 
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below, stream
 from tests.reference.attempts import Partial
 from tests.reference.interpreter import call
 
@@ -48,40 +47,20 @@ class Slow:
         for level, groups in enumerate(self.groups):
             if level == 0 and self._slots(self.largest) < balls:
                 continue
-            last = level == len(self.groups) - 1
             fitting = [g for g in sorted(groups, key=self.slots) if self.slots(g) >= balls]
             fitting = [g for g in fitting if sum(self.slots([b]) for b in g) >= balls]
-            priced = any(family.name == "COST" for family in self.problem.families)
-            yield from (
-                (level, group) for group in (fitting * (attempts if priced else 1) if last else fitting[:attempts])
-            )
+            yield from ((level, group) for group in fitting[:attempts])
 
-    def find(self, seed: int, attempts: int, balls: int, classes: Sequence[int]) -> Iterator[list[int]]:
+    def find(self, attempts: int, balls: int, classes: Sequence[int]) -> Iterator[list[int]]:
         """The allocations."""
         units = [members for members, _ in self.problem.units if members[0] < balls]
-        orders, cost = 0, next((f.offset for f in self.problem.families if f.name == "COST"), None)
-        most = None
-        for number, (level, group) in enumerate(self.tries(balls, attempts)):
-            queue = list(units)
-            if level == len(self.groups) - 1:
-                orders += 1
-                if orders > 1:
-                    start = stream(seed, len(self.groups), orders)
-                    for i in range(len(queue) - 1):
-                        chosen = i + below(start, i, len(queue) - i)
-                        queue[i], queue[chosen] = queue[chosen], queue[i]
+        for level, group in self.tries(balls, attempts):
             made = Partial(self.problem, partial(call, self.problem.program), trims=True)
-            made.impose(stream(seed, level, number))
-            attempt = _Attempt(self, made, queue, classes)
-            if cost is not None and most is not None:
-                attempt.partial._ceiling[cost] = most
+            made.impose(0)
+            attempt = _Attempt(self, made, list(units), classes)
             attempt.visit(level, group)
             if not attempt.left and not attempt.partial.over():
                 yield attempt.partial.alloc
-                if cost is not None:
-                    most = attempt.partial.used[cost] - 1
-                    if most < 0:
-                        return
 
 
 class _Attempt:

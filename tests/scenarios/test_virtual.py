@@ -11,7 +11,7 @@ import pytest
 
 import binwright as bw
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.arrivals import Fixed
 from binwright.workloads.generators import TenantRequests
@@ -180,17 +180,12 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
 
 
 @pytest.mark.long
-def test_solver_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
-    """Before anything is written: with a template of one's own, and a fallback that places the other form."""
+def test_virtual_networks_take_a_template_of_ones_own(tmp_path: Path) -> None:
     template = tmp_path / "mine.alloc"
     template.write_text(files("binwright.agents.solver").joinpath("templates", "oktopus.alloc").read_text())
     data = changed(HOSE, "workload", "requests", to=5)
     results = bw.run(bw.scenario(data | {"agents": [{"solver": {"path": str(template)}}]}), out=tmp_path / "mine")
     assert results.done["acceptance"].to_list() == [1.0]
-    wrong = bw.scenario(data | {"agents": [{"solver": {"fallback": "secondnet"}}]})
-    with pytest.raises(UserError, match="fallback: SecondNet does not place"):
-        bw.run(wrong, out=tmp_path / "wrong")
-    assert not (tmp_path / "wrong").exists()
 
 
 @pytest.mark.long

@@ -201,52 +201,26 @@ def put_around(
 
 
 @lean
-def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: int) -> int:
-    """Take all balls of a unit out again, if that changes a dimension that is over and that a group owns.
+def lift_out(call: Utilfn, flat: Flat, room: Room, unit: int, place: int, ceiling: Ints) -> int:
+    """Note that a unit is in no bin any more; `used` is up to the caller.
 
-    `owner` [dims] says which groups own which. Returns how many additions are taken away, the first ones in `dims`; 0
-    if the unit stays, -1 if UTILFN rejects it.
+    Returns how many additions are to be taken away, the first ones in `dims`; -1 if UTILFN rejects it where it is.
     """
-    place = room.alloc[flat.unit_balls[flat.units[unit]]]
     n = 0
-    part = unit
-    while part != NULL:
-        for at in range(flat.units[part + 1] - 1, flat.units[part] - 1, -1):
-            ball = flat.unit_balls[at]
-            room.alloc[ball] = NULL
-            n = call(
-                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, n
-            )
-            if n < 0:
-                return -1
-        part = room.after[part]
-    for k in range(n):
-        if owner[room.dims[k]] == group and room.used[room.dims[k]] > flat.ceiling[room.dims[k]]:
-            for other in range(n):
-                change(flat, room, room.dims[other], -room.amounts[other])
-            return n
-    while unit != NULL:
-        for at in range(flat.units[unit], flat.units[unit + 1]):
-            room.alloc[flat.unit_balls[at]] = place
-        unit = room.after[unit]
-    return 0
+    for at in range(flat.units[unit + 1] - 1, flat.units[unit] - 1, -1):
+        ball = flat.unit_balls[at]
+        room.alloc[ball] = NULL
+        n = call(ball, place, room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, n)
+        if n < 0:
+            return -1
+    return n
 
 
 @lean
-def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> int:
-    """Take out the last unit that `take` takes out, of those in `placed` from entry `mark` on.
-
-    Returns what `take` returned. The unit comes last in `placed` then, the others before it.
-    """
-    for at in range(placed - 1, mark - 1, -1):
-        unit = room.placed[at]
-        n = take(call, flat, room, unit, owner, group)
-        if n != 0:
-            for k in range(at, placed - 1):
-                room.placed[k] = room.placed[k + 1]
-            room.placed[placed - 1] = unit
-            return n
-    return 0
+def put_back(flat: Flat, room: Room, unit: int, place: int) -> None:
+    """Note that a unit is in a bin; `used` is up to the caller."""
+    for at in range(flat.units[unit], flat.units[unit + 1]):
+        room.alloc[flat.unit_balls[at]] = place
 
 
 @lean
@@ -256,14 +230,6 @@ def pinned(flat: Flat, unit: int) -> int:
     for at in range(flat.units[unit], flat.units[unit + 1]):
         pin = max(pin, flat.pins[flat.unit_balls[at]])
     return pin
-
-
-@lean
-def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
-    """Choose by chance the sets that this attempt keeps to; writes `room.imposed`."""
-    for number in range(sets):
-        chance = flat.chance[number]
-        room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
 
 
 @lean

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import ENDLESS, Scan, Utilfn, change, put, put_around
+from binwright.agents.solver.backends.attempt import ENDLESS, Scan, Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -153,8 +153,7 @@ def undo(state: State) -> None:
         unit, place = state.moves[k], state.before[k]
         if state.where[unit] != place:
             locate(state, unit, place)
-        for at in range(flat.units[unit], flat.units[unit + 1]):
-            room.alloc[flat.unit_balls[at]] = place
+        put_back(flat, room, unit, place)
 
 
 @lean
@@ -268,19 +267,12 @@ def remove(call: Utilfn, state: State, unit: int, needed: bool) -> int:
     Returns 1 if it is out, 0 if not, and -1 if UTILFN rejects it although it is there.
     """
     flat, room, place = state.flat, state.room, state.where[unit]
-    first, end, n = flat.units[unit], flat.units[unit + 1], 0
-    for at in range(end - 1, first - 1, -1):
-        ball = flat.unit_balls[at]
-        room.alloc[ball] = NULL
-        n = call(ball, place, room.alloc, flat.data, flat.numbers, room.used, state.lofty, room.dims, room.amounts, n)
-        if n < 0:
-            break
+    n = lift_out(call, flat, room, unit, place, state.lofty)
     helps = n >= 0 and not needed
     for k in range(n if needed else 0):
         helps = helps or (room.amounts[k] > 0 and bad(state, room.dims[k]))
     if not helps:
-        for at in range(first, end):
-            room.alloc[flat.unit_balls[at]] = place
+        put_back(flat, room, unit, place)
         return 0 if n >= 0 else -1
     for k in range(n):
         touch(state, room.dims[k])

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from binwright.agents.nested_agent import inner
 from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
@@ -67,7 +66,7 @@ class Servers:
             # alone large requests would wait for ever.
             shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
             online.value((1 + shares) * np.arange(count, 0, -1))
-        bins = online.find(setup.next_seed(), setup.attempts, setup.deadline, count)[:count].tolist()
+        bins = online.find(setup.next_seed(), setup.attempts, count)[:count].tolist()
         for request, place in zip(requests, bins, strict=True):
             if place >= 0:
                 server, node = divmod(place, nodes)
@@ -82,16 +81,14 @@ class Model(Protocol):
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]: ...
 
 
-MOST = {"attempts": 10_000, "pieces": 10_000, "slots": 256, "balls": 2}
+MOST = {"attempts": 10_000, "slots": 256}
 """Of options."""
 
 
 class Solver(Agent):
     """Decides what the solver finds for a template in the allocation language; a line of requests is one problem.
 
-    `path` is a template of your own. `attempts` limits the search, and so does `deadline`, with which results depend on
-    the machine. `pieces` of each resource are what a request in a network is cut into. `params` are the template's.
-    `fallback` is another agent, a name or {name: {option: value}}, that is asked where nothing is found. With `slot`, a
+    `path` is a template of your own, and `params` are its parameters. `attempts` limits the search. With `slot`, a
     time, requests are jobs: it is planned, too, when they start, for that many `slots` ahead.
     """
 
@@ -102,30 +99,21 @@ class Solver(Agent):
         self,
         path: str | None = None,
         attempts: int = 32,
-        deadline: float | str | None = None,
-        pieces: int = 16,
         params: dict[str, float] | None = None,
-        fallback: str | dict[str, Any] | None = None,
         slot: float | str | None = None,
         slots: int = 32,
-        balls: int = 1,
     ) -> None:
-        for (key, most), value in zip(MOST.items(), (attempts, pieces, slots, balls), strict=True):
+        for (key, most), value in zip(MOST.items(), (attempts, slots), strict=True):
             if not 1 <= value <= most:
                 raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
-        self._setup = Setup(path, dict(params or {}), attempts, _time("deadline", deadline), pieces, balls)
-        self._slot, self._slots = _time("slot", slot), slots
-        if self._slot is not None and (not self._slot or fallback is not None):
-            remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
-            raise UserError("unknown plan", key="slot", value=slot, remedy=remedy)
-        self._fallback: Agent | None = None
-        if isinstance(fallback, dict) and len(fallback) != 1:
-            remedy = "Write a name, or {name: {option: value}}."
-            raise UserError("is not an agent", key="fallback", value=fallback, remedy=remedy)
-        if fallback is not None:
-            [(name, options)] = fallback.items() if isinstance(fallback, dict) else [(fallback, {})]
-            self._fallback = inner(name, options, ("fallback", "fallback"))
-        self.needs_lifetimes = self._slot is not None or (self._fallback is not None and self._fallback.needs_lifetimes)
+        self._setup, self._slots = Setup(path, dict(params or {}), attempts), slots
+        try:
+            self._slot = None if slot is None else TIME.parse(slot)
+        except UserError as error:
+            raise UserError(error.problem, key="slot", value=slot, remedy=error.remedy) from None
+        if self._slot == 0:
+            raise UserError("is out of range", key="slot", value=slot, remedy="Give a time above 0.")
+        self.needs_lifetimes = self._slot is not None
 
     _model: Model
 
@@ -133,35 +121,18 @@ class Solver(Agent):
         """Compile the template for this cluster."""
         self._setup.seed = int(rng.integers(2**62))
         self._model = self._for(view)
-        if self._fallback is not None:
-            if view.virtual and view.virtual not in self._fallback.embeds:
-                name = type(self._fallback).__name__
-                problem = f"{name} does not place virtual networks of this form ({view.virtual})"
-                raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
-            self._fallback.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Return the cheapest answer that is found, or what the fallback says."""
+        """Return the cheapest answer that is found."""
         return next((answer for _, answer in self.decide_line(view, [request])), None)
 
-    def decide_line(
-        self, view: View, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-        """Answer requests so that the fewest are left, and of such answers choose the cheapest.
-
-        The fallback answers those that are left.
-        """
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
+        """Answer requests so that the fewest are left, and of such answers choose the cheapest."""
         if len(view.free) != self._model.servers:  # the cluster has grown
             before, self._model = self._model, self._for(view)
             if isinstance(before, Jobs) and isinstance(self._model, Jobs):
                 self._model.running, self._model.plan = before.running, before.plan
-        left = list(requests)
-        for request, answer in self._model.answers(view, requests):
-            left.remove(request)
-            yield request, answer
-        if self._fallback is not None:
-            for request in left:
-                yield request, self._fallback.decide(view, request)
+        yield from self._model.answers(view, requests)
 
     def _for(self, view: View) -> Model:
         """Choose how requests become a problem on this cluster."""
@@ -170,10 +141,3 @@ class Solver(Agent):
         if not isinstance(view, NetworkView):
             return Servers(self._setup, view)
         return Virtual(self._setup, view) if view.virtual else Connected(self._setup, view)
-
-
-def _time(key: str, value: float | str | None) -> float | None:
-    try:
-        return None if value is None else TIME.parse(value)
-    except UserError as error:
-        raise UserError(error.problem, key=key, value=value, remedy=error.remedy) from None

@@ -8,7 +8,6 @@ in every attempt, the answer is one in which those that are left are worth least
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,24 +27,10 @@ BIAS = 8
 
 @kernel
 def explore(
-    call: Utilfn,
-    scan: Scan,
-    flat: Flat,
-    friends: int,
-    sets: int,
-    room: Room,
-    members: Ints,
-    best: Ints,
-    least: Ints,
-    worth: Ints,
-    seed: int,
-    first: int,
-    last: int,
-    cost: int,
-    turns: bool,
-    biased: bool,
-) -> bool:
-    """Make attempts first, ..., last - 1; returns whether there is no use in more.
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room,
+    members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool, biased: bool,
+) -> None:  # fmt: skip
+    """Make so many attempts, fewer if there is no use in more.
 
     `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
     and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
@@ -53,7 +38,7 @@ def explore(
     balls nearly in their order.
     """
     ways, units = len(flat.ways) - 1, len(room.left)
-    for number in range(first, last):
+    for number in range(attempts):
         way, which = number % ways, number // ways
         if turns:
             low, high = flat.groups[flat.ways[way]], flat.groups[flat.ways[way + 1]]
@@ -72,12 +57,11 @@ def explore(
             best[:] = room.alloc
             least[0], least[1] = lost, spent
         if units == 1 and sets == 0 and left > 0:  # it was tried in every bin
-            return True
+            return
         if left == 0:
             if cost < 0 or spent <= 0:
-                return True
+                return
             flat.ceiling[cost] = spent - 1
-    return False
 
 
 class Online(Template):
@@ -90,7 +74,7 @@ class Online(Template):
         self._worth = np.ones(len(self._best), np.int64)
         self._written = flat.group_bins.copy(), self._best, self._least, self._worth
         self._rest = self._cost, not self.declared
-        self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 0, 1, *self._rest, False)
+        self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 1, *self._rest, False)
 
     def value(self, worth: Any) -> None:
         """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
@@ -99,29 +83,17 @@ class Online(Template):
         """
         self._worth[: len(worth)] = worth
 
-    def find(
-        self, seed: int, attempts: int, seconds: float | None = None, units: int | None = None, biased: bool = False
-    ) -> Ints:
+    def find(self, seed: int, attempts: int, units: int, biased: bool = False) -> Ints:
         """Return the best allocation [balls] that the attempts find, -1 for balls that are left: see `left`.
 
-        The next search overwrites it. `seconds` end the search, too: then the answer depends on the machine. Only the
-        first `units` take part. `biased` attempts place balls nearly in their order.
+        The next search overwrites it. Only the first `units` take part. `biased` attempts place balls nearly in their
+        order.
         """
         if self._cost >= 0:
             self._flat.ceiling[self._cost] = self._most
-        place = self._room
-        if units is not None:
-            place = place._replace(left=place.left[:units])
         self._least[:] = np.iinfo(np.int64).max, 0
-        fixed = (*self._how, place, *self._written, seed)
-        if seconds is None:
-            self._explore(*fixed, 0, attempts, *self._rest, biased)
-            return self._best
-        began, number, last, done = perf_counter(), 0, 1, False
-        while last > number and not done:
-            done = self._explore(*fixed, number, last, *self._rest, biased)
-            number, spent = last, perf_counter() - began
-            last = min(attempts, 2 * number, int(number * seconds / spent))  # as many as there is time for, at most
+        place = self._room._replace(left=self._room.left[:units])
+        self._explore(*self._how, place, *self._written, seed, attempts, *self._rest, biased)
         return self._best
 
     @property

@@ -35,10 +35,7 @@ class Timed(NamedTuple):
 
 
 class Jobs:
-    """Plans jobs. A job is one ball, and slot * servers + server is its bin.
-
-    By the template for two balls, a job is two, and the bins are the slots, then the servers.
-    """
+    """Plans jobs. A job is a ball, and slot * servers + server is its bin."""
 
     def __init__(self, setup: Setup, view: View, slot: float, slots: int) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape
@@ -52,17 +49,17 @@ class Jobs:
         self.online = by_size(self._online)
 
     def _online(self, jobs: int) -> Online:
-        servers, slots, kinds, two = self.servers, self.slots, self.kinds, self.setup.balls == 2
+        servers, slots, kinds = self.servers, self.slots, self.kinds
         most = in_units(self.capacity.sum(axis=0).max())
         varying = {
             "LAST": np.array([slots]),
             "LENGTH": np.full(jobs, slots),
             "DEMAND": np.full((jobs, kinds), in_units(self.capacity.max())),
             "FREE": np.full((servers, slots, kinds), most),
-        } | ({"ALL": np.full((slots, kinds), most)} if two else {})
+        }
         sizes = {"SERVERS": servers, "SLOTS": slots, "KINDS": kinds}
-        name, balls, bins = ("jobs-two", 2 * jobs, slots + servers) if two else ("jobs", jobs, slots * servers)
-        return Online(self.setup, name, sizes, {"CAPACITY": in_units(self.capacity)}, varying, balls, bins)
+        fixed = {"CAPACITY": in_units(self.capacity)}
+        return Online(self.setup, "jobs", sizes, fixed, varying, jobs, slots * servers)
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Yield the jobs that start now."""
@@ -108,32 +105,21 @@ class Jobs:
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
         demand = np.array([job.demand for job in jobs], np.int64)
-        total = free.sum(axis=0)
-        bound = self._bound(total, demand, lengths)
+        bound = self._bound(free.sum(axis=0), demand, lengths)
         these = slice(count)
         online.write("LENGTH", lengths, these)
         online.write("DEMAND", demand, these)
         online.write("FREE", free)
-        if setup.balls == 2:
-            online.write("ALL", total)
-        best, number = before, setup.balls * count
+        best = before
         while len(best.plan) < count or best.end > bound:
             online.write("LAST", best.end - 1 if len(best.plan) == count else self.slots)
-            found = online.find(setup.next_seed(), setup.attempts, setup.deadline, number, True)[:number].tolist()
-            timed = self._timed([(jobs[at], server) for at, server in self._read(found)], free)
+            found = online.find(setup.next_seed(), setup.attempts, count, True)[:count].tolist()
+            placed = sorted((place // self.servers, at) for at, place in enumerate(found) if place >= 0)
+            timed = self._timed([(jobs[at], found[at] % self.servers) for _, at in placed], free)
             if (-len(timed.plan), timed.end) >= (-len(best.plan), best.end):
                 break
             best = timed
         return best
-
-    def _read(self, found: list[int]) -> list[tuple[int, int]]:
-        """List the jobs that have a place, in the order of their starts, and their servers."""
-        if self.setup.balls == 2:
-            pairs = [(start, server - self.slots) for start, server in zip(found[::2], found[1::2], strict=True)]
-        else:
-            pairs = [divmod(place, self.servers) for place in found]
-        placed = sorted((start, at, server) for at, (start, server) in enumerate(pairs) if min(start, server) >= 0)
-        return [(at, server) for _, at, server in placed]
 
     def _bound(self, total: Ints, demand: Ints, lengths: Ints) -> int:
         """Count the slots that every plan takes, where `total` [slots, kinds] is free of all servers."""

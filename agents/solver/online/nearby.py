@@ -12,22 +12,18 @@ until the group is left, whatever its level; then balls go out again, the last f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
-from time import perf_counter
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn, impose, put, take_last
+from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat, Room
-from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below, stream, stream_kernel
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.online.template import Template
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import Ints
-
-NO_LIMIT = 1 << 60
 
 
 class Near(NamedTuple):
@@ -64,95 +60,58 @@ class Nearby(Template):
 
     def __init__(self, levels: Sequence[Ints], largest: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        problem, flat = self.problem, self._flat
-        self._near = near = nested(levels, problem.bins, problem.dims)
-        self._leaders = problem.units.members[problem.units.offsets[:-1]]
-        self._trims = bool(flat.elastic.any())
-        self._learnt = not self._trims
+        problem = self.problem
+        self._nested = near = nested(levels, problem.bins, problem.dims)
         self._largest = largest
         self._free = np.zeros((len(near.begin), len(largest)), np.int64)
-        self._fixed = compiled(self._source)[0], flat, *self._sets, self._room
+        self._fixed = compiled(self._source)[0], self._flat, *self._sets, self._room
         fitting, balls = np.zeros(len(near.begin), np.int64), np.zeros(problem.balls, np.int64)
-        self._attempt = prepared(attempt, *self._fixed, near, fitting, balls, self._trims, balls, 1, 0, 1, 0)
+        self._attempt = prepared(attempt, *self._fixed, near, fitting, balls, 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
         self.write(name, free)
-        near, ordered = self._near, free[self._near.order]
+        near, ordered = self._nested, free[self._nested.order]
         levels = np.split(near.begin, near.group[1:, 0])
         self._free = np.concatenate([np.add.reduceat(ordered, begin) for begin in levels])
 
-    @property
-    def has_cost(self) -> bool:
-        """Tell whether some answers are better than others."""
-        return self._cost >= 0
-
-    def find(
-        self, seed: int, attempts: int, seconds: float | None, balls: int, classes: Ints, least: Ints
-    ) -> Iterator[Ints]:
+    def find(self, attempts: int, balls: int, classes: Ints, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
 
-        Each overwrites the one before; with a COST each costs less. `classes` [balls]: of balls of one class, none fits
-        where another one does not. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`). Of
-        every level `attempts` groups are tried, with the balls in the order of their numbers; with a COST, all bins are
-        tried with as many orders. `seconds` end the search, too: then the answer depends on the machine.
+        Each overwrites the one before. `classes` [balls]: of balls of one class, none fits where another one does not.
+        Every ball takes the `least` [kinds] of each kind, or more (see `write_free`). Of every level `attempts` groups
+        are tried, with the balls in the order of their numbers.
         """
-        if not self._learnt:
-            self._near, self._learnt = self._with_owners(), True
-        near, flat, cost = self._near, self._flat, self._cost
-        if cost >= 0:
-            flat.ceiling[cost] = self._most
-        end = inf if seconds is None else perf_counter() + seconds
+        units = self.problem.units
+        many = int(np.count_nonzero(units.members[units.offsets[:-1]] < balls))
         fitting = slots(self._free, least)
-        top, orders = len(near.group) - 1, 0
-        one_bin = int(slots(self._largest, least)) >= balls
-        for number, (level, group) in enumerate(self._groups(fitting, attempts, balls, one_bin)):
-            if number and perf_counter() > end:
-                return
-            orders += level == top
-            queue = self._order(seed, balls, orders)
-            if self._attempt(*self._fixed, near, fitting, classes, self._trims, queue, level, group, seed, number):
+        for level, group in self._groups(fitting, attempts, balls, int(slots(self._largest, least)) >= balls):
+            if self._attempt(*self._fixed, self._near, fitting, classes, many, level, group):
                 self._best[:] = self._room.alloc
-                if cost >= 0:
-                    flat.ceiling[cost] = self._room.used[cost] - 1
                 yield self._best
-                if cost >= 0 and flat.ceiling[cost] < 0:
-                    return
 
     def _groups(self, fitting: Ints, attempts: int, balls: int, one_bin: bool) -> Iterator[tuple[int, int]]:
         """Yield (level, group) of the groups to be tried, in this order; single bins only if `one_bin` may do.
 
         No more balls than are `fitting` [groups] go into each group.
         """
-        near, bins = self._near, self.problem.bins
+        near, bins = self._nested, self.problem.bins
         before = np.concatenate([[0], np.cumsum(np.minimum(fitting[:bins], balls))])
         holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
-        top = len(near.group) - 1
-        for level in range(not one_bin, top):
+        for level in range(not one_bin, len(near.group)):
             first, last = near.group[level, [0, -1]]
             groups = first + np.flatnonzero(holds[first : last + 1])
             chosen = groups[np.argsort(fitting[groups], kind="stable")[:attempts]]
             yield from ((level, group) for group in chosen.tolist())
-        if holds[-1]:
-            yield from ((top, len(fitting) - 1) for _ in range(attempts if self.has_cost else 1))
 
-    def _order(self, seed: int, balls: int, number: int) -> Ints:
-        """Sort the units of the first balls: by number, or at random from order number 2 on."""
-        (queue,) = np.nonzero(self._leaders < balls)
-        if number > 1:
-            start = stream(seed, len(self._near.group), number)
-            for i in range(len(queue) - 1):
-                chosen = i + below(start, i, len(queue) - i)
-                queue[i], queue[chosen] = queue[chosen], queue[i]
-        return queue
-
-    def _with_owners(self) -> Near:
-        """Find the smallest group with all bins in which ball 0 touches an elastic dimension, for each of these.
+    @cached_property
+    def _near(self) -> Near:
+        """The groups with their own dimensions: the smallest with all bins in which ball 0 touches an elastic one.
 
         It guides the search only: that no dimension is over in the end is made sure in any case.
         """
         call, flat, _, _, room = self._fixed
-        near, owner = self._near, np.full(self.problem.dims, -1, np.int64)
+        near, owner = self._nested, np.full(self.problem.dims, -1, np.int64)
         first, last = touched(call, flat, room, near.order)
         known = np.flatnonzero((last >= first) & (flat.elastic > 0))
         for groups in near.group[::-1]:
@@ -187,7 +146,7 @@ def nested(levels: Sequence[Ints], bins: int, dims: int) -> Near:
 def slots(available: Ints, least: Ints) -> Ints:
     """Count how many balls of at least this size [kinds] fit what is available [..., kinds]."""
     some = least > 0
-    found: Ints = (available[..., some] // least[some]).min(axis=-1, initial=NO_LIMIT)
+    found: Ints = (available[..., some] // least[some]).min(axis=-1, initial=ENDLESS)
     return found
 
 
@@ -195,7 +154,7 @@ def slots(available: Ints, least: Ints) -> Ints:
 def touched(call: Utilfn, flat: Flat, room: Room, order: Ints) -> tuple[Ints, Ints]:
     """Find the first and the last place in `order` [bins] where ball 0 touches each dimension, alone; [dims] each."""
     first, last = np.full(len(room.used), len(order), np.int64), np.full(len(room.used), -1, np.int64)
-    ceiling = np.full(len(room.used), NO_LIMIT, np.int64)
+    ceiling = np.full(len(room.used), ENDLESS, np.int64)
     room.alloc[:] = NULL
     for at in range(len(order)):
         n = call(0, order[at], room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, 0)
@@ -206,10 +165,29 @@ def touched(call: Utilfn, flat: Flat, room: Room, order: Ints) -> tuple[Ints, In
 
 
 @kernel
+def take(call: Utilfn, flat: Flat, near: Near, room: Room, unit: int, group: int) -> int:
+    """Take a unit out again, if that changes a dimension that is over and a group's own.
+
+    Returns 1 if it is out, 0 if not, and -1 if UTILFN rejects it although it is there.
+    """
+    place = room.alloc[flat.unit_balls[flat.units[unit]]]
+    n = lift_out(call, flat, room, unit, place, flat.ceiling)
+    helps = False
+    for k in range(n):
+        helps = helps or (near.owner[room.dims[k]] == group and room.used[room.dims[k]] > flat.ceiling[room.dims[k]])
+    if not helps:
+        put_back(flat, room, unit, place)
+        return 0 if n >= 0 else -1
+    for k in range(n):
+        change(flat, room, room.dims[k], -room.amounts[k])
+    return 1
+
+
+@kernel
 def leave(
     call: Utilfn, flat: Flat, near: Near, room: Room, group: int, mark: int, placed: int, count: int
 ) -> tuple[int, int]:
-    """Take units of the group, those from `mark` on, out again until nothing of its own is over.
+    """Take units of the group, those from `mark` on, out again, the last first, until nothing of its own is over.
 
     Returns how many units are placed and left; -1 for those left if that cannot be.
     """
@@ -218,12 +196,21 @@ def leave(
         if room.used[near.own[at]] <= flat.ceiling[near.own[at]]:
             at += 1
             continue
-        if take_last(call, flat, room, near.owner, group, mark, placed) <= 0:
+        which, out = placed, 0
+        while out == 0:
+            which -= 1
+            if which < mark:
+                return placed, -1
+            out = take(call, flat, near, room, room.placed[which], group)
+        if out < 0:
             return placed, -1
+        unit = room.placed[which]
         placed -= 1
+        for k in range(which, placed):
+            room.placed[k] = room.placed[k + 1]
         for k in range(count, 0, -1):  # it comes first again
             room.left[k] = room.left[k - 1]
-        room.left[0] = room.placed[placed]
+        room.left[0] = unit
         count += 1
         at = near.own_first[group]
     return placed, count
@@ -231,32 +218,21 @@ def leave(
 
 @kernel
 def attempt(
-    call: Utilfn,
-    flat: Flat,
-    friends: int,
-    sets: int,
-    room: Room,
-    near: Near,
-    slots: Ints,
-    classes: Ints,
-    trims: bool,
-    queue: Ints,
-    level: int,
-    group: int,
-    seed: int,
-    number: int,
-) -> bool:
-    """Put the units of `queue`, in this order, into the group's bins; returns whether all got in.
+    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, near: Near, slots: Ints, classes: Ints, many: int,
+    level: int, group: int,
+) -> bool:  # fmt: skip
+    """Put the first `many` units into the group's bins, in their order; returns whether all got in.
 
     No group takes more balls than its `slots` [groups]. `classes` [balls]: of balls of one class, none fits where
-    another one does not. The room has the allocation then.
+    another one does not. The room has the allocation then. Sets WITH a chance below one are not looked at.
     """
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
-    impose(flat, room, sets, stream_kernel(seed, level, number))
-    left, count, placed = room.left, len(queue), 0
-    left[:count] = queue
+    for number in range(sets):
+        room.imposed[number] = 1 if flat.chance[number] == MICRO else 0
+    left, count, placed = room.left, many, 0
+    left[:count] = np.arange(many)
     marks = np.zeros(len(near.group), np.int64)  # how many were placed when the group of each level began
     failed = np.full(len(classes), NULL, np.int64)  # the last bin in which a ball of each class did not fit
     at = near.begin[group]
@@ -282,7 +258,7 @@ def attempt(
                     still += 1
             count = still
         # What is left here: the bin, and groups that end, or all of them if nothing is missing.
-        for above in range(begun, level + 1 if trims else 0):
+        for above in range(begun, level + 1):
             around = near.group[above, at]
             if above > 0 and count > 0 and end < near.end[around]:
                 break

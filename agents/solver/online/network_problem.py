@@ -10,104 +10,85 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Setup, by_size, exceeds, in_units
+from binwright.agents.solver.online.template import Setup, exceeds, in_units
 from binwright.fabric.multi_server import begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import Amounts, Ints, Refusal, Request
 
+PIECES = 16
+"""What a request is cut into, of each resource."""
+
 
 class Connected:
-    """Cuts each request into pieces of one resource; pieces of one request are connected with one another.
-
-    Several requests are one problem if all servers together have as much free. Those whose pieces do not all get a
-    place, or whose links are taken when it is their turn, are tried again by themselves.
-    """
+    """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape
         topology = view.topology
-        self.setup, self.pieces = setup, self.kinds * setup.pieces
+        self.setup, self.pieces = setup, self.kinds * PIECES
         self.capacity = view.capacity.sum(axis=1)
         self.home, self.wires = topology.rack_of.astype(np.int64), topology.server_link.astype(np.int64)
         self.pod = topology.pod_of[self.home].astype(np.int64)
         self.most = self.capacity.sum(axis=0).tolist()
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
-        self.reach = np.zeros((topology.racks,) * 2, np.int64)
-        self.online = by_size(self._online)
+        self.open, self.reach = np.ones(self.servers, np.int64), np.ones((topology.racks,) * 2, np.int64)
+        self.online = self._online()
         self.room = room = filling(view.routing, nodes, self.kinds)
         self.refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         routes, links = view.routing.routes, view.link_free
-        self.reaching = prepared(reaching, routes, links, self.wires, 1, True, self.wires, self.reach)
+        self.reaching = prepared(reaching, routes, links, self.wires, 1, True, self.open, self.reach)
         self.begin = prepared(begin, room, (1,) * self.kinds)
         self.choose = prepared(choose, routes, links, topology.link_tier, view.free, room, 1, 1, True)
 
-    def _online(self, requests: int) -> Online:
-        capacity, racks, balls = in_units(self.capacity), len(self.reach), requests * self.pieces
+    def _online(self) -> Online:
+        capacity, racks = in_units(self.capacity), len(self.reach)
         sizes = {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces}
         largest = in_units(np.maximum(self.capacity.max(axis=0), 1))
         fixed = {"CAPACITY": capacity, "LARGEST": largest, "RACK": self.home, "POD": self.pod}
         varying = {
             "FREE": capacity,
             "WIRE": np.full(self.servers, in_units(self.widest)),
-            "NEED": np.full(requests, in_units(self.widest)),
-            "OPEN": np.ones((requests, self.servers), np.int64),
-            "REACH": np.ones((requests, racks, racks), np.int64),
-            "DEMAND": np.full((balls, self.kinds), in_units(max(self.most))),
+            "NEED": np.full(1, in_units(self.widest)),
+            "OPEN": self.open[None],
+            "REACH": self.reach[None],
+            "DEMAND": np.full((self.pieces, self.kinds), in_units(max(self.most))),
         }
-        return Online(self.setup, "fabric", sizes, fixed, varying, balls, self.servers)
+        return Online(self.setup, "fabric", sizes, fixed, varying, self.pieces, self.servers)
 
     def answers(
         self, view: NetworkView, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Provisioned | Refusal]]:
         """Choose the servers of requests, and fill them; requests for which nothing is found are left out."""
-        left = [one for one in requests if not exceeds(one, self.most) and one.bandwidth <= self.widest]
-        asked, room = [], view.free.sum(axis=(0, 1))
-        for one in left:
-            if (room >= one.demand).all():
-                asked.append(one)
-                room = room - one.demand
-        if len(asked) > 1:
-            for one, servers in self._found(view, asked):
-                answer = self._answer(view, one, servers)
-                if isinstance(answer, Provisioned):
-                    left.remove(one)
-                    yield one, answer
-        for one in left:
-            for _, servers in self._found(view, [one]):
-                if (answer := self._answer(view, one, servers)) is not None:
-                    yield one, answer
+        for request in requests:
+            if not exceeds(request, self.most) and request.bandwidth <= self.widest:
+                servers = self._servers(view, request)
+                answer = None if servers is None else self._answer(view, request, servers)
+                if answer is not None:
+                    yield request, answer
 
-    def _found(self, view: NetworkView, asked: Sequence[Request]) -> list[tuple[Request, Ints]]:
-        """Find the servers of the pieces [pieces] of every request all of whose pieces get one."""
-        setup, count, racks = self.setup, len(asked), len(self.reach)
-        seed = setup.next_seed()  # taken without a search, too, so that those that follow are the same
-        opens, reach = np.empty((count, self.servers), np.int64), np.empty((count, racks, racks), np.int64)
-        routes, links, weighted = view.routing.routes, view.link_free, view.weighted
-        for number, one in enumerate(asked):
-            self.reaching(routes, links, self.wires, one.bandwidth, weighted, opens[number], reach[number])
-        free = view.free.sum(axis=1)
-        places = zip(asked, opens, reach, strict=True)
-        if not any(may_hold(free, one.demand, self.home, *where) for one, *where in places):
-            return []
-        cut = np.zeros((count, self.kinds, setup.pieces, self.kinds), np.int64)
-        for number, one in enumerate(asked):
-            for r, amount in enumerate(one.demand):
-                each, odd = divmod(amount, setup.pieces)
-                cut[number, r, :, r] = each
-                cut[number, r, :odd, r] += 1
-        pieces, online = self.pieces, self.online(count)
-        these, balls = slice(count), slice(count * pieces)
-        online.write("OPEN", opens, these)
-        online.write("REACH", reach, these)
+    def _servers(self, view: NetworkView, request: Request) -> Ints | None:
+        """Find the servers of the pieces of a request [pieces]."""
+        seed = self.setup.next_seed()  # taken without a search, too, so that those that follow are the same
+        links, free = view.link_free, view.free.sum(axis=1)
+        self.reaching(view.routing.routes, links, self.wires, request.bandwidth, view.weighted, self.open, self.reach)
+        if not may_hold(free, request.demand, self.home, self.open, self.reach):
+            return None
+        cut = np.zeros((self.kinds, PIECES, self.kinds), np.int64)
+        for r, amount in enumerate(request.demand):
+            each, odd = divmod(amount, PIECES)
+            cut[r, :, r] = each
+            cut[r, :odd, r] += 1
+        online = self.online
+        online.write("OPEN", self.open)
+        online.write("REACH", self.reach)
         online.write("FREE", free)
         online.write("WIRE", np.where(self.wires < 0, self.widest, np.maximum(links[self.wires], 0)))
-        online.write("NEED", [one.bandwidth for one in asked], these)
-        online.write("DEMAND", cut.reshape(-1, self.kinds), balls)
-        found = online.find(seed, setup.attempts, setup.deadline, balls.stop)[balls].copy()
-        chosen = zip(asked, found.reshape(count, pieces), strict=True)
-        return [(one, servers) for one, servers in chosen if servers.min() >= 0]
+        online.write("NEED", request.bandwidth)
+        online.write("DEMAND", cut.reshape(-1, self.kinds))
+        servers = online.find(seed, self.setup.attempts, self.pieces)
+        return servers if servers.min() >= 0 else None
 
     def _answer(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
         """Fill the servers of the pieces, as the cluster is now; None if they have not enough any more.

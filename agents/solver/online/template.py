@@ -31,9 +31,6 @@ class Setup:
     """A template instead of those that are shipped."""
     params: dict[str, float]
     attempts: int
-    deadline: float | None
-    pieces: int
-    balls: int
     seed: int = 0
 
     def next_seed(self) -> int:

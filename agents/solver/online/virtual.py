@@ -6,7 +6,7 @@ asked for another answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -76,31 +76,23 @@ class Virtual:
             alike = np.column_stack([grouped(network)[0][order], machines])
             new = np.append(True, (alike[1:] != alike[:-1]).any(axis=1))
             classes[:count] = np.cumsum(new) - 1
-        setup, found = self.setup, None
-        finish = self._finish(view, network)
-        seed, least = setup.next_seed(), machines.min(axis=0)
-        for bins in nearby.find(seed, setup.attempts, setup.deadline, count, classes, least):
+        for bins in nearby.find(self.setup.attempts, count, classes, machines.min(axis=0)):
             hosts = np.empty(count, np.int64)
             hosts[order] = bins[:count]
-            found = finish(hosts) or found
-            if found is not None and not nearby.has_cost:
-                break
-        return found
+            if (answer := self._answer(view, network, hosts)) is not None:
+                return answer
+        return None
 
-    def _finish(self, view: NetworkView, network: VirtualNetwork) -> Callable[[Ints], Embedding | None]:
-        """Return a function from the node of every machine to the answer, or to None where paths are missing."""
+    def _answer(self, view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | None:
+        """Return the answer with these nodes of the machines [machines], or None where paths are missing."""
         if network.pairs is None:
-            return lambda hosts: hosed(view.topology, network, hosts, self.nodes)
-        pairs, rates, routes = network.pairs, network.rates, view.routing.routes
-        assert rates is not None
-        order = np.argsort(-rates, kind="stable")
-
-        def finish(hosts: Ints) -> Embedding | None:
-            servers, left = hosts // self.nodes, view.link_free.copy()
-            lacking, first, links = route_pairs(routes, left, servers, pairs, rates, order, True)
-            return None if lacking >= 0 else routed(network, hosts, self.nodes, first, links)
-
-        return finish
+            return hosed(view.topology, network, hosts, self.nodes)
+        assert network.rates is not None
+        order, left = np.argsort(-network.rates, kind="stable"), view.link_free.copy()
+        lacking, first, links = route_pairs(
+            view.routing.routes, left, hosts // self.nodes, network.pairs, network.rates, order, True
+        )
+        return None if lacking >= 0 else routed(network, hosts, self.nodes, first, links)
 
     def _stated(self, network: VirtualNetwork) -> tuple[Ints, Nearby]:
         """Write the problem of a network, and what bandwidth its machines need.

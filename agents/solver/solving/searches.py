@@ -70,10 +70,11 @@ def _on(device: str, problem: Problem) -> tuple[Any, Callable[[], object], Calla
         return cpu.attempts, lambda: None, lambda: cpu.prepare(problem)
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl
+        from binwright.agents.solver.backends.opencl_devices import choose
 
         which = int(number) if colon else None
         made = partial(opencl.attempts, number=which)
-        return made, lambda: opencl.choose(which), lambda: opencl.prepare(problem, which)
+        return made, lambda: choose(which), lambda: opencl.prepare(problem, which)
     remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 

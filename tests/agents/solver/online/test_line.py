@@ -17,12 +17,12 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
+from binwright.simcore.types import Ints, Placement, Request, View
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled
 from tests.support.simulations import workload_of
-from tests.support.solving import servers, started
+from tests.support.solving import started
 from tests.support.views import view_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -63,15 +63,6 @@ def test_early_and_large_requests_are_worth_more() -> None:
         assert min(one.index for one, _ in answers) == winner
 
 
-def test_fallback_answers_the_rest_of_a_batch() -> None:
-    view = servers()
-    large = Request(0, 0.0, 1.0, (99 * QUANTUM, QUANTUM), False)
-    small = Request(1, 0.0, 1.0, (QUANTUM, QUANTUM), False)
-    answers = dict(started(view, fallback="first-fit").decide_line(view, [large, small]))
-    assert answers.keys() == {large, small}
-    assert answers[large] is None
-
-
 # -- in networks -------------------------------------------------------------------------------------------------------
 
 
@@ -79,32 +70,12 @@ def test_a_server_may_give_more_than_the_pieces() -> None:
     """So that those after it find less: nothing is answered that is not complete."""
     for seed in range(4):
         ledger = ledger_of("fabric", 1)
-        agent = started(ledger.view, seed, attempts=4, pieces=3)
+        agent = started(ledger.view, seed, attempts=4)
         wanted = [request(number, 5 + number % 3, 4 - number % 3, 0.1) for number in range(6)]
         for one, answer in agent.decide_line(ledger.view, wanted):
             if isinstance(answer, Placement):
                 ledger.apply(one, answer)
         ledger.check()
-
-
-@pytest.mark.parametrize("name", ["fabric", "tree"])
-def test_batch_answers_fit_the_ledger_in_turn(name: str) -> None:
-    """Each answer in its turn; together as many as one by one, or nearly."""
-    placed = []
-    for together in (True, False):
-        ledger = ledger_of(name, 1)
-        agent = started(ledger.view, attempts=16, pieces=4)
-        wanted = [request(number, 2 + number % 4, 1 + number % 3, 0.2) for number in range(6)]
-        count = 0
-        for batch in [wanted] if together else [[one] for one in wanted]:
-            for one, answer in agent.decide_line(ledger.view, batch):
-                if not isinstance(answer, Refusal):
-                    assert answer is not None
-                    ledger.apply(one, answer)
-                    ledger.check()
-                    count += 1
-        placed.append(count)
-    assert placed[0] >= placed[1] - 1 > 0
 
 
 @pytest.mark.parametrize("name", ["fabric", "tree"])
@@ -120,7 +91,7 @@ def test_requests_that_no_rack_can_hold_are_not_searched(name: str, monkeypatch:
 
         monkeypatch.setattr(network_problem, "may_hold", asked)
         ledger = ledger_of(name, 1)
-        agent = started(ledger.view, attempts=4, pieces=3)
+        agent = started(ledger.view, attempts=4)
         answers.append([])
         for number in range(0, 24, 2):
             wanted = [request(n, 3 + 5 * n % 11, 2 + 3 * n % 7, (n % 5) / 4) for n in (number, number + 1)]
@@ -152,11 +123,10 @@ def makespan(simulation: Simulation) -> float:
     return float((simulation.record.decided + simulation.workload.duration).max())
 
 
-@pytest.mark.parametrize("balls", [1, 2])
-def test_start_and_server_are_chosen_together(balls: int) -> None:
+def test_start_and_server_are_chosen_together() -> None:
     """As they arrive takes 7. The last two do not go together, the others beside them: 6 is least."""
     jobs = [(0.0, 1.0, 2), (0.0, 1.0, 2), (0.0, 2.0, 1), (0.0, 2.0, 3), (0.0, 4.0, 2)]
-    simulation, _ = jobs_on([4], jobs, balls=balls, attempts=256)
+    simulation, _ = jobs_on([4], jobs, attempts=256)
     assert makespan(simulation) == 6
 
 
@@ -164,13 +134,12 @@ def test_start_and_server_are_chosen_together(balls: int) -> None:
 @given(
     st.lists(
         st.tuples(st.integers(0, 6), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(1, 4)), min_size=1, max_size=12
-    ),
-    st.sampled_from([1, 2]),
+    )
 )
-def test_every_job_runs(jobs: list[tuple[int, float, int]], balls: int) -> None:
+def test_every_job_runs(jobs: list[tuple[int, float, int]]) -> None:
     """Whatever arrives, at whatever times, gets its place: the engine refuses what does not fit."""
     ordered = sorted((float(arrival) / 2, duration, demand) for arrival, duration, demand in jobs)
-    simulation, model = jobs_on([4, 5], ordered, balls=balls, attempts=4)
+    simulation, model = jobs_on([4, 5], ordered, attempts=4)
     assert (simulation.record.server >= 0).all()
     assert not model.plan or simulation.waiting == 0
 
@@ -195,7 +164,7 @@ def test_a_plan_moves_up(seed: int) -> None:
     """Each as early as its server has room, in the plan's order."""
     chance = np.random.default_rng(seed)
     view: View = view_of([[[4]], [[6]]], [[[6]], [[6]]])
-    model = Jobs(Setup(None, {}, 32, None, 16, 1), view, 1.0, 9)
+    model = Jobs(Setup(None, {}, 32), view, 1.0, 9)
     free = np.sort(chance.integers(0, 7, (2, 9, 1)), axis=1)
     plan = [
         (Request(n, 0.0, float(chance.integers(1, 5)), (int(chance.integers(1, 6)),), False), int(chance.integers(2)))

@@ -114,8 +114,6 @@ def spied() -> Iterator[list[Spied]]:
 
     def spy(self: Nearby, *given: Any) -> Iterator[Any]:
         ceiling = self._flat.ceiling.copy()
-        if self.has_cost:
-            ceiling[self._cost] = self._most
         program = replace(self.problem.program, data=self._flat.data.copy())
         problem = replace(self.problem, capacity=ceiling, ceiling=ceiling, program=program)
         found.append(Spied(self, problem, self._targets["FREE"][0].tolist(), given))
@@ -188,8 +186,7 @@ def own_levels(model: Any) -> list[Any]:
 
 OWN = {
     "as it is": ("", ""),
-    "with a cost": (", COST => 100", "    UTIL.COST += BIN % 3"),
-    "with company": ("FRIENDS 0, 1 FRIENDS 2, 3 WITH 0.5 FOES 1, 4 FOES 2, 5 WITH 0.5 PIN 6 TO 3", ""),
+    "with company": ("FRIENDS 0, 1 FOES 1, 4 PIN 6 TO 3", ""),
 }
 """What is added to RESOURCES or behind them, and at the end of UTILFN."""
 
@@ -221,10 +218,10 @@ def test_virtual_network_search_equals_the_slow_search(
         asked = request(row, data.draw(networks(form)))
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
-        for nearby, problem, free, (_, attempts, _, balls, classes, least) in searches:
+        for nearby, problem, free, (attempts, balls, classes, least) in searches:
             slow = Slow(problem, own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
-            fast = [found.tolist() for found in islice(nearby.find(seed, attempts, None, balls, classes, least), 3)]
-            assert fast == [found[:] for found in islice(slow.find(seed, attempts, balls, classes), 3)]
+            fast = [found.tolist() for found in islice(nearby.find(attempts, balls, classes, least), 3)]
+            assert fast == [found[:] for found in islice(slow.find(attempts, balls, classes), 3)]
         again = twin.decide(other.view, asked)
         assert (answer is None) == (again is None)
         if isinstance(answer, Embedding) and isinstance(again, Embedding):
@@ -282,20 +279,6 @@ def test_more_machines_than_the_problem_has_room_for() -> None:
     assert agent.decide(ledger.view, request(9, cluster(5000, 0.01))) is None
 
 
-def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
-    ledger, asked = ledger_of("tree"), request(0, cluster(3, 0.1))
-    (tmp_path / "never.alloc").write_text(OKTOPUS.replace("    let n =", "    REJECT\n    let n ="))
-    answers = [
-        started(ledger, "hose", path=str(tmp_path / "never.alloc"), fallback=fallback).decide(ledger.view, asked)
-        for fallback in (None, "oktopus")
-    ]
-    assert answers[0] is None
-    assert isinstance(answers[1], Embedding)
-    for unable in ("secondnet", "best-home"):  # one places the other form, one none
-        with pytest.raises(UserError, match=r"fallback: .* does not place virtual networks of this form \(hose\)"):
-            started(ledger, "hose", fallback=unable)
-
-
 # -- parts and paths ---------------------------------------------------------------------------------------------------
 
 
@@ -337,17 +320,6 @@ def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) 
             count = widest_shortest(given_routes, free, s, t, rate, *scratch, out)
             found.append((count, out[: max(0, count)].tolist()))
         assert found[0] == found[1]
-
-
-def test_capacities_that_are_a_table_are_taken_as_they_are() -> None:
-    """No entry is evaluated; the same ones as if each were."""
-    text = "BALLS 1 BINS 2 RESOURCES A[i in 2, j in 3] => T[i, j]{}, B[i in 2] => W[i]{}"
-    text += " procedure UTILFN(BALL, BIN, ALLOC) UTIL.B[BIN] += 1 end"
-    tables = {"T": np.array([[1, 2.5, 0], [4, 5, 6]]), "W": np.array([7, 8])}
-    whole, each = (specification(text.format(more, more), tables=tables).problem() for more in ("", " + 0"))
-    assert whole.capacity.tolist() == each.capacity.tolist() == [10**6 * n for n in (1, 2.5, 0, 4, 5, 6, 7, 8)]
-    with pytest.raises(UserError, match="this capacity is out of range"):
-        specification(text.format("", ""), tables={**tables, "W": np.array([7, -8])}).problem()
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
