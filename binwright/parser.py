@@ -307,7 +307,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             _number("--seeds", "how often each search runs, with seeds 0, 1, ...", 1),
             _option("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16"),
             _flag("--json", "print the table as JSON"),
-            _out("write the placements (.csv or .json)", metavar="FILE"),
+            _out("write the placements (.csv)", metavar="FILE"),
         )),
         Command("serve", "solving.serve", "the solver as a web service, with a page to try it on", (
             _option("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"),

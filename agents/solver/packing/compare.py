@@ -79,25 +79,18 @@ def as_json(given: Machines, rows: list[Row]) -> str:
 
 def check_file(file: Path) -> None:
     """Raise `ResultsError` if `write` could not write there."""
-    if file.suffix.lower() not in (".csv", ".json"):
-        raise ResultsError("is neither CSV nor JSON", file=file, remedy="Name a file that ends in .csv or .json.")
+    if file.suffix.lower() != ".csv":
+        raise ResultsError("is no CSV file", file=file, remedy="Name a file that ends in .csv.")
 
 
 def write(file: Path, answers: dict[str, list[Packed]], given: Machines) -> None:
-    """Write the best placement of each method, the bin of every ball, as CSV or JSON by the file's name.
-
-    A CSV file has the names of the balls in a column of its own.
-    """
-    placed: dict[str, list[int]] = {}
-    for method, found in answers.items():
-        chosen = min(found, key=lambda answer: len(given.demand) if answer.bins is None else answer.bins - 1)
-        if chosen.where is not None:
-            placed[method] = chosen.where.tolist()
+    """Write the best placement of each method, the bin of every ball, as CSV; names of balls have their own column."""
+    columns: dict[str, Sequence[object]] = {} if given.names is None else {"name": given.names}
+    for method, packed in answers.items():
+        best = min(packed, key=lambda answer: len(given.demand) if answer.bins is None else answer.bins - 1)
+        if best.where is not None:
+            columns[method] = best.where.tolist()
     with replacing(file) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as opened:
-        if file.suffix.lower() == ".json":
-            json.dump(placed, opened)
-        else:
-            columns = placed if given.names is None else {"name": given.names, **placed}
-            writer = csv.writer(opened, lineterminator="\n")
-            writer.writerow(["machine", *columns])
-            writer.writerows([number, *row] for number, row in enumerate(zip(*columns.values(), strict=True)))
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(["machine", *columns])
+        writer.writerows([number, *row] for number, row in enumerate(zip(*columns.values(), strict=True)))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.search import published, ruin
-from binwright.agents.solver.search.packing import TINY, Packing, first_fit
+from binwright.agents.solver.search.packing import TINY, first_fit
 from binwright.agents.solver.solving.answer import Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
@@ -83,10 +81,10 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     """
     if method not in METHODS:
         raise UserError("unknown way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
-    if seconds > LONGEST:
-        raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
     check(demand, capacity)
-    _compile(method)
+    if method in SEARCHES:  # before the clock runs
+        first_fit(TINY)
+        SEARCHES[method][1].prepare()
     began, course = monotonic(), list[tuple[float, int]]()
 
     def note(bins: int) -> None:
@@ -100,7 +98,9 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
         note(int(where.max()) + 1)
-        if not keeps(demand, capacity, where):
+        used = np.zeros((int(where.max()) + 1, len(capacity)), np.int64)
+        np.add.at(used, where, demand)
+        if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
         return Packed(method, where, lower_bound(demand, capacity), course[0][0], course=tuple(course))
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
@@ -113,30 +113,12 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     return Packed(method, whole, answer.bound, took, answer.checked, answer.interrupted, tuple(course))
 
 
-def keeps(demand: Ints, capacity: Ints, where: Ints) -> bool:
-    """Tell whether a placement [balls] keeps the capacity of its bins; plain numpy."""
-    return Packing(demand, np.tile(capacity, (int(where.max()) + 1, 1))).keeps(where)
-
-
-@cache
-def _compile(method: str) -> None:
-    """Compile a search and the heuristics, or read what is kept of them, before the clock runs."""
-    for rule in HEURISTICS.values():
-        rule(np.full((3, 1), 2), np.full(1, 3))
-    if method in SEARCHES:
-        first_fit(TINY)
-        SEARCHES[method][1].prepare()
-
-
 def check(demand: Ints, capacity: Ints) -> None:
     """Raise `UserError` for what cannot be packed."""
     if demand.ndim != 2 or demand.shape[1:] != capacity.shape or not demand.size:
         raise UserError("there is nothing to pack", value=demand.shape, remedy="Give balls with a demand each.")
-    for wrong, problem in (
-        ((demand < 0).any(axis=1), "a demand is below zero"),
-        ((demand > LARGEST).any(axis=1), f"a demand is above {LARGEST // 10**6}"),
-        ((demand > capacity).any(axis=1), "a ball fits no bin"),
-    ):
-        if wrong.any():
-            ball, remedy = int(wrong.argmax()), f"One bin has {(capacity / 1e6).tolist()}."
-            raise UserError(f"ball {ball}: {problem}", value=(demand[ball] / 1e6).tolist(), remedy=remedy)
+    wrong = ((demand < 0) | (demand > np.minimum(capacity, LARGEST))).any(axis=1)
+    if wrong.any():
+        ball, most = int(wrong.argmax()), (np.minimum(capacity, LARGEST) / MICRO).tolist()
+        value = (demand[ball] / MICRO).tolist()
+        raise UserError(f"ball {ball} fits no bin", value=value, remedy=f"Give 0 to {most}.")
