@@ -139,22 +139,15 @@ class Scope:
     bins: int = -1
 
 
-class Unknown(Exception):
-    """Raised where ALLOC is looked at, and what depends on it is left out."""
-
-
 class Compiler:
     """Writes the code of expressions, a kind of node by the method of its name: `out` has the statements so far."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope, self.called = scope, scope.called
         self.names, self.tables, self.families = scope.names, scope.tables, scope.families
-        self.locals: dict[str, Typed | None] = {"NULL": Typed.of(PLACE, p.NULL)}
-        """None where a value depends on ALLOC, and that is left out."""
+        self.locals = {"NULL": Typed.of(PLACE, p.NULL)}
         self.ceiling: Ints | None = None
         """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
-        self.blind = False
-        """What depends on ALLOC is left out."""
         self.facts: frozenset[s.Node] = frozenset()
         """Expressions that are not NULL here."""
         self.depth = 0
@@ -401,10 +394,7 @@ class Compiler:
     def _name(self, node: s.Node, name: str) -> Typed:
         if name in self.locals:
             self.bin_reads += name == "BIN"
-            known = self.locals[name]
-            if known is None:
-                raise Unknown
-            return known
+            return self.locals[name]
         if name in self.names:
             return self.names[name]
         refuse(name in self.tables, f"{name} is a table", f"Write {name}[...].", node.at)
@@ -412,8 +402,6 @@ class Compiler:
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         number = self.within(ball, self.scope.balls, "BALLS", self.called.balls)
-        if self.blind:
-            raise Unknown
         self.reads_alloc = True
         return Typed(PLACE, p.NULL if self.ceiling is None else 0, self.scope.bins - 1, p.Placed(number.code))
 
@@ -668,13 +656,7 @@ class Statements(Compiler):
         """Check statements in order."""
         for statement in body:
             self.step(statement.at)
-            before = len(self.out)
-            try:
-                getattr(self, f"_{statement.kind}")(statement, *statement.parts)
-            except Unknown:
-                del self.out[before:]
-                if statement.kind == "let":
-                    self.locals[statement.parts[0]] = None
+            getattr(self, f"_{statement.kind}")(statement, *statement.parts)
 
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
@@ -718,13 +700,9 @@ class Statements(Compiler):
         refuse(self._reach * self.scope.balls > p.WIDE, "the utilisation may go beyond 1e12", remedy, node.at)
 
 
-def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple[p.Program, tuple[p.Family, ...]]:
-    """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused.
-
-    If it is `blind`, statements that depend on ALLOC are left out.
-    """
+def compile_utilfn(body: s.Block, scope: Scope) -> tuple[p.Program, tuple[p.Family, ...]]:
+    """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused."""
     code = Statements(scope)
-    code.blind = blind
     code.block(body)
     added, families = code.added, scope.families
     axes = {name: bin_axis(added, family) for name, family in families.items()}
@@ -737,7 +715,7 @@ def compile_utilfn(body: s.Block, scope: Scope, *, blind: bool = False) -> tuple
         alloc_free=not code.reads_alloc,
         non_negative=min((each.lowest for each in added), default=0) >= 0,
         bin_local=all(axes[each.family] is not None for each in added),
-        bin_blind=code.bin_reads == mentions and not blind,
+        bin_blind=code.bin_reads == mentions,
         guards=tuple(dict.fromkeys(code.guards)),
         tables=code.starts,
         data=code.data(),

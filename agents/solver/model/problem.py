@@ -111,7 +111,6 @@ class Source(Protocol):
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 
 
-
 @dataclass(frozen=True)
 class Problem:
     """An allocation problem with a given number of bins. Nothing here is ever written."""

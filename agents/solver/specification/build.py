@@ -100,9 +100,9 @@ class Build:
         limited = () if self.moves is None else declared.added(declared.MOVES, self.moves[1])
         return (*self.spec.tree.body, *limited, *self.added)
 
-    def utilfn(self, first: s.Block = (), *, blind: bool = False) -> tuple[Program, tuple[Family, ...]]:
-        """Compile UTILFN, with statements before it; if it is `blind`, what depends on ALLOC is left out."""
-        return compile_utilfn((*first, *self.body), self.scope, blind=blind)
+    def utilfn(self, first: s.Block = ()) -> tuple[Program, tuple[Family, ...]]:
+        """Compile UTILFN, with statements before it."""
+        return compile_utilfn((*first, *self.body), self.scope)
 
     def problem(self) -> Problem:
         """Make the whole problem."""
