@@ -1,12 +1,17 @@
 """Every feature goes with every other: the matrix of pairs in one small scenario, with a compiled agent and another."""
 
 from copy import deepcopy
+from functools import reduce
+from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run import execute as executed
@@ -14,6 +19,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PENDING, PLACED
 from binwright.simcore.types import Agent, Placement, Request, View
+from tests.support.properties import scaled
 from tests.support.scenarios import first_run
 
 BASE: dict[str, Any] = {
@@ -128,7 +134,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "requests of a pace have no times": [(name, "pacing") for name in ("make room", "rescheduling", "autoscale")],
     "use goes by the clock": [("pacing", "peaks")],
 }
-"""The pairs that make no sense, or that nobody has made yet, by the reason that the message gives."""
+"""The pairs that make no sense, by the reason that the message gives."""
+REASONS = {frozenset(pair): why for why, pairs in REFUSED.items() for pair in pairs}
 
 
 FABRIC = {"racks": 2, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
@@ -146,7 +153,8 @@ WITHOUT_NETWORK = {
     "sites": "one network has no sites",
     "gangs in a rack": "a part may lie on several servers",
 }
-"""What makes no sense in a network, or nobody has made yet, by the reason; groups of servers are not part of one."""
+"""What makes no sense in a network, by the reason; groups of servers are not part of one."""
+IN_NETWORKS = [name for name in FEATURES if name not in {*WITHOUT_NETWORK, "devices", "speed"}]
 
 
 def pairs_of(name: str) -> list[str]:
@@ -160,33 +168,53 @@ def pairs_of(name: str) -> list[str]:
 def test_each_feature_goes_with_every_other(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(WATCH)
     monkeypatch.chdir(tmp_path)
-    reasons = {frozenset(pair): why for why, pairs in REFUSED.items() for pair in pairs}
     for other in pairs_of(name):
         data = laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])
         for agent in ["first-fit", f"{__name__}:InPython"] if "agents" not in data else [None]:
             both = data if agent is None else {**data, "agents": [agent]}
-            if why := reasons.get(frozenset((name, other))):
+            if why := REASONS.get(frozenset((name, other))):
                 with pytest.raises(UserError, match=why):
                     scenario_from(both)
             else:
                 check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
 
 
+def in_network(*names: str) -> dict[str, Any]:
+    """Lay features over a network, where agents place on several servers."""
+    data = NETWORK
+    for name in names:
+        data = laid_over(data, FEATURES[name])
+        if "agents" in FEATURES[name]:
+            data = laid_over(data, {"agents": {"in-line": {"agent": "nulb"}}})
+    return data
+
+
 @pytest.mark.parametrize("name", [name for name in FEATURES if name not in ("devices", "speed")])
 def test_each_feature_goes_with_a_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(WATCH)
     monkeypatch.chdir(tmp_path)
-    reasons = {frozenset(pair) for pairs in REFUSED.values() for pair in pairs}
-    in_line = {"agents": {"in-line": {"agent": "nulb"}}}  # not first-fit, which places on single servers
-    data = laid_over(laid_over(NETWORK, FEATURES[name]), in_line if "agents" in FEATURES[name] else {})
     if why := WITHOUT_NETWORK.get(name):
         with pytest.raises(UserError, match=why):
-            check_conserved(scenario_from(data), tmp_path, monkeypatch)
+            check_conserved(scenario_from(in_network(name)), tmp_path, monkeypatch)
         return
     for other in pairs_of(name):
-        if other not in {*WITHOUT_NETWORK, "devices", "speed"} and frozenset((name, other)) not in reasons:
-            both = laid_over(laid_over(data, FEATURES[other]), in_line if "agents" in FEATURES[other] else {})
-            check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
+        if other in IN_NETWORKS and frozenset((name, other)) not in REASONS:
+            check_conserved(scenario_from(in_network(name, other)), tmp_path / other, monkeypatch)
+
+
+@scaled(2)
+@given(st.booleans(), st.sampled_from(["first-fit", f"{__name__}:InPython"]), st.integers(0, 99), st.data())
+def test_any_three_features_go_together(network: bool, agent: str, seed: int, data: st.DataObject) -> None:
+    known = IN_NETWORKS if network else [*FEATURES]
+    names = sorted(data.draw(st.sets(st.sampled_from(known), min_size=3, max_size=3)), key=known.index)
+    assume(len({*names} & {*ALTERNATIVES}) < 2)
+    assume(not any(frozenset(pair) in REASONS for pair in combinations(names, 2)))
+    scenario = in_network(*names) if network else reduce(laid_over, (FEATURES[name] for name in names), BASE)
+    scenario = {**scenario, "agents": scenario.get("agents", [agent]), "seed": seed}
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("mine.py").write_text(WATCH)
+        check_conserved(scenario_from(scenario), Path(folder) / "out", patch)
 
 
 def test_in_a_network_gangs_are_placed_whole_and_the_less_urgent_give_way(tmp_path: Path) -> None:
