@@ -15,7 +15,8 @@ import numpy as np
 from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
 from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, differences, mean_interval
 from binwright.analysis.compare.table import Table, finding
-from binwright.analysis.figures.style import Look, Style, Width, looks, style_of
+from binwright.analysis.figures.style import Look, Width, looks
+from binwright.analysis.figures.venues import Venue
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import Choice, metric_named
 from binwright.analysis.results.combined import Together
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Point = tuple[Any, ...]
-LOOK = ("style", "width", "size", "font", "text", "titles")
+LOOK = ("style", "width", "titles")
 """Options that say how a figure looks; `figures` in a scenario says the same."""
 LONGEST = 32
 """Letters of a name in a figure; of longer ones the middle is left out."""
@@ -49,8 +50,7 @@ class Options:
     these values (as text) or one `seed`, `x` the swept key to draw or rank over, `at` a moment in seconds, `baseline`
     the agent that others are compared with (default: the first).
 
-    The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
-    `binwright.analysis.figures.style.style_of`.
+    The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them.
     """
 
     metrics: Sequence[str] = ()
@@ -60,10 +60,7 @@ class Options:
     at: float | None = None
     baseline: str | None = None
     width: Width | None = None
-    style: str | None = None
-    size: str | None = None
-    font: str | None = None
-    text: float | None = None
+    style: Venue | None = None
     titles: bool | None = None
 
     def over(self, said: Mapping[str, Any]) -> Options:
@@ -72,11 +69,6 @@ class Options:
             return self
         unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
         return replace(self, **unsaid)
-
-    @property
-    def asked_style(self) -> Style:
-        """The style that these options ask for."""
-        return style_of(self.style, self.size, self.font, self.text, self.titles)
 
 
 @dataclass(frozen=True, slots=True)

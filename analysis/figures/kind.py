@@ -14,7 +14,7 @@ from PIL import Image
 
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import FigureData, Options
-from binwright.analysis.figures.style import finish, rendered, save, style
+from binwright.analysis.figures.style import finish, rendered, save, style, style_of
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
@@ -49,7 +49,7 @@ class Kind:
         asked = Options(**options)
         if isinstance(given, ResultsFolder):
             asked = asked.over(given.look)
-        look = asked.asked_style
+        look = style_of(asked.style or "house", titles=asked.titles is not False)
         if self.is_ours:  # names are what they are: a dollar begins no formula
             look = replace(look, rc={**look.rc, "text.parse_math": False})
         with style(look):

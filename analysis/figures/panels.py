@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
-from binwright.analysis.figures.style import heading, ink, legend, narrow, new, panel_axes, points, tidy
+from binwright.analysis.figures.style import BLACK, heading, legend, narrow, new, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 
@@ -167,7 +167,7 @@ def stacked(
         ax.barh([place] * len(names), mean, left=left, height=0.8, color=colours)
         end, half = mean_interval(runs.cumsum(axis=1)[:, told])
         if np.isfinite(half) and half > 0:
-            ax.errorbar(end, place, xerr=half, fmt="none", ecolor=ink(), elinewidth=0.8, capsize=1.5)
+            ax.errorbar(end, place, xerr=half, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
     ax.set_xlim(0)
     ax.set_xlabel(label)
     columns = 1 if narrow(figure) and max(map(len, names)) > 18 else 2

@@ -21,12 +21,12 @@ import numpy as np
 from matplotlib import rc_context, rc_params_from_file, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, get_font_names
+from matplotlib.font_manager import get_font_names
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from binwright.analysis.figures.venues import HOUSE, VENUES, inches
-from binwright.simcore.errors import ResultsError, UserError, meant, suggest
+from binwright.analysis.figures.venues import VENUES, Venue
+from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import replacing
 
 Width = Literal["column", "page"]
@@ -40,69 +40,23 @@ LINE = 0.6
 class Style:
     """Holds what is to be set while something is drawn, and when it is written.
 
-    `rc` are parameters of matplotlib, `widths` inches, `size` those of the whole figure, if given, `text` points.
+    `rc` are parameters of matplotlib, `widths` inches, `text` points.
     """
 
     rc: Any
     widths: Mapping[Width, float]
-    text: float = TEXT
+    text: float
     titles: bool = True
-    size: tuple[float, float] | None = None
 
 
-def style_of(
-    style: str | None = None,
-    size: str | None = None,
-    font: str | None = None,
-    text: float | None = None,
-    titles: bool | None = None,
-) -> Style:
-    """Make a style of a venue, or of a style that matplotlib knows or a file of one, and of changes to it.
-
-    `size` is width x height of a whole figure, as in "3.3x2.2" (inches) or "84x56 mm"; `font` a family, `text` points.
-    """
-    read = _read(style or HOUSE)
-    if text is not None and not 1 <= text <= 100:
-        raise UserError("is no size of text", key="text", value=text, remedy="Give points from 1 to 100.")
-    figsize = read.pop("figure.figsize", None)
-    column, page = VENUES.get(style or HOUSE) or ((figsize[0], figsize[0]) if figsize else VENUES[HOUSE])
-    own = FontProperties(size=read.get("font.size", TEXT)).get_size_in_points()
-    rc: Any = _read(HOUSE) | _sizes(own) | read | (_sizes(text) if text else {})
-    if font is not None:
-        others = rc["font.family"]
-        rc["font.family"] = [_known_font(font), *([others] if isinstance(others, str) else others)]
-    whole = inches(size) if size else None
-    if whole:
-        column = page = whole[0]
-    return Style(rc, {"column": column, "page": page}, text or own, titles is not False, whole)
-
-
-def _read(name: str) -> dict[str, Any]:
-    """Read fonts, sizes and lines of a venue, of a style that matplotlib knows by name, or of the file of one."""
-    from matplotlib.style import available, library
-
-    file = Path(__file__).with_name("styles") / f"{name}.mplstyle" if name in VENUES else name
-    try:
-        read: Any = library[name] if name in available else rc_params_from_file(file, use_default_template=False)
-    except OSError as error:
-        remedy = f"{meant(name) or suggest(name, [*VENUES, *available])} Or name a file."
-        raise UserError("there is no such style", key="style", value=name, remedy=remedy) from error
-    except (ValueError, UnicodeDecodeError) as error:
-        remedy = "Write lines as `font.size: 9`."
-        raise UserError(f"is not a style of matplotlib: {error}", file=name, remedy=remedy) from error
-    found = {key: value for key, value in read.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
-    if name in VENUES:  # of the fonts, best first, those that there are; the house's family says others in an SVG
-        there = {*get_font_names(), "sans-serif"}
-        found["font.family"] = [font for font in read["font.family"] if font in there] or ["DejaVu Sans"]
-    return found
-
-
-def _known_font(font: str) -> str:
-    known = get_font_names()
-    if font not in known:
-        remedy = f"{suggest(font, sorted(known))} What was installed just now, matplotlib finds when its cache is new."
-        raise UserError("there is no such font here", key="font", value=font, remedy=remedy)
-    return font
+def style_of(name: Venue = "house", *, titles: bool = True) -> Style:
+    """Read the style of a venue: of its fonts, best first, it has those that there are."""
+    file = Path(__file__).with_name("styles") / f"{name}.mplstyle"
+    read: Any = dict(rc_params_from_file(file, use_default_template=False))
+    there, text = {*get_font_names(), "sans-serif"}, float(read["font.size"])
+    read["font.family"] = [font for font in read["font.family"] if font in there] or ["DejaVu Sans"]
+    column, page = VENUES[name]
+    return Style(read | _sizes(text), {"column": column, "page": page}, text, titles)
 
 
 def _sizes(points: float) -> Any:
@@ -159,35 +113,15 @@ Look = tuple[str, str]
 """A colour and a marker."""
 
 SHIPPED: dict[str, Look] = {
-    "random": (BLACK, "o"),
-    "first-fit": (BLUE, "o"),
-    "best-fit": (VERMILLION, "s"),
-    "worst-fit": (GREEN, "D"),
-    "balance-fit": (PURPLE, "^"),
-    "dot-product": (ORANGE, "v"),
-    "funsearch": (WINE, "^"),
-    "internal": (SKY, "p"),
-    "tetris": (BLUE, "<"),
-    "nulb": (VERMILLION, "o"),
-    "nalb": (GREEN, "s"),
-    "feasible": (ORANGE, "D"),
-    "feasible(agent=tetris)": (ORANGE, "D"),
-    "best-home": (PURPLE, "v"),
-    "nara": (SKY, "^"),
-    "in-line": (SKY, "s"),
-    "two-stage": (ORANGE, "<"),
-    "solver": (WINE, ">"),
-    "value-es": (GREEN, "^"),
-    "cvd-rl": (BLACK, "^"),
-    "sched-rl": (PURPLE, "s"),
-    "padrl": (ORANGE, "^"),
-    "hindsight": (WINE, "o"),
-    "random-top": (BLUE, "D"),
-    "vm-random": (BLACK, "D"),
-    "vm-first-fit": (BLUE, "s"),
-    "secondnet": (VERMILLION, "D"),
+    "random": (BLACK, "o"), "first-fit": (BLUE, "o"), "best-fit": (VERMILLION, "s"), "worst-fit": (GREEN, "D"),
+    "balance-fit": (PURPLE, "^"), "dot-product": (ORANGE, "v"), "funsearch": (WINE, "^"),
+    "internal": (SKY, "p"), "tetris": (BLUE, "<"), "nulb": (VERMILLION, "o"), "nalb": (GREEN, "s"),
+    "feasible": (ORANGE, "D"), "feasible(agent=tetris)": (ORANGE, "D"), "best-home": (PURPLE, "v"), "nara": (SKY, "^"),
+    "in-line": (SKY, "s"), "two-stage": (ORANGE, "<"), "solver": (WINE, ">"), "value-es": (GREEN, "^"),
+    "cvd-rl": (BLACK, "^"), "sched-rl": (PURPLE, "s"), "padrl": (ORANGE, "^"), "hindsight": (WINE, "o"),
+    "random-top": (BLUE, "D"), "vm-random": (BLACK, "D"), "vm-first-fit": (BLUE, "s"), "secondnet": (VERMILLION, "D"),
     "oktopus": (GREEN, "v"),
-}
+}  # fmt: skip
 """Agents that are compared with one another differ in colour, as far as colours go, and else in their markers. Those of
 servers and those of networks share colours."""
 
@@ -219,11 +153,6 @@ def _turned(some: Sequence[str], start: int) -> list[str]:
 def new(width: Width, height: float) -> Figure:
     """Make an empty figure without pyplot (no window, no global state), `height` inches high at the house's text."""
     return Figure(figsize=(current().widths[width], height * points("text") / TEXT), layout="constrained")
-
-
-def ink() -> str:
-    """Return the colour of text, for what belongs to no agent: black, where the style is not a dark one."""
-    return str(rcParams["text.color"])
 
 
 def narrow(figure: Figure) -> bool:
@@ -316,7 +245,7 @@ _DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
 
 
 def finish(figure: Figure) -> None:
-    """Give a drawn figure the size and lines that were asked for, and let it be written in the style that is set."""
+    """Give a drawn figure lines that go with its text, and let it be written in the style that is set."""
     _DRAWN_IN[figure] = current()
     thicker = points("text") / TEXT
     drawn: list[Any] = [part for ax in figure.axes for part in (*ax.lines, *ax.collections)]
@@ -325,8 +254,6 @@ def finish(figure: Figure) -> None:
         part.set_linewidth(thicker * np.asarray(part.get_linewidth()))
         if isinstance(part, Line2D):
             part.set_markersize(thicker * part.get_markersize())
-    if size := current().size:
-        figure.set_size_inches(*size)
 
 
 def save(figure: Figure, path: str | Path, content: bytes | None = None) -> Path:
@@ -351,8 +278,6 @@ def rendered(figure: Figure, kind: str) -> bytes:
         try:
             figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
         except UserWarning as warning:
-            wide, high = figure.get_size_inches()
-            problem = f"{wide:.2g} x {high:.2g} inches have no room for this figure"
-            remedy = "Give it a larger --size, smaller --text, or fewer agents and metrics."
-            raise ResultsError(problem, remedy=remedy) from warning
+            remedy = "Give it a wider style, or fewer agents and metrics."
+            raise ResultsError("there is no room for this figure", remedy=remedy) from warning
     return drawn.getvalue()

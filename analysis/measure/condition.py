@@ -92,20 +92,14 @@ def _parts(
     said: str, key: str, metrics: Sequence[Metric], signs: Sequence[str], problem: str, remedy: str
 ) -> tuple[Metric, str, str]:
     """Divide what was said into a metric, one of the `signs`, and what is behind it."""
-    for metric in metrics:
-        if metric.heading != metric.name and re.match(rf"\s*{re.escape(metric.heading)}\s*[<>=≤≥]", said):
-            meant = said.replace(metric.heading, metric.name, 1).strip()
-            raise UserError("names a heading", key=key, value=said, remedy=f'Did you mean "{meant}"? {remedy}')
     found = _FORM.fullmatch(said)
     if found is None or found[2] not in signs:
         raise UserError(problem, key=key, value=said, remedy=remedy)
     name, sign, text = found.groups()
     known = {metric.name: metric for metric in metrics}
     if name not in known:
-        # "accepted >= 99 %" for the heading "accepted %"
-        short = [metric.name for metric in metrics if metric.heading.rstrip(" %") == name]
-        remedy = (f"Did you mean {short[0]!r}? " if short else "") + suggest(name, known)
-        raise UserError(f"runs of this scenario have no metric {name}", key=key, value=said, remedy=remedy)
+        problem = f"runs of this scenario have no metric {name}"
+        raise UserError(problem, key=key, value=said, remedy=suggest(name, known))
     return known[name], sign, text
 
 
@@ -125,7 +119,5 @@ def _value(metric: Metric, text: str, said: str, key: str) -> float:
     except UserError as error:
         problem, remedy = error.problem, error.remedy
     except ValueError:
-        unit = f", or one with {metric.unit}" if metric.unit else ""
-        relative = ", or one with a sign and %: +5 % of the baseline" if key == "--fail-if" and "%" in text else ""
-        problem, remedy = "is not a number", f"Write a plain number{unit}{relative}."
+        problem, remedy = "is not a number", "Write a plain number; with a sign, % is of the baseline."
     raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key=key, value=said, remedy=remedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,12 +62,6 @@ def _merged(rows: Rows) -> list[tuple[int, int]]:
     return found
 
 
-def worst(several: Iterable[Overlap]) -> Overlap | None:
-    """Return the one with the largest share, if that is worth saying."""
-    most = max(several, key=lambda one: one.share, default=None)
-    return most if most and most.share >= WORTH_SAYING else None
-
-
 def written(rows: Rows) -> str:
     """Write windows as runs.parquet has them: `first-last`, both included."""
     return " ".join(f"{first}-{end - 1}" for first, end in rows)
@@ -86,4 +80,5 @@ def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
         rows = [(int(first), int(last) + 1) for first, _, last in (part.partition("-") for part in text.split())]
         met = points.setdefault(tuple(point), {})
         met[seed] = max(rows, met.get(seed, rows), key=lambda some: sum(end - first for first, end in some))
-    return worst(overlap([*seeds.values()]) for seeds in points.values())
+    most = max((overlap([*seeds.values()]) for seeds in points.values()), key=lambda one: one.share, default=None)
+    return most if most and most.share >= WORTH_SAYING else None

@@ -31,11 +31,9 @@ from binwright.simcore.errors import ResultsError, UserError, without_numbers
 from binwright.simcore.files import write_text
 
 MOST_ROWS = 3000
-"""Of comparisons in one page; the metrics after that are named with the command that shows them."""
+"""Of comparisons in one page; `binwright compare` shows those of the metrics after that."""
 MOST_REASONS = 6
-"""Reasons that have a column each."""
-REFUSED: tuple[str, ...] = ("refused_sizes", "refused_times", "refused_by")
-"""Columns that tell of what how much was refused."""
+"""Reasons, and sizes, that have a column each."""
 
 
 def refusals(results: ResultsFolder) -> str:
@@ -70,63 +68,38 @@ def _shares(
     return Sheet([*map(results.heading, results.swept), "agent", *heads], cells, words, caption)
 
 
-def by_what(results: ResultsFolder) -> str:
-    """Write a table per size, time and label of the requests: how much of each value's every agent refused."""
-    columns = [column for column in REFUSED if column in results.done.columns]
-    shares: dict[tuple[str, str], dict[tuple[Any, ...], dict[str, list[float]]]] = {}
-    total: dict[tuple[str, str], Counter[str]] = {}
-    nothing: Counter[tuple[Any, ...]] = Counter()
-    for row in results.done.select(*results.swept, "agent", *columns).iter_rows():
-        group, texts = row[: len(results.swept) + 1], row[len(results.swept) + 1 :]
-        told = {column: json.loads(text) for column, text in zip(columns, texts, strict=True) if text}
-        nothing[group] += "refused_sizes" not in told
-        for which, counts in _told_apart(told):
-            mine = shares.setdefault(which, {}).setdefault(group, {})
-            for value, (came, refused) in counts.items():
-                mine.setdefault(value, []).extend([100 * refused / came] if came else [])
-                total.setdefault(which, Counter())[value] += refused
-    tables = []
-    for number, (which, groups) in enumerate(shares.items()):
-        column, label = which
-        in_order = column == "refused_times"
-        named = list(total[which]) if in_order else [value for value, _ in total[which].most_common(MOST_REASONS)]
-        rows = []
-        for group, found in groups.items():
-            runs = 0 if column == "refused_by" else nothing[group]  # of these it is only noted that none was refused
-            counted = (found.get(value, []) for value in named)
-            rows.append((group, [sum(one) / (len(one) + runs) if one else None for one in counted]))
-        heads = [value if in_order else f"{value or '-'} %" for value in named]
-        caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
-        tables.append(_shares(results, caption, heads, rows).html(f"table-refused-{number}"))
-    note = "Who asks for more is refused more: <code>binwright why RESULTS</code> sets that apart."
-    return "\n".join([*tables, f'<p class="soft">{note}</p>']) if tables else ""
+def by_size(results: ResultsFolder) -> str:
+    """Write how much of the requests of a size every agent refused, of the sizes that were refused most."""
+    done, total = results.done, Counter[str]()
+    if "refused_sizes" not in done.columns:
+        return ""
+    runs: dict[tuple[Any, ...], list[dict[str, list[int]]]] = {}
+    for *group, text in done.select(*results.swept, "agent", "refused_sizes").iter_rows():
+        counts = json.loads(text) if text else {}
+        total.update({size: refused for size, (_, refused) in counts.items()})
+        runs.setdefault(tuple(group), []).append(counts)
+    sizes = [size for size, _ in total.most_common(MOST_REASONS)]
 
+    def mean(size: str, mine: list[dict[str, list[int]]]) -> float | None:
+        shares = [100 * counts[size][1] / counts[size][0] for counts in mine if size in counts]
+        return sum(shares) / (len(shares) + sum(not counts for counts in mine)) if shares else None
 
-def _told_apart(told: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[str, list[int]]]]:
-    """Yield the column and the label by which requests of a run are told apart, with what it counted of each value."""
-    if sizes := told.get("refused_sizes"):
-        yield ("refused_sizes", "size"), sizes
-    if times := told.get("refused_times"):
-        yield ("refused_times", "tenth of the time"), {f"tenth {n}": counts for n, counts in enumerate(times, 1)}
-    for label, counts in told.get("refused_by", {}).items():
-        yield ("refused_by", label), counts
+    rows = [(group, [mean(size, mine) for size in sizes]) for group, mine in runs.items()]
+    caption = "Of the requests of each size, how many % were refused; means over the runs"
+    table = _shares(results, caption, [f"{size or '-'} %" for size in sizes], rows).html("table-refused-sizes")
+    return f'{table}\n<p class="soft">Who asks for more is refused more: <code>binwright why RESULTS</code>.</p>'
 
 
 def comparison_tables(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
-    comparison = Comparison(results)
-    parts: list[str] = []
-    left, dropped = MOST_ROWS, []
+    comparison, parts, rows = Comparison(results), list[str](), 0
     for number, sheet in enumerate(comparison.sheets):
-        if parts and len(sheet.rows) > left:
-            dropped.append(sheet.title.partition(",")[0])
-            continue
-        left -= len(sheet.rows)
-        table = sheet.html(f"compare-{number}")
-        parts.append(f"<details{' open' * (not parts)}><summary>{escape(sheet.title)}</summary>\n{table}\n</details>")
-    notes = [comparison.legend]
-    notes += [f"Left out to keep this file small; binwright compare shows {', '.join(dropped)}."] * bool(dropped)
-    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in notes)])
+        rows += len(sheet.rows)
+        if number == 0 or rows <= MOST_ROWS:
+            text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
+            parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
+    more = ["binwright compare shows more metrics."] * (rows > MOST_ROWS)
+    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in [comparison.legend, *more])])
 
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
@@ -176,7 +149,7 @@ def compose(
             f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_warnings(results)}{_counts(results)}</div>\n'
             f"{hero}</div>",
         ),
-        "refused": ("Why requests were refused", refusals(results) + _folded("By size and time", by_what(results))),
+        "refused": ("Why requests were refused", refusals(results) + _folded("By size", by_size(results))),
         "table": ("Table", f"{all_of_it}\n{_soft(table.legend)}"),
     }  # fmt: skip
     rest = {
@@ -260,10 +233,8 @@ def _figures(drawn: Drawn) -> str:
         f'<p class="wrong">The figure {escape(name)} is left out: {escape(why)}</p>\n'
         for name, why in drawn.failed.items()
     )
-    reasons = "\n".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in drawn.missing.items())
-    left = _folded("Not drawn", f"<ul>\n{reasons}\n</ul>" if reasons else "")
     shown = "\n".join(drawn.shown.values())
-    return f'{failed}<div class="figures">\n{shown}\n</div>\n{left}'
+    return f'{failed}<div class="figures">\n{shown}\n</div>\n'
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
@@ -296,16 +267,14 @@ def _copied(name: str, text: str) -> str:
 
 def _versions(results: ResultsFolder) -> str:
     made = ", ".join(map(str, results.runs["version"].unique(maintain_order=True)))
-    rows = {"the runs": f"binwright {made}", "this report": f"binwright {version('binwright')}"}
-    rows["Python"] = f"{platform.python_implementation()} {platform.python_version()}"
-    rows |= {name: version(name) for name in PACKAGES}
-    rows["machine"] = f"{platform.platform()}, {os.cpu_count()} cores"
-    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
+    names = [f"{name} {version(name)}" for name in ("binwright", *PACKAGES)]
+    by = ", ".join([*names, f"{platform.python_implementation()} {platform.python_version()}"])
     command = ["binwright", "run", str(results.scenario_file), "--out", f"{results.folder}-again"]
     return (
-        f'<dl>{listed}</dl>\n<p class="soft">Python, packages and machine are those that wrote this report. The same '
-        "numbers, times apart, come from the folder where it was made, or with the scenario above saved to a file:"
-        f"</p>\n{_copied('command', shlex.join(command))}"
+        f"<p>binwright {escape(made)} made the runs. This report is by {escape(by)}; its machine has "
+        f'{os.cpu_count()} cores and {escape(platform.platform())}.</p>\n<p class="soft">The same numbers, times '
+        "apart, come from the folder where it was made, or with the scenario above saved to a file:</p>\n"
+        f"{_copied('command', shlex.join(command))}"
     )
 
 
@@ -314,16 +283,15 @@ def _count(number: int, thing: str) -> str:
 
 
 class Drawn(NamedTuple):
-    """Holds the figures as HTML, by kind, why kinds are `missing`, and what went wrong with those that `failed`."""
+    """Holds the figures as HTML, by kind, and what went wrong with those that `failed`."""
 
     shown: dict[str, str]
-    missing: dict[str, str]
     failed: dict[str, str]
 
 
 def figures(results: ResultsFolder, drawing: Callable[[str], None] = lambda name: None) -> Drawn:
     """Draw every kind that the results allow, those that may stand beside the answer for telephones, too."""
-    found = Drawn({}, {}, {})
+    found = Drawn({}, {})
     for name in FIGURES:
         try:
             kind = kind_named(name)
@@ -335,8 +303,8 @@ def figures(results: ResultsFolder, drawing: Callable[[str], None] = lambda name
             found.shown[name] = _embedded(name, kind.meaning, *drawn)
         except FigureFailed as error:
             found.failed[name] = error.problem
-        except UserError as error:
-            found.missing[name] = f"{error.problem} (needs {kind.needs})"
+        except UserError:
+            continue  # these results do not have what it needs
     return found
 
 

@@ -21,9 +21,6 @@ from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
 from binwright.simcore.types import Floats, Ints
 
-LARGEST = 1e90
-"""Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
-
 
 class Groups:
     """Divides the runs of a frame into groups, one per point (of the values of `keys`) and agent.
@@ -53,7 +50,7 @@ class Groups:
         """
         values = self._runs[metric].cast(pl.Float64).to_numpy()
         found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
-        use = self._done & (abs(values) < LARGEST)
+        use = self._done & np.isfinite(values)
         found[self._group[use], self._seed[use]] = values[use]
         return found
 
@@ -116,9 +113,6 @@ def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
 def read_columns(said: str) -> Columns:
     """Read what `write_runs` noted of the columns; raises ValueError for anything else."""
     found = TypeAdapter(Columns).validate_json(said)
-    names = [getattr(found, key) for key in LISTS] + [[one.name for one in found.metrics]]
-    if any(len(set(some)) < len(some) for some in names):
-        raise ValueError("a name is there twice")
     return replace(found, metrics=tuple(one.escaped(plain) for one in found.metrics))
 
 
@@ -244,10 +238,6 @@ def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Me
             return metric
     numbers = [column for column, kind in done.schema.items() if kind.is_numeric() and column != "seed"]
     if name not in numbers:
-        for metric in metrics:
-            if name.lower().rstrip(" %") == metric.heading.lower().rstrip(" %") and metric.name in done.columns:
-                remedy = f"That is its heading: did you mean {metric.name!r}?"
-                raise UnknownName("there is no such metric", key="metric", value=name, remedy=remedy)
         raise UnknownName("there is no such metric", key="metric", value=name, remedy=suggest(name, numbers))
     return Metric(name, name, meaning="a column of runs.parquet", timed=name == "seconds")
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import LARGEST, RUNS, Choice, Columns, choose_metrics, read_columns
+from binwright.analysis.results.columns import RUNS, Choice, Columns, choose_metrics, read_columns
 from binwright.analysis.results.escaping import plain
-from binwright.simcore.errors import ResultsError, nearest
+from binwright.simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,19 +153,17 @@ class ResultsFolder:
 
     @property
     def done(self) -> pl.DataFrame:
-        """The runs that finished; a value that is no number, or too large to be one of a metric, is none."""
+        """The runs that finished; a value that is no number is none."""
         import polars as pl
 
         numbers = pl.col(pl.Float32, pl.Float64)
         done = self.runs.filter(pl.col("status") == "done")
-        return done.with_columns(pl.when(numbers.abs() < LARGEST).then(numbers))
+        return done.with_columns(pl.when(numbers.is_finite()).then(numbers))
 
     @property
     def failed(self) -> pl.DataFrame:
         """The runs that did not, each with its error."""
-        import polars as pl
-
-        return self.runs.filter(pl.col("status") != "done")
+        return self.runs.filter(self.runs["status"] != "done")
 
     @property
     def resources(self) -> list[str]:
@@ -213,8 +211,6 @@ class ResultsFolder:
         path = self.folder / "details" / f"{run}.{kind}.parquet"
         if not path.is_file():
             remedy = f"Write `record: [{kind}]` into the scenario and run it again."
-            if kind == "times":
-                remedy += " Where requests that wait are offered together, their decisions are not timed one by one."
             raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
         return _read(path, path, "Delete it and run the scenario again: a run without its details is run again.")
 
@@ -240,33 +236,21 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
     again += ": it takes finished runs from journal.jsonl" * has_journal
     if scenario.is_file():
         again += f": binwright run {quote(str(scenario))} --out {quote(str(folder))}"
-
-    def refused(problem: str, file: Path = path, remedy: str = f"{again}.") -> ResultsError:
-        return ResultsError(problem, file=file, remedy=remedy)
-
-    if path.is_dir():
-        raise refused("is a folder, and a file belongs here", remedy=f"Move it away. {again}.")
-    if has_journal and not path.is_file():
-        raise refused("this batch is unfinished: it has no runs.parquet yet", folder)
     if not path.is_file():
-        is_file = "this is a file, and results are a folder"
-        raise refused(is_file if folder.is_file() else "there are no results here", folder, _instead(folder))
+        problem, remedy = "this batch is unfinished: it has no runs.parquet yet", f"{again}."
+        if not has_journal:
+            problem, remedy = "there are no results here", "Name the folder that `binwright run` wrote: results/NAME."
+        raise ResultsError(problem, file=folder, remedy=remedy)
     content = path.read_bytes()  # once, as a batch that goes on may write another one
     runs = _read(content, path, f"{again}.")
-    wrong = [name for name in NEEDED if name not in runs.columns]
-    wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
-    if wrong:
-        which = ", ".join(wrong)
-        raise refused(f"another version or another program wrote this: column {which} is missing, or of another kind")
-    if not len(runs):
-        raise refused("there are no runs in it")
     try:
         columns = read_columns(pl.read_parquet_metadata(BytesIO(content)).get("binwright", ""))
-        unknown = [key for key in columns.swept if key in NEEDED or key not in runs.columns]
+        missing = ", ".join(name for name in (*NEEDED, *columns.swept) if name not in runs.columns)
     except ValueError:
-        unknown = ["what its columns are"]
-    if unknown:
-        raise refused(f"another program wrote this: it does not have {', '.join(unknown)}")
+        missing = "what its columns are"
+    if missing or not len(runs):
+        problem = f"another version or program wrote this: it does not have {missing or 'any run'}"
+        raise ResultsError(problem, file=path, remedy=f"{again}.")
     return runs, columns
 
 
@@ -278,15 +262,3 @@ def _read(source: Path | bytes, path: Path, remedy: str) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy) from error
-
-
-def _instead(named: Path) -> str:
-    """Say which folder of results was meant: the one that a file is in, or that of the scenario of this name."""
-    there = [named.parent] if (named.parent / "runs.parquet").is_file() else []
-    there += [folder for folder in (Path("results") / named.stem,) if (folder / "runs.parquet").is_file()]
-    near = nearest(named.name, [file.parent.name for file in named.parent.glob("*/runs.parquet")])
-    if near:
-        there.append(named.with_name(near))
-    if there:
-        return f"Did you mean {str(there[0])!r}?"
-    return "Name the folder that `binwright run` wrote: results/NAME, or what --out said."

@@ -142,9 +142,8 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 
 def _say_doubts(scenario: Scenario) -> None:
     """Say what is odd about a scenario that can be run."""
-    from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of, running_at_start
+    from binwright.scenarios.run.check import below_fitted, impossible_of, running_at_start
 
-    warn_of(overlap_of(scenario))
     if running := running_at_start(scenario):
         print_line(running)
     warn_of(impossible_of(scenario))

@@ -10,7 +10,6 @@ import numpy as np
 
 from binwright.agents import AGENTS
 from binwright.agents.world import World
-from binwright.analysis.measure.overlap import Overlap, overlap, worst
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import synthetic
@@ -82,14 +81,6 @@ def check_scenario(scenario: Scenario) -> int:
     if mistakes:
         raise as_one(mistakes.values())
     return len(runs)
-
-
-def overlap_of(scenario: Scenario) -> Overlap | None:
-    """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
-    seeds = range(scenario.seed, scenario.seed + scenario.replications)
-    requests = (build_world(at_point).requests for _, at_point in points(scenario))
-    drawn = ([each.windows(seed) for seed in seeds] for each in requests)
-    return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
 def running_at_start(scenario: Scenario) -> str:

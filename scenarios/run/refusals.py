@@ -1,10 +1,10 @@
-"""Counts what a run refused: for which reasons, of which labels and sizes, and when."""
+"""Counts what a run refused: for which reasons, of which sizes, and when."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 REASONS = 20
 """More reasons of one run are counted together."""
 VALUES = 20
-"""Values of a label, and sizes, that are counted."""
+"""Sizes that are counted."""
 SPANS = 10
 """Equal spans of time, from the first request to the last, in which refusals are counted."""
 
@@ -31,35 +31,26 @@ SIZE, CAME, REFUSED = ".size", ".came", ".refused"
 
 
 def refusals(simulation: Simulation, first: int) -> dict[str, str]:
-    """Count, from row `first` on, rejections by reason, and who came and was refused by label, size and time.
+    """Count, from row `first` on, rejections by reason, and who came and was refused by size.
 
-    Each is a column of its own, as JSON: `reasons`, the commonest first; `refused_by` if requests have labels;
-    `refused_sizes` and `refused_times` if any was refused. Of many values those are named that were refused most.
-    Rejections are also those of requests that had run before the row `first` and were sent back.
+    Each is a column of its own, as JSON: `reasons`, the commonest first, and `refused_sizes`, those that were refused
+    most, if any was refused. Rejections are also those of requests that had run before the row `first` and were sent
+    back.
     """
-    asked = simulation.asked()
-    by = {name: [name] for name in asked.labels} | {"": [f"{SIZE}{r}" for r in range(len(asked.resources))]}
-    counts: dict[str, list[pl.DataFrame]] = {name: [] for name in by}
-    begin, end, refused = np.inf, -np.inf, False
+    asked, counts, refused = simulation.asked(), list[pl.DataFrame](), False
+    keys = [f"{SIZE}{r}" for r in range(len(asked.resources))]
     for rows, no in _answered(simulation, first):
-        columns: dict[str, Any] = {name: words[rows] for name, words in asked.labels.items()}
-        frame = pl.DataFrame(columns | dict(zip(by[""], asked.demand[rows].T, strict=True)) | {REFUSED: no})
-        for name, keys in by.items():
-            counts[name].append(frame.group_by(keys).agg(pl.len().alias(CAME), pl.col(REFUSED).sum()))
-        begin, end = min(begin, asked.arrival[rows].min()), max(end, asked.arrival[rows].max())
+        frame = pl.DataFrame(dict(zip(keys, asked.demand[rows].T, strict=True)) | {REFUSED: no})
+        counts.append(frame.group_by(keys).agg(pl.len().alias(CAME), pl.col(REFUSED).sum()))
         refused = refused or bool(no.any())
     found: dict[str, object] = {}
     if reasons := _reasons(simulation, first):
         found["reasons"] = reasons
-    if asked.labels:
-        found["refused_by"] = {name: _most(counts[name], lambda word: str(word[0])) for name in asked.labels}
     if refused:
-        found["refused_sizes"] = _most(counts[""], lambda size: say(size, asked.resources))
-        ends, times = _spans(begin, end), np.zeros((SPANS, 2), np.int64)
-        for rows, no in _answered(simulation, first):
-            times += _by_time(ends, asked.arrival[rows], no)
-        found["refused_times"] = times.tolist()
-    return {name: json.dumps(counts, ensure_ascii=False) for name, counts in found.items()}
+        falling = [True, *([False] * len(keys))]
+        most = pl.concat(counts).group_by(keys).sum().sort(REFUSED, *keys, descending=falling).head(VALUES)
+        found["refused_sizes"] = {say(row[:-2], asked.resources): list(row[-2:]) for row in most.rows()}
+    return {name: json.dumps(each, ensure_ascii=False) for name, each in found.items()}
 
 
 def _answered(simulation: Simulation, first: int) -> Iterator[tuple[Ints, Bools]]:
@@ -95,26 +86,9 @@ def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
 
 def over_time(arrival: Floats, no: Bools) -> tuple[Floats, Ints]:
     """Return the ends of the spans float64 [SPANS + 1], and how many came in each and were refused int64 [SPANS, 2]."""
-    ends = _spans(arrival.min(), arrival.max()) if len(arrival) else np.zeros(SPANS + 1)
-    return ends, _by_time(ends, arrival, no)
-
-
-def _spans(begin: float, end: float) -> Floats:
-    return np.linspace(begin, end, SPANS + 1)
-
-
-def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
+    ends = np.linspace(arrival.min(), arrival.max(), SPANS + 1) if len(arrival) else np.zeros(SPANS + 1)
     span = np.clip(np.searchsorted(ends, arrival, side="right") - 1, 0, SPANS - 1)
-    return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
-
-
-def _most(counts: list[pl.DataFrame], name: Callable[[tuple[Any, ...]], str]) -> dict[str, list[int]]:
-    """Keep those that were refused most, of equals the first, by their names."""
-    if not counts:
-        return {}
-    *keys, _, _ = counts[0].columns
-    whole = pl.concat(counts).group_by(keys).sum().sort(pl.col(REFUSED), *keys, descending=[True, *[False] * len(keys)])
-    return {name(row[:-2]): list(row[-2:]) for row in whole.head(VALUES).rows()}
+    return ends, np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 
 
 def room_for_parts(ledger: Ledger, request: Request) -> tuple[str, ...]:

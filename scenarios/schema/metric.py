@@ -5,12 +5,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from binwright.analysis.figures.venues import VENUES, inches
+from binwright.analysis.figures.venues import Venue
 from binwright.analysis.measure import BUILT_IN, METRICS
 from binwright.analysis.measure.definition import Asked
-from binwright.simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
+from binwright.simcore.fields import Model, Share, Shown, Text, Where, wrong
 from binwright.simcore.json_schema import PLUGIN, Schema, given, mapping
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
@@ -75,29 +75,12 @@ NEAR = 0.85
 """A name of nothing that is as near to a known one is a mistake; others are of agents or points of another day."""
 
 
-def _size(text: str) -> str:
-    inches(text)
-    return text
-
-
 class Figures(Model):
     """How figures of the results look, unless the command says otherwise."""
 
-    style: Text | None = Field(
-        default=None,
-        description=f"A venue ({', '.join(VENUES)}), a style of matplotlib by name, or a file of one, relative to this "
-        "file.",
-        examples=["ieee", "mine.mplstyle"],
-    )
+    style: Venue | None = Field(default=None, description="The venue: its fonts, widths and size of text.")
     width: Literal["column", "page"] | None = Field(
         default=None, description="One of the style's widths; by default each figure's own."
-    )
-    size: Annotated[Text, AfterValidator(checked(_size))] | None = Field(
-        default=None, description="Width x height of every figure, in inches or with a unit.", examples=["84x56 mm"]
-    )
-    font: Text | None = Field(default=None, description="The family of all text.", examples=["Times New Roman"])
-    text: Annotated[PositiveNumber, Field(le=100)] | None = Field(
-        default=None, description="The size of text, in points; ticks have a little less."
     )
     titles: bool = Field(
         default=True, strict=True, description="Whether figures have titles; captions can say the same."

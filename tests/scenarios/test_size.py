@@ -366,7 +366,10 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--until", "accepted >= 99 %"], "no metric accepted (got 'accepted >= 99 %')\n  Did you mean 'acceptance'?"),
+        (
+            ["--until", "acceptence >= 99 %"],
+            "no metric acceptence (got 'acceptence >= 99 %')\n  Did you mean 'acceptance'?",
+        ),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
         (["--until", "rejected <= few"], "few, behind rejected, is not a number"),
         (["--until", "span <= 1"], "runs without span"),

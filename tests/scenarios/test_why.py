@@ -141,8 +141,7 @@ def test_a_request_that_was_sent_back_counts_once(tmp_path: Path) -> None:
     assert found.times.select("offered", "refused").sum().row(0) == (3, 1)
     row = bw.load(tmp_path / "results").runs.row(0, named=True)
     assert (row["rejected"], row["lost"]) == (0, 1)
-    assert json.loads(row["refused_by"]) == {"team": {"bob": [1, 1], "ann": [2, 0]}}
-    assert np.sum(json.loads(row["refused_times"]), axis=0).tolist() == [3, 1]
+    assert json.loads(row["refused_sizes"]) == {"8 cpu": [1, 1], "1 cpu": [1, 0], "4 cpu": [1, 0]}
 
 
 def test_labels_refused_most_for_the_same_requests_come_first(
@@ -163,9 +162,7 @@ def test_labels_refused_most_for_the_same_requests_come_first(
     assert isinstance(found, RefusedRequests)
     assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
     runs = bw.load(tmp_path / "results").runs
-    assert json.loads(runs["refused_by"].item()) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
     assert json.loads(runs["refused_sizes"].item()) == {"4 cpu": [4, 1], "8 cpu": [2, 2]}
-    assert [refused for _, refused in json.loads(runs["refused_times"].item())] == found.times["refused"].to_list()
     assert found.times["refused"].to_list() == [0, 2, 1, 0, 0, 0, 0, 0, 0, 0]
     assert main(["why", str(tmp_path / "results")]) == 0
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]

@@ -15,6 +15,7 @@ from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import few_rows, named_rows
 from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.escaping import cut
 from binwright.simcore.types import Floats
 
 PANELS, MANY = 6, 16
@@ -66,9 +67,9 @@ def _label(metric: Metric, unit: str, baseline: str, letters: int) -> str:
     if baseline:
         if metric.unit == "%":
             lines = [f"{metric.heading.removesuffix(' %')}, percentage points"]
-        lines.append(f"difference to {baseline}")
+        lines.append(f"difference to {cut(baseline, letters)}")
     lines += ["(lower is better)"] * (metric.better == "lower")
-    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
+    return "\n".join(fill(line, letters, break_on_hyphens=False, break_long_words=False) for line in lines)
 
 
 def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: Look, *, hollow: bool) -> None:

@@ -1,7 +1,4 @@
-"""Requests on servers over time: a bar for each, from its decision to its end.
-
-On a single server bars are as high as what they take of its first resource: processors, as batch queues are drawn.
-"""
+"""Requests on servers over time: a bar for each, from its decision to its end."""
 
 from __future__ import annotations
 
@@ -18,14 +15,13 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, points, tidy
+from binwright.analysis.figures.style import BLACK, COLOURS, GREY, VERMILLION, heading, new, points, tidy
 from binwright.analysis.results import escaping
 from binwright.simcore.errors import ResultsError, suggest
-from binwright.simcore.types import Floats
 from binwright.workloads.traces.check import LABELS
 
-MOST_SERVERS, MOST_AGENTS, MOST_ROWS = 24, 4, 4096
-"""Of more servers the first are drawn; requests take whole rows, so many at most."""
+MOST_SERVERS, MOST_AGENTS = 24, 4
+"""Of more servers the first are drawn."""
 MOST_BARS = 10_000
 """More bars than that are narrower than a pixel, and take minutes to draw."""
 WIDE = 100
@@ -41,37 +37,34 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     With `--metric` bars have the colours of a column of the requests instead: of its most frequent words, or darker for
     more.
     """
-    agents, resource = chosen.few_agents(MOST_AGENTS), chosen.results.resources[0]
+    agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}
     servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
-    shown, alone = min(servers, MOST_SERVERS), servers == 1
+    shown = min(servers, MOST_SERVERS)
     if (bars := sum(int((frame["server"] < shown).sum()) for frame in frames.values())) > MOST_BARS:
         remedy = f"It draws {MOST_BARS:,} at most; servers and timeline show many requests."
         raise ResultsError(f"{bars:,} bars are more than there are pixels for", remedy=remedy)
-    last = pl.col("decided").max() if not alone else pl.col("end").filter(pl.col("end").is_finite()).max()
-    end = max(float(frame.select(last).item() or 0) for frame in frames.values())
+    end = max(float(frame["decided"].to_numpy().max(initial=0)) for frame in frames.values())
     scale, unit = CLOCK.scale(end)
-    figure = new(options.width or "page", 0.8 + len(agents) * (2.2 if alone else 0.5 + 0.13 * shown))
-    paint, said = _painter(chosen, list(frames.values()), resource)
+    figure = new(options.width or "page", 0.8 + len(agents) * (0.5 + 0.13 * shown))
+    paint, said = _painter(chosen, list(frames.values()))
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
     cut = moved = False
     for ax, agent in zip(axes, agents, strict=True):
         tidy(ax, grid="x")
         frame = frames[agent].filter(pl.col("server") < shown)
-        tall = frame[resource].to_numpy() if alone else np.ones(len(frame))
-        top = _bars(ax, frame, scale, end, paint(frame), tall.astype(np.float64), alone)
+        _bars(ax, frame, scale, end, paint(frame))
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
         moved |= _moves(ax, chosen, runs[agent], scale, shown)
         ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
-        ax.set_ylabel(resource if alone else "server")
-        ax.set_ylim((0, 1.02 * top) if alone else (shown - 0.4, -0.6))
+        ax.set_ylabel("server")
+        ax.set_ylim(shown - 0.4, -0.6)
         ax.yaxis.get_major_locator().set_params(integer=True)
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
-    notes = [f"{chosen.title}: seed {seed}"]
-    notes += [f"the first {shown} of {servers} servers"] * (shown < servers) + ["until the last start"] * (not alone)
-    notes += [said, *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
+    notes = [f"{chosen.title}: seed {seed}", *[f"the first {shown} of {servers} servers"] * (shown < servers)]
+    notes += ["until the last start", said, *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
@@ -84,21 +77,15 @@ def _placed(chosen: FigureData, run: str) -> pl.DataFrame:
     return found.sort("decided", maintain_order=True)
 
 
-def _painter(
-    chosen: FigureData, frames: Sequence[pl.DataFrame], resource: str
-) -> tuple[Callable[[pl.DataFrame], Any], str]:
+def _painter(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> tuple[Callable[[pl.DataFrame], Any], str]:
     """Return what colours the bars of a frame, [n, 4], and what the colours say."""
-    name = chosen.options.metrics[0] if chosen.options.metrics else resource
+    name = chosen.options.metrics[0] if chosen.options.metrics else chosen.results.resources[0]
     column = next((one for one in (name, f"{LABELS}{name}") if one in frames[0].columns), None)
     if column is None:
         known = [one.removeprefix(LABELS) for one in frames[0].columns]
         raise ResultsError("is no column of the requests", key=f"--metric {name}", remedy=suggest(name, known))
     values = pl.concat([frame[column] for frame in frames])
     if values.dtype.is_numeric():
-        if values.n_unique() == 1:
-            key, one = ("gang", "gang") if "gang" in frames[0].columns else ("row", "request")
-            paints = np.array(list(map(to_rgba, COLOURS)))
-            return lambda frame: paints[frame[key].to_numpy() % len(paints)], f"a colour for each {one}"
         most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]
         scheme = colormaps["Blues"]
         return lambda frame: scheme(0.25 + 0.7 * frame[column].fill_nan(0).to_numpy() / most), f"darker: more {name}"
@@ -111,56 +98,35 @@ def _painter(
     said += ["the others grey"] * (len(counts) > len(words))
 
     def paint(frame: pl.DataFrame) -> Any:
-        return [colours.get(word, to_rgba(GREY)) for word in frame[column].cast(pl.String).to_list()]
+        return np.array([colours.get(word, to_rgba(GREY)) for word in frame[column].cast(pl.String).to_list()])
 
     return paint, f"{name}: {', '.join(said)}"
 
 
-def rows(begin: list[float], end: list[float], amounts: list[int]) -> list[list[int]]:
-    """Give intervals in order of their begin so many rows each, the lowest in which they do not overlap."""
+def rows(begin: Sequence[float], end: Sequence[float]) -> list[int]:
+    """Give intervals in order of their begin a row each, the lowest in which they do not overlap."""
     free: list[int] = []
-    busy: list[tuple[float, list[int]]] = []
-    top, found = 0, []
-    for one, until, amount in zip(begin, end, amounts, strict=True):
-        while busy and busy[0][0] <= one:
-            for row in heappop(busy)[1]:
-                heappush(free, row)
-        mine = [heappop(free) for _ in range(min(amount, len(free)))]
-        mine += range(top, top + amount - len(mine))
-        top = max(top, 1 + max(mine, default=-1))
-        heappush(busy, (until, mine))
-        found.append(mine)
+    busy: list[tuple[float, int]] = []
+    found: list[int] = []
+    for since, until in zip(begin, end, strict=True):
+        while busy and busy[0][0] <= since:
+            heappush(free, heappop(busy)[1])
+        found.append(heappop(free) if free else len(busy))
+        heappush(busy, (until, found[-1]))
     return found
 
 
-def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any, amounts: Floats, alone: bool) -> float:
-    """Draw a bar for each request, those at one time on a server above one another; returns how high they reach.
-
-    A request has a bar for every run of rows that it takes.
-    """
-    top, paint = 0.0, np.array(colours)
-    unit = float(amounts.max(initial=1)) / MOST_ROWS
-    unit = max(1.0, unit) if (amounts % 1 == 0).all() else unit
+def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any) -> None:
+    """Draw a bar for each request, those at one time on a server above one another, and crosses where they were cut."""
     for (server,), place in frame.with_row_index("bar").group_by("server", maintain_order=True):
-        at, begin, until = (
-            place["bar"].to_numpy(),
-            place["decided"].to_numpy(),
-            np.minimum(place["end"].to_numpy(), end),
-        )
-        taken = rows(begin.tolist(), until.tolist(), np.ceil(amounts[at] / unit).astype(int).tolist())
-        height = unit if alone else 0.8 / (1 + max(row for each in taken for row in each))
-        split = [np.split(each, np.flatnonzero(np.diff(each) > 1) + 1) for each in taken]
-        runs = [(i, run[0], len(run)) for i, each in enumerate(split) for run in each if len(run)]
-        if not runs:
-            continue
-        which, first, count = np.array(runs).T
-        y = (0.0 if alone else int(str(server)) - 0.4) + height * (first + count / 2)
-        start, length = scale * begin[which], scale * (until - begin)[which]
-        ax.barh(y, length, height * count, start, color=paint[at][which], linewidth=0, rasterized=True)
-        top = max(top, float((y + height * count / 2).max()))
-        cut = (place["outcome"].cast(pl.String) == "interrupted").to_numpy()[which] & (np.diff(which, prepend=-1) > 0)
-        ax.plot(scale * until[which][cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
-    return top
+        begin, until = place["decided"].to_numpy(), np.minimum(place["end"].to_numpy(), end)
+        row = np.array(rows(begin.tolist(), until.tolist()))
+        height = 0.8 / (1 + row.max())
+        y = int(str(server)) - 0.4 + height * (row + 0.5)
+        paint = colours[place["bar"].to_numpy()]
+        ax.barh(y, scale * (until - begin), height, scale * begin, color=paint, linewidth=0, rasterized=True)
+        cut = (place["outcome"].cast(pl.String) == "interrupted").to_numpy()
+        ax.plot(scale * until[cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
 
 
 def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> bool:
@@ -171,6 +137,6 @@ def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> 
         return False
     found = moves.select("end", "from_server", "to_server").drop_nulls()
     found = found.filter(pl.max_horizontal("from_server", "to_server") < shown)
-    for time, one, other in found.iter_rows():
-        ax.plot([scale * time] * 2, [one, other], color=ink(), linewidth=0.5, alpha=0.7)
+    for time, here, there in found.iter_rows():
+        ax.plot([scale * time] * 2, [here, there], color=BLACK, linewidth=0.5, alpha=0.7)
     return not found.is_empty()

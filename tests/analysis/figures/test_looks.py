@@ -1,4 +1,4 @@
-"""How figures look: venues, styles of matplotlib, sizes, fonts, titles, and headings in place of names."""
+"""How figures look: venues, titles, and headings in place of names."""
 
 from itertools import combinations
 from pathlib import Path
@@ -11,12 +11,12 @@ import pytest
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.style import COLOURS, save
-from binwright.analysis.figures.venues import VENUES, inches
+from binwright.analysis.figures.venues import VENUES, Venue
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import ResultsError, ScenarioError, UserError
+from binwright.simcore.errors import ScenarioError
 from tests.support import ROOT
 from tests.support.batches import TEXT, scenario
 from tests.support.properties import first
@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.mark.parametrize("name", first(1, [name for name in VENUES if name != "house"]))
-def test_a_venue_says_width_and_size_of_text(name: str, results: Results, tmp_path: Path) -> None:
+def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_path: Path) -> None:
     figure = draw(results, "sweep", style=name)
     assert figure.get_figwidth() == VENUES[name][0]
     assert draw(results, "sweep", style=name, width="page").get_figwidth() == VENUES[name][1]
@@ -95,62 +95,20 @@ def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) 
     assert min(apart) > 12
 
 
-def test_a_style_of_matplotlib_gives_its_fonts_and_width(results: Results, tmp_path: Path) -> None:
-    file = tmp_path / "mine.mplstyle"
-    file.write_text("font.size: 12\nfigure.figsize: 5, 3\n")
-    figure = draw(results, "sweep", style=str(file))
-    assert figure.get_figwidth() == 5
-    assert figure.axes[0].yaxis.label.get_fontsize() == 12
-    assert draw(results, "sweep", style="ggplot").axes[0].get_facecolor() == colors.to_rgba("#E5E5E5")
-
-
-def test_size_font_text_and_titles_are_as_asked(results: Results) -> None:
-    figure = draw(results, "sweep", size="84x56 mm", font="DejaVu Serif", text=10, titles=False)
-    assert figure.get_size_inches() == pytest.approx((84 / 25.4, 56 / 25.4))
-    label = figure.axes[0].xaxis.label
-    assert (label.get_fontname(), label.get_fontsize()) == ("DejaVu Serif", 10)
+def test_without_titles_they_are_the_label_of_the_figure(results: Results) -> None:
+    figure = draw(results, "sweep", titles=False)
     assert figure.get_suptitle() == ""
     assert "95 % interval over 6 seeds" in str(figure.get_label())
-    thin, thick = (draw(results, "sweep", text=points).axes[0].lines[0].get_linewidth() for points in (8, 16))
+    thin, thick = (draw(results, "sweep", style=name).axes[0].lines[0].get_linewidth() for name in ("house", "slides"))
     assert thick == 2 * thin
 
 
-@pytest.mark.parametrize("text", ["3.3x2.2", " 3.3 x 2.2in", "83.82x55.88 mm", "8.382x5.588cm"])
-def test_sizes_are_read_in_any_unit(text: str) -> None:
-    assert inches(text) == pytest.approx((3.3, 2.2))
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"style": "ieeee"}, "Did you mean 'ieee'?"),
-        ({"style": "none.mplstyle"}, "there is no such style"),
-        ({"size": "3.3"}, "is not the size of a figure"),
-        ({"size": "0.1x2"}, "is not the size of a figure"),
-        ({"size": "3..3x2"}, "is not the size of a figure"),
-        ({"font": "DejaVu Serf"}, "Did you mean 'DejaVu Serif'?"),
-        ({"text": 0.0}, "is no size of text"),
-    ],
-)
-def test_impossible_styles_sizes_and_fonts_are_refused(options: dict[str, Any], says: str, results: Results) -> None:
-    with pytest.raises(UserError) as error:
-        draw(results, "sweep", **options)
-    assert says in str(error.value)
-
-
-def test_a_figure_without_room_is_refused_and_not_written(results: Results, tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="have no room for this figure"):
-        save(draw(results, "differences", size="0.6x0.5"), tmp_path / "one.png")
-    assert not list(tmp_path.iterdir())
-
-
 def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "name: made\nfigures: {style: ieee, titles: false, text: 9, format: svg}\nseed: 1\n"
+    said = "name: made\nfigures: {style: slides, titles: false, format: svg}\nseed: 1\n"
     results = made(tmp_path, said)
     figure = draw(results, "sweep")
-    assert figure.axes[0].xaxis.label.get_fontsize() == 9
+    assert figure.axes[0].xaxis.label.get_fontsize() == 16
     assert figure.get_suptitle() == ""
-    assert draw(results, "sweep", text=6).axes[0].xaxis.label.get_fontsize() == 6
     again = draw(results, "sweep", style="house")  # takes the place of all that the scenario says
     assert (again.axes[0].xaxis.label.get_fontsize(), bool(again.get_suptitle())) == (8, True)
     assert main(["figures", str(tmp_path), "--kind", "sweep"]) == 0
@@ -162,7 +120,8 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        ("figures: {size: large}", "figures.size: is not the size of a figure"),
+        ("figures: {style: ieeee}", "Did you mean 'ieee'?"),
+        ("figures: {size: 3x2}", "figures.size: this key is gone"),
         ("figures: {titles: maybe}", "figures.titles"),
         ("figures: {format: jpg}", "figures.format"),
         ("headings: {frist-fit: First}", "headings.frist-fit: is no agent, swept key or metric"),

@@ -205,7 +205,7 @@ def test_progress_names_the_figure_being_drawn(
 def test_report_answers_in_a_sentence_for_each_metric(
     tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
     page = compose(made(tmp_path, values))
     Page(page)
     assert f'<div class="answer">{words}' in page

@@ -39,7 +39,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reported(scenario: dict[str, Any], folder: Path) -> Path:
     """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
         patched.setattr("binwright.analysis.compare.sheet.FILTERED", 1)
         return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 

@@ -101,7 +101,7 @@ def made(folder: Path, texts: list[str]) -> Results:
     agents = [agent, f"{agent}2"]
     rows = [
         row(name, seed, own=seed + number, acceptance=0.5 + seed / 100 + number / 10)
-        | {"reasons": json.dumps({heading: 1}), "refused_by": json.dumps({unit: {value: [4, 1]}})}
+        | {"reasons": json.dumps({heading: 1}), "refused_sizes": json.dumps({unit: [4, 1]})}
         for number, name in enumerate(agents)
         for seed in range(6)
     ]
@@ -132,7 +132,7 @@ def _failed(frame: pl.DataFrame, error: str) -> pl.DataFrame:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The tags of a page with harmless names."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"sweep": "no"}, {"own": "no"}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"own": "no"}))
         return set(Text(compose(made(tmp_path_factory.mktemp("usual"), list("abcdef")))).tags)
 
 
@@ -141,7 +141,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: list[str]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         results = made(Path(folder), texts)
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {"own": texts[0]}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"own": texts[0]}))
         page = compose(results)
         table, comparison = results.table(), Comparison(results)
         both = shown(str(table)), shown(comparison.markdown())
@@ -190,7 +190,7 @@ def _parsed(text: str) -> str:
 def _check_latex(text: str) -> None:
     """Rows have all their cells and nothing more, whatever stands in them."""
     lines = [line for line in text.splitlines() if not line.startswith("%")]
-    assert lines[0] == r"\begin{tabular}{llrrrrrrr}"
+    assert lines[0] == r"\begin{tabular}{llrrrrrr}"
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
     for before, line in pairwise(lines):
         if before.endswith(r"\\"):
@@ -198,6 +198,6 @@ def _check_latex(text: str) -> None:
     rows = [line for line in lines if line.endswith(r"\\") and not line.startswith(r"\multicolumn")]
     for line in rows:
         cells = re.split(r"(?<!\\)&", line.removesuffix(r"\\"))
-        assert len(cells) == 9
+        assert len(cells) == 8
         for cell in cells:
             set_in_latex(re.sub(r"^\$[-+\d.,{}±<>/=\[\] ]*(\\pm [\d.{},]+)?\$", "", cell.strip()))

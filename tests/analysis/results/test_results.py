@@ -30,7 +30,7 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
     described = {metric.name: metric for metric in results.metrics}
     assert set(described) <= set(results.runs.columns)
     others = {"run", "agent", "seed", "cluster.servers", "version", "status", "error", "seconds", "random", "compiled"}
-    assert set(results.runs.columns) - set(described) == others | {"reasons", "refused_sizes", "refused_times"}
+    assert set(results.runs.columns) - set(described) == others | {"reasons", "refused_sizes"}
     assert described["fragmentation_mem"] == Metric(
         "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
     )
@@ -46,7 +46,7 @@ def test_written_columns_are_read_back(tmp_path: Path) -> None:
 def test_a_swept_key_without_a_column_is_refused(tmp_path: Path) -> None:
     """Its points would be pooled without a word."""
     write_runs(tmp_path, pl.DataFrame([row("a", 0)]), Columns(("cpu",), (), ("k",), ()))
-    with pytest.raises(ResultsError, match=r"another program wrote this: it does not have k"):
+    with pytest.raises(ResultsError, match=r"another version or program wrote this: it does not have k"):
         Results(tmp_path)
 
 
@@ -58,10 +58,9 @@ X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", 
     "text",
     [
         "", "[]", "[" * 100_000, "{", json.dumps(GOOD | {"resources": "cpu"}),
-        json.dumps(GOOD | {"tiers": ["up", "up"]}),
         json.dumps(GOOD | {"metrics": [X | {"better": "more"}]}),
         json.dumps(GOOD | {"metrics": [X | {"better": []}]}), json.dumps(GOOD | {"metrics": [X | {"heading": 1}]}),
-        json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}), json.dumps(GOOD | {"metrics": [X, X]}),
+        json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}),
     ],
 )  # fmt: skip
 def test_runs_that_do_not_say_what_their_columns_are_are_answered_with_the_remedy(tmp_path: Path, text: str) -> None:
@@ -110,7 +109,7 @@ def drawn(agents: list[str], seeds: int = 6, **more: Any) -> list[dict[str, Any]
     return [row(agent, seed, acceptance=rng.random(), **more) for agent in agents for seed in range(seeds)]
 
 
-@pytest.mark.parametrize("value", first(1, [float("nan"), float("inf"), 1e300]))
+@pytest.mark.parametrize("value", first(1, [float("nan"), float("inf")]))
 def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float, tmp_path: Path) -> None:
     rows = drawn(["a", "b", "c"])
     for agents in ("b", "abc"):
