@@ -8,51 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
 from binwright.workloads.traces.cells import AMOUNT, filled, is_date, is_number
 from binwright.workloads.traces.table import CENSORED, read_file
 
-_WORDS = {
-    "arrival": "arrival arrived submit submitted submission requested created creation create start started begin "
-    "launch launched provisioned at timestamp ts time date",
-    "end": "end ended finish finished deleted deletion delete stop stopped terminated termination removed destroyed "
-    "completed completion decommissioned until",
-    "lifetime": "lifetime duration runtime elapsed lt uptime walltime seconds minutes hours days mins hrs h",
-    "id": "id uuid guid vmid name instance vm job pod key",
-    "cpu": "cpu cpus vcpu vcpus core cores vcore vcores ncpu ncpus processors millicores",
-    "mem": "mem memory ram",
-    "gpu": "gpu gpus accelerators cards",
-    "disk": "disk storage ssd hdd",
-    "group": "group app application service deployment batch",
-    "tenant": "tenant customer project account organisation organization org team department user owner "
-    "namespace subscription",
-    "priority": "priority prio qos class tier",
-    "zone": "zone az region location datacenter",
-    "state": "state status phase",
-    "censored": "censored running alive open active",
+_DATA = yaml.safe_load((Path(__file__).parent / "column_words.yaml").read_text(encoding="utf-8"))
+_WORDS: dict[str, list[str]] = {name: words.split() for name, words in _DATA["names"].items()}
+_OTHERS = {*_DATA["others"].split()}
+_UNITS: dict[str, dict[str, str]] = {
+    kind: {word: unit for unit, words in units.items() for word in words.split()}
+    for kind, units in _DATA["units"].items()
 }
-"""The words by which columns are known, those that say most first."""
-_NOT = {
-    *("usage", "used", "util", "utilisation", "utilization", "percent", "pct", "avg", "average", "peak", "limit"),
-    *("model", "family", "price", "cost"),
-}
-"""Words of columns that are about something else than what was asked for."""
-_BYTES = "B: b byte bytes, kB: kb, MB: mb, GB: gb, TB: tb, KiB: kib, MiB: mib, GiB: gib, TiB: tib"
-_TIMES = "0.001 us: ns, us: us, ms: ms, s: s sec secs seconds, min: min mins minutes, h: h hr hours hrs, d: d days"
-_UNITS = {
-    kind: {
-        word: unit.strip() for unit, words in (each.split(":") for each in units.split(",")) for word in words.split()
-    }
-    for kind, units in {
-        "cpu": "millicores: m milli millis millicores",
-        "mem": _BYTES,
-        "disk": _BYTES,
-        "time": _TIMES,
-    }.items()
-}
-"""The words of a name that say its unit."""
 _EPOCHS = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 """Numbers above which times are since 1970, in this unit."""
 IDS = range(4)
@@ -137,8 +107,8 @@ class _Column:
 
     def rank(self, name: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
-        known = _WORDS[name].split()
-        if _NOT & self.words or (name == "arrival" and self.words & {*_WORDS["end"].split()}):
+        known = _WORDS[name]
+        if _OTHERS & self.words or (name == "arrival" and self.words & {*_WORDS["end"]}):
             return None
         return min((known.index(word) for word in self.words if word in known), default=None)
 

@@ -112,10 +112,7 @@ class AzureLike:
     The machine was fitted to the columns that the paper printed.
     """
 
-    summary: ClassVar[str] = (
-        "a stand-in for the demand azure where its trace is not here, fitted to the paper's columns: "
-        "nine VM types of 2017, equally likely."
-    )
+    summary: ClassVar[str] = "a stand-in for azure without its trace: nine VM types of 2017, equally likely."
     reference: ClassVar[str] = f"{NARA}; sizes: Cortez et al., Resource Central, SOSP 2017"
 
     def law(self) -> Law:
@@ -131,10 +128,7 @@ class AlibabaLike:
     printed.
     """
 
-    summary: ClassVar[str] = (
-        "a stand-in for the demand alibaba where its table is not here, fitted to the published columns: "
-        "(25, 7) three times in four, else (50, 15)."
-    )
+    summary: ClassVar[str] = "a stand-in for alibaba without its table: (25, 7) three times in four, else (50, 15)."
     reference: ClassVar[str] = f"{NARA}; sizes: Alibaba cluster-trace-v2018"
 
     def law(self) -> Law:
@@ -165,10 +159,8 @@ def find_holding(demands: Demands, capacity: Mapping[str, float], load: float) -
     """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`; of two the shorter."""
     offered, most = _offered(demands, capacity), average_load(demands, capacity, LONGEST)
     if not offered <= load <= most:
-        lasts = f"if every request lasted one step, it would be {offered:.1%}"
-        held = f"if every request were held {LONGEST:,} steps, it would be {most:.1%}"
-        problem = f"no holding time gives this load: {lasts}, and {held}"
         remedy = "Take a larger cluster." if load < offered else "Offer larger requests, or take a smaller cluster."
+        problem = f"no holding time gives this load: one step gives {offered:.1%}, {LONGEST:,} steps give {most:.1%}"
         raise WorkloadError(problem, key="workload.load", value=load, remedy=remedy)
     exact = 2 * load / offered - 1
     near = (max(1, floor(exact)), min(LONGEST, floor(exact) + 1))

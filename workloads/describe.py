@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.simcore.ordered_sums import dot, rows_dot
+from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Floats, Ints
-from binwright.workloads.arrivals import DAY, HOUR, MONTH, WEEK, Poisson
+from binwright.workloads.arrivals import DAY, HOUR, WEEK, Poisson
 from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, kaplan_meier
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
 from binwright.workloads.windows import last_moment
 
-POINTS = 48
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 GROWN, ROWS = 1.25, 100_000
 """See `growing`."""
@@ -30,7 +28,7 @@ EVEN = (
 )
 """What to do where the load grows."""
 CHANCE = 3.0
-"""Standard deviations by which a profile or a growth differs at least from a steady rate, to be believed."""
+"""Standard deviations by which a profile differs at least from a steady rate, to be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,63 +37,36 @@ class Description:
 
     `resources`: a row per resource: resource, unit, total, mean, max (units).
     `flavours`: a row per distinct demand, the most frequent first: the resources, count, share, never_ending, and
-    p10, p50, p90, p99, mean of its lifetimes in seconds. Requests that never end were seen until the trace's last
-    moment: quantiles are those of Kaplan and Meier, inf where so many have not ended; the mean is over those that end.
+    p10, p50, p90, p99, mean of its lifetimes in seconds. What never ends counts as longer than all; the mean is over
+    those that end.
     `lifetimes`: the same columns over all requests, one row.
-    `load`: a row per point in time: time (s), running (requests), and the demand of each resource running (units).
     """
 
     resources: pl.DataFrame
     flavours: pl.DataFrame
     lifetimes: pl.DataFrame
-    load: pl.DataFrame
 
 
 def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
     """Describe requests in the common columns, which are in these units."""
     names = resources_in(frame.columns)
-    arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
-    amounts = {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}
-    times, running = _running(arrival, lifetime, amounts)
-    points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
-    at = np.searchsorted(times, points, side="right") - 1
-    summary, demand = _summary(len(frame), last_moment(arrival, lifetime)), frame.select(names)
+    stays, demand = pl.col("lifetime"), frame.select(names)
+    summary = [
+        pl.len().alias("count"),
+        (pl.len() / len(frame)).alias("share"),
+        stays.is_infinite().sum().alias("never_ending"),
+        *(stays.quantile(share, "nearest").alias(name) for name, share in QUANTILES.items()),
+        stays.filter(stays.is_finite()).mean().alias("mean"),
+    ]
     parts = [demand.sum(), demand.mean(), demand.max()]
     return Description(
         pl.DataFrame(
             {"resource": names, "unit": [units.get(name, "") for name in names]}
             | {what: part.row(0) for what, part in zip(("total", "mean", "max"), parts, strict=True)}
         ),
-        frame.group_by(names).agg(*summary).sort("count", *names, descending=[True] + [False] * len(names)),
-        frame.select(*summary),
-        pl.DataFrame({"time": points, **{name: amount[at] for name, amount in running.items()}}),
+        frame.group_by(names).agg(summary).sort("count", *names, descending=[True] + [False] * len(names)),
+        frame.select(summary),
     )
-
-
-def _summary(requests: int, last: float) -> list[pl.Expr]:
-    """Return what is said of lifetimes, of so many requests in all, in a trace whose last moment is `last`."""
-    lifetime = pl.col("lifetime")
-
-    def quantile(columns: Sequence[pl.Series], share: float) -> float:
-        lasts, arrival = (column.to_numpy() for column in columns)
-        ended = np.isfinite(lasts)
-        if ended.all():
-            return float(columns[0].quantile(share, "nearest") or 0.0)
-        times, gone = kaplan_meier(np.where(ended, lasts, last - arrival), ended)
-        at = int(np.searchsorted(gone, share - 1e-9))
-        return float(times[at]) if at < len(times) else np.inf
-
-    kind = {"return_dtype": pl.Float64, "returns_scalar": True}
-    return [
-        pl.len().alias("count"),
-        (pl.len() / requests).alias("share"),
-        lifetime.is_infinite().sum().alias("never_ending"),
-        *(
-            pl.map_groups(["lifetime", "arrival"], partial(quantile, share=share), **kind).alias(name)  # type: ignore[arg-type]
-            for name, share in QUANTILES.items()
-        ),
-        lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
-    ]
 
 
 def growing(
@@ -124,56 +95,39 @@ def growing(
 
 
 def loads(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
-    """Find the peak, and the 99th percentile over the time of arrivals, of the running amounts float64 [n] of each."""
-    times, running = _running(arrival, lifetime, amounts)
-    lasts = np.diff(times, append=times[-1])
-    lasts[times > arrival[-1]] = 0
-    found = {}
-    for name, amount in running.items():
-        rising = np.argsort(amount)
-        share = np.cumsum(lasts[rising])
-        found[name] = float(amount.max()), float(amount[rising[np.searchsorted(share, 0.99 * share[-1])]])
-    return found
-
-
-def _running(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> tuple[Floats, dict[str, Floats]]:
-    """Return the times of all ends and arrivals, ascending, and of each of the amounts what runs from then on.
+    """Find the peak, and the 99th percentile over the time of arrivals, of the running amounts float64 [n] of each.
 
     At one instant, releases come before arrivals, as in the engine.
     """
     ends = np.isfinite(lifetime)
     times = np.concatenate([(arrival + lifetime)[ends], arrival])
     order = np.argsort(times, kind="stable")
-    # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
-    running = {
-        name: np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6) for name, amount in amounts.items()
-    }
-    return times[order], running
+    lasts = np.diff(times[order], append=times[order[-1]])
+    lasts[times[order] > arrival[-1]] = 0
+    found = {}
+    for name, amount in amounts.items():
+        # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
+        running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
+        rising = np.argsort(running)
+        share = np.cumsum(lasts[rising])
+        found[name] = float(running.max()), float(running[rising[np.searchsorted(share, 0.99 * share[-1])]])
+    return found
 
 
-def fit(
-    frame: pl.DataFrame,
-    flavours: int = 16,
-    points: int = 41,
-    *,
-    watched: Floats | None = None,
-) -> Synthetic:
+def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> Synthetic:
     """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
-    Arrivals are Poisson with the trace's mean gap, profile of hours and days, and growth (its batches are lost);
+    Arrivals are Poisson with the trace's mean gap and profile of hours and days (its batches and growth are lost);
     weights are the counts' shares; lifetimes are `points` quantiles per flavour.
 
     A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
     estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
     lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
     It is not raised: nobody saw what stays longer than the trace.
-
-    `watched` float64 [n] says for how long those were seen that never end; without it, until the trace ends.
     """
     names = resources_in(frame.columns)
-    for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
-        if value < least:
-            raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
+    if len(frame) < 2:
+        raise WorkloadError("too little to fit", key="requests", value=len(frame), remedy="The least is 2.")
     begin = float(frame["arrival"][0])
     arrival, lifetime = frame["arrival"].to_numpy() - begin, frame["lifetime"].to_numpy()  # dates are of 1970
     if not arrival[-1]:
@@ -181,31 +135,28 @@ def fit(
         raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
     end = last_moment(arrival, lifetime)
     ended = np.isfinite(lifetime)
-    seen = np.where(ended, lifetime, end - arrival if watched is None else watched)
-    longest = end if watched is None else float(seen.max())
+    seen = np.where(ended, lifetime, end - arrival)
     kinds = frame.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
     made = []
     for *amounts, count in kinds.iter_rows():
         same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
         mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
-        stays = _quantiles(seen[mine], ended[mine], longest, points)
+        stays = _quantiles(seen[mine], ended[mine], end, points)
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
     return Synthetic(len(frame), _arrivals(arrival), tuple(made))
 
 
 def _arrivals(arrival: Floats) -> Poisson:
-    """Fit a rate to ascending arrivals float64 [n]: its hours from two days on, its days and growth from two weeks."""
+    """Fit a rate to ascending arrivals float64 [n]: its hours from two days on, its days from two weeks."""
     last = float(arrival[-1])
     weeks = int(last // WEEK)
     whole = weeks * WEEK if weeks > 1 else last // DAY * DAY
     times = arrival[arrival < whole]
     hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
     days = _profile(times // DAY % 7, 7) if weeks > 1 else None
-    growth = _round(_growth(times // WEEK, weeks) ** (MONTH / WEEK), 3) if weeks > 1 else 1.0
-    found = Poisson(every=1.0, hours=hours, days=days, growth=growth)
-    most = -MONTH / np.log(growth) * (1 - 1e-12) if growth < 1 else 1e3 * last
-    steady = _bisected(lambda time: found.at_rate(np.array([0.0, time]))[1] < last, 0.0, most)
+    found = Poisson(every=1.0, hours=hours, days=days)
+    steady = _bisected(lambda time: found.at_rate(np.array([0.0, time]))[1] < last, 0.0, 1e3 * last)
     return found.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
 
 
@@ -216,20 +167,6 @@ def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
     if ((counts - mean) ** 2).sum() / mean < parts - 1 + CHANCE * (2 * parts - 2) ** 0.5:
         return None
     return tuple((counts / mean).round(2).tolist())
-
-
-def _growth(of: Floats, weeks: int) -> float:
-    """Estimate by what the rate grows from week to week, from the weeks of arrivals; 1 where it may not."""
-    excess = float(of.mean()) - (weeks - 1) / 2
-    if abs(excess) < CHANCE * ((weeks**2 - 1) / 12 / len(of)) ** 0.5:
-        return 1.0
-    numbers = np.arange(weeks)
-
-    def is_early(growth: float) -> bool:
-        rates = np.exp(growth * (numbers - (weeks - 1) * (growth > 0)))
-        return bool(dot(rates, numbers) / rates.sum() < of.mean())
-
-    return float(np.exp(_bisected(is_early, -20.0, 20.0, 60)))  # the mean week of that rate is that of the arrivals
 
 
 def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps: int = 100) -> float:

@@ -21,7 +21,7 @@ from binwright.workloads.arrivals import Arrivals
 from binwright.workloads.demands import Demands
 from binwright.workloads.lifetimes import Lifetimes, pick
 from binwright.workloads.parts import Parts, gangs_of
-from binwright.workloads.virtual import DrawnNetworks, Networks
+from binwright.workloads.virtual import DrawnNetworks, Hose, Pairs
 
 
 class Columns(NamedTuple):
@@ -140,10 +140,9 @@ class MultiServerRequests:
         Request i has the id i and arrives at i steps. An engine that waits for room may offer it later.
         """
         columns, ids = Columns(seed, self.requests), np.arange(self.requests)
-        if missing := [name for name in ("cpu", "mem") if name not in resources]:
-            problem = f"the cluster has no {' and no '.join(missing)}"
+        if not {"cpu", "mem"} <= {*resources}:
             remedy = "These requests need cpu and mem: give both."
-            raise WorkloadError(problem, key="cluster", value=list(resources), remedy=remedy)
+            raise WorkloadError("a resource is missing", key="cluster", value=list(resources), remedy=remedy)
         demand = np.zeros((self.requests, len(resources)), np.int64)
         units = self.demand.law().at(columns.uniform("demands"))
         demand[:, [resources.index("cpu"), resources.index("mem")]] = units * QUANTUM
@@ -160,7 +159,7 @@ class TenantRequests:
     requests: int
     arrivals: Arrivals
     lifetimes: Lifetimes
-    networks: Networks
+    networks: Pairs | Hose
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""

@@ -78,7 +78,7 @@ class Lognormal(Model):
 
 
 class Empirical(Model):
-    """Measured lifetimes. Either `quantiles`, or `values` with `weights`."""
+    """Measured lifetimes. Either `quantiles`, or `values`."""
 
     quantiles: tuple[Time, ...] | None = Field(
         default=None,
@@ -87,17 +87,14 @@ class Empirical(Model):
         min_length=2,
     )
     values: tuple[Lifespan, ...] | None = Field(
-        default=None, description="Exactly these.", examples=["[5 min, never]"], min_length=1
-    )
-    weights: tuple[Number, ...] | None = Field(
-        default=None, description="How often each value occurs; by default equally.", examples=["[9, 1]"]
+        default=None, description="Exactly these, equally often.", examples=["[5 min, never]"], min_length=1
     )
 
-    summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values` with `weights`."
+    summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"
 
     forms: ClassVar[Sequence[Schema]] = (
-        given("quantiles", without=["values", "weights"]),
+        given("quantiles", without=["values"]),
         given("values", without=["quantiles"]),
     )
 
@@ -107,11 +104,6 @@ class Empirical(Model):
             raise wrong("needs either quantiles or values", "Give exactly one of the two.")
         if self.quantiles and any(low > high for low, high in pairwise(self.quantiles)):
             raise wrong("must ascend", "Order the quantiles from the shortest to the longest.", ("quantiles",))
-        if self.weights is not None and len(self.weights) != len(self.values or ()):
-            problem = f"has {len(self.weights)} weights for {len(self.values or ())} values"
-            raise wrong(problem, "Give one weight per value.", ("weights",))
-        if self.weights is not None and not any(self.weights):
-            raise wrong("are all zero", "Give one above zero.", ("weights",))
         return self
 
     def at(self, uniform: Floats) -> Floats:
@@ -119,7 +111,7 @@ class Empirical(Model):
             shares = np.linspace(0, 1, len(self.quantiles))
             return np.expm1(np.interp(uniform, shares, np.log1p(self.quantiles)))
         values = np.array(self.values, dtype=np.float64)
-        return values[pick(self.weights or (1.0,) * len(values), uniform)]
+        return values[pick(np.ones(len(values)), uniform)]
 
 
 def pick(weights: npt.ArrayLike, uniform: Floats) -> Ints:

@@ -12,38 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, log2
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 from pydantic import AfterValidator, Field
 
 from binwright.simcore.errors import WorkloadError, suggest
-from binwright.simcore.fields import Amounts, Count, Model, Number, PositiveNumber, Quantity, Shown, wrong
+from binwright.simcore.fields import Amounts, Count, Model, Number, Quantity, Shown, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.generators import Columns
 
-PUBLISHED: dict[str, tuple[float, float, float]] = {  # of batch and interactive jobs, and where the class is not told
-    "serial_prob": (0.2927, 0.1541, 0.244),
-    "pow2_prob": (0.6686, 0.625, 0.576),
-    "ulow": (1.2, 1, 0.8),
-    "umed": (5, 3, 4.5),
-    "uhi": (7, 5.5, 7),
-    "uprob": (0.875, 0.705, 0.86),
-    "a1": (6.57, 3.8351, 4.2),
-    "b1": (0.823, 0.6605, 0.94),
-    "a2": (639.1, 7.073, 312),
-    "b2": (0.0156, 0.6856, 0.03),
-    "pa": (-0.003, -0.0118, -0.0054),
-    "pb": (0.6986, 0.9156, 0.78),
-    "aarr": (6.0415, 6.5510, 10.2303),
-    "barr": (0.8531, 0.6621, 0.4871),
-    "anum": (6.1271, 8.9186, 8.1737),
-    "bnum": (5.2740, 3.6680, 3.9631),
-    "arar": (1.0519, 0.9797, 1.0225),
-}
+PUBLISHED: dict[str, list[float]] = yaml.safe_load(
+    (Path(__file__).parent / "lublin_parameters.yaml").read_text(encoding="utf-8")
+)
 PROCESSORS = 128
 """Of the machine that the published `umed` and `uhi` are for."""
 LONGEST = 12.0
@@ -96,7 +82,6 @@ class Lublin(Model):
         description="The share of the processors that jobs would hold if all started at once; by default as published.",
         examples=["70 %"],
     )
-    rate: PositiveNumber = Field(default=1.0, description="How many times as many jobs a day.", examples=[1.5])
     users: Count | None = Field(
         default=None,
         description="How many users there are: the label `tenant`. The k-th has a weight of 1/k.",
@@ -138,7 +123,7 @@ class Lublin(Model):
             remedy = f"The cluster has {', '.join(f'{total.get(name, 0):g} {name}' for name in self.processor)}."
             raise WorkloadError("no processor has room", key="workload.lublin.processor", remedy=remedy)
         classes = self.classes(processors)
-        rate = self.rate
+        rate = 1.0
         if self.load is not None:
             rate = self.load * processors / sum(each.busy() for each in classes.values())
         jobs = []

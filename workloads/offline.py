@@ -13,19 +13,30 @@ are of the same kind, and not the same instances. `binwright.workloads.offline_f
   2-dimensional vector packing problem", Discrete Applied Mathematics 111, 2001.
 - `u120` to `u1000` and the triplets `t60` to `t501`: Falkenauer, "A hybrid grouping genetic algorithm for bin packing",
   Journal of Heuristics 2, 1996. Triplets fill a bin of 1,000 exactly; every bin has three, so the optimum is known.
+
+Those of FunSearch (Romera-Paredes and others, Nature 625, 2024) come in its order:
+
+- `binpack1` to `binpack4` (OR1 to OR4 there): the 20 published instances each of the OR-Library's files of these names,
+  Beasley, "OR-Library: distributing test problems by electronic mail", Journal of the Operational Research Society 41,
+  1990. The items of each file are the first ones of the next.
+- `weibull-5k`: five instances, published in github.com/google-deepmind/funsearch (CC BY 4.0).
+- `weibull-10k`, `weibull-100k`: drawn, since the instances are not published. The text has items of a Weibull
+  distribution of scale 45 and shape 3, cut off at 100 and rounded. Those that are published are rounded down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import yaml
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.workloads import published_items
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])
@@ -74,7 +85,7 @@ class Heavy:
     low: float
     high: float
     sigma: float
-    shift: tuple[float, ...]
+    shift: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +97,10 @@ class Fitted:
     """
 
     machines: int
-    mean: tuple[float, ...]
-    rho: tuple[float, ...]
-    sigma: tuple[float, ...]
-    top: tuple[float, ...]
+    mean: Sequence[float]
+    rho: Sequence[float]
+    sigma: Sequence[float]
+    top: Sequence[float]
     heavy: Heavy | None = None
 
     def draw(self, rng: np.random.Generator) -> Floats:
@@ -113,38 +124,14 @@ class Fitted:
         return share
 
 
-FITTED = {
-    "pgrank": Fitted(
-        machines=474,
-        mean=(0.16, 2.94, 7.67, 1.95, 2.03),
-        rho=(0.95, -0.839101495, -0.043604738, 0.889001754, 0.794050081),
-        sigma=(0.04914779, 0.645992389, 0.01735998, 0.17065981, 0.28207917),
-        top=(0.747477938, 0.267608422, 0.343535926, 0.96654134, 0.467308861),
-    ),
-    "clkbot": Fitted(
-        machines=885,
-        mean=(0.14, 1.07, 19.69, 0.78, 1.22),
-        rho=(0.544661211, -0.175600017, 0.150246021, -0.95, -0.144357017),
-        sigma=(0.575014949, 0.380640358, 0.236658922, 0.10820817, 0.554068813),
-        top=(0.980958608, 0.467168674, 0.653477689, 0.986103319, 0.62278861),
-        heavy=Heavy(
-            *(2, 420, 0.5005, 0.858176881, 0.750818976),
-            shift=(0.100708198, -0.664250754, -0.35272956, -0.925902904, 0.533907818),
-        ),
-    ),
-    "imgproc": Fitted(
-        machines=2942,
-        mean=(0.37, 0.35, 1.41, 0.92, 0.04),
-        rho=(-0.2971197, -0.099466056, 0.065877102, -0.821207722, 0.86950972),
-        sigma=(0.623890261, 0.20878251, 1.106612546, 0.657839943, 0.848185573),
-        top=(0.318169722, 0.624165503, 0.618591092, 0.937211269, 0.714573542),
-        heavy=Heavy(
-            *(0, 1403, 0.500862641, 0.551298516, 0.931512046),
-            shift=(-1.228078554, 1.818699485, -1.811882506, 0.991875059, 1.090138956),
-        ),
-    ),
-}
+def _fitted() -> dict[str, Fitted]:
+    """Read the inputs of Wrasse."""
+    data = yaml.safe_load((Path(__file__).parent / "offline_fitted.yaml").read_text(encoding="utf-8"))
+    heavy = {name: each.pop("heavy", None) for name, each in data.items()}
+    return {name: Fitted(**each, heavy=heavy[name] and Heavy(**heavy[name])) for name, each in data.items()}
 
+
+FITTED = _fitted()
 Draw: TypeAlias = Callable[[np.random.Generator, int], Ints]
 """Draws the demands of so many machines in whole units, int64 [machines, resources]."""
 
@@ -198,7 +185,25 @@ BALLS: Mapping[str, tuple[int, int, Draw]] = {
     **{f"t{count}": (count, 1000, _triplets) for count in (60, 120, 249, 501)},
 }
 """The classes of one dimension: how many balls, what a bin holds, and how they are drawn."""
-NAMES = (*FITTED, *CLASSES, *BALLS, *published_items.NAMES)
+BINPACK = {"binpack1": 120, "binpack2": 250, "binpack3": 500, "binpack4": 1000}
+DRAWN = {"weibull-10k": 10_000, "weibull-100k": 100_000}
+ITEMS = (*BINPACK, "weibull-5k", *DRAWN)
+
+
+def items_of(name: str, seed: int) -> tuple[Ints, int]:
+    """Return the items of an instance, int64 [items], and what a bin holds; a seed beyond the last begins again."""
+    if name in DRAWN:
+        drawn = 45 * np.random.default_rng(seed).weibull(3, DRAWN[name])
+        return np.clip(np.floor(drawn), 1, 100).astype(np.int64), 100
+    with files("binwright.workloads").joinpath("published_items.npz").open("rb") as file, np.load(file) as published:
+        if name not in BINPACK:
+            given = published["weibull"]
+            return given[seed % len(given)].astype(np.int64), 100
+        number, count = seed % 20, BINPACK[name]
+        return published["binpack"][number * count : (number + 1) * count].astype(np.int64), 150
+
+
+NAMES = (*FITTED, *CLASSES, *BALLS, *ITEMS)
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
@@ -232,6 +237,6 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
         balls, room, draw = BALLS[name]
         sizes = draw(rng, balls)
     else:
-        items, room = published_items.sizes(name, seed)
+        items, room = items_of(name, seed)
         sizes = items[:, None]
     return Machines(name, ("size",), sizes * QUANTUM, np.array([room * QUANTUM]))

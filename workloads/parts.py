@@ -29,8 +29,7 @@ class Parts(Model):
     )
     by: Text | None = Field(
         default=None,
-        description="In a trace: a part for every unit of this resource (`processors` is cpu), or as many as a label"
-        " says.",
+        description="In a trace: a part for every unit of this resource (`processors` is cpu).",
         examples=["processors"],
     )
     least: Count | None = Field(
@@ -98,18 +97,9 @@ def in_gangs(base: Workload, kind: Parts, seed: int) -> Workload:
     name, of = "cpu" if kind.by == PROCESSORS else kind.by or "", np.zeros(len(base), np.int64)
     if not name:
         return replace(base, gangs=gangs_of((kind,), of, stream(seed, "workload", "parts").random(len(base))))
-    if name in base.resources:
-        count = np.maximum(-(-base.demand[:, base.resources.index(name)] // QUANTUM), 1)
-        base = replace(base, demand=-(-base.demand // count[:, None]))
-    elif name in base.labels:
-        texts = base.labels[name].tolist()
-        count = np.array([int(text) if text.isdecimal() else 0 for text in texts], np.int64)
-        if not count.all():
-            value, remedy = texts[int(count.argmin())], "Write a whole number from 1 into every row."
-            raise WorkloadError("is no number of parts", key=name, value=value, remedy=remedy)
-    else:
-        known = ", ".join((*base.resources, *base.labels))
-        remedy = f"Known: {known}. A table's `labels:` say which columns are some."
-        problem = "is neither a resource of the cluster nor a label of the trace"
+    if name not in base.resources:
+        problem, remedy = "is no resource of the cluster", f"Known: {', '.join(base.resources)}."
         raise WorkloadError(problem, key="workload.parts.by", value=kind.by, remedy=remedy)
-    return replace(base, gangs=Gangs(count, np.minimum(count, kind.least or count), of, (kind.rules,)))
+    count = np.maximum(-(-base.demand[:, base.resources.index(name)] // QUANTUM), 1)
+    gangs = Gangs(count, np.minimum(count, kind.least or count), of, (kind.rules,))
+    return replace(base, demand=-(-base.demand // count[:, None]), gangs=gangs)

@@ -11,8 +11,8 @@ from pydantic import Field, PrivateAttr
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Model, Number, Text
 from binwright.simcore.predictor import Predictor
-from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import Floats, Ints, Workload
+from binwright.workloads.changes import words_of
 from binwright.workloads.lifetimes import kaplan_meier
 
 
@@ -87,16 +87,10 @@ class Survival(Model, Predictor):
         if self.by == "flavour":
             demands, of = np.unique(requests.demand[rows], axis=0, return_inverse=True)
             return [tuple(demand) for demand in demands.tolist()], of.reshape(-1)
-        if self.by == "group":
-            roles = requests.roles or Roles((NO_ROLE,), np.zeros(len(requests), np.int64))
-            words = np.array([role.group for role in roles.all])[roles.of[rows]]
-        elif self.by in requests.labels:
-            words = requests.labels[self.by][rows]
-        else:
-            remedy = f"Known: {', '.join(('flavour', 'group', *requests.labels))}."
-            key = "knowledge.lifetimes.predicted.survival.by"
-            raise WorkloadError("the requests have no such label", key=key, value=self.by, remedy=remedy)
-        found, of = np.unique(words, return_inverse=True)
+        if self.by == "group" and requests.roles is None:
+            return [""], np.zeros(len(requests.demand[rows]), np.int64)
+        words = words_of(requests, self.by, "knowledge.lifetimes.predicted.survival.by")
+        found, of = np.unique(words[rows], return_inverse=True)
         return [str(word) for word in found], of.reshape(-1)
 
 

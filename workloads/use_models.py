@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from binwright.simcore.errors import WorkloadError
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.extras import pl
 from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, Where, checked, wrong
 from binwright.simcore.json_schema import Schema, given, quantity
 from binwright.simcore.rng import stream
@@ -18,7 +21,9 @@ from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.changes import matching, words_of
-from binwright.workloads.traces.cells import is_number
+from binwright.workloads.traces.cells import amounts, is_number, moments, number, report, spans
+from binwright.workloads.traces.check import require
+from binwright.workloads.traces.table import read_file, read_parquet
 from binwright.workloads.use import (
     FixedUse,
     GeneratedUse,
@@ -29,7 +34,6 @@ from binwright.workloads.use import (
     UseByResource,
     shape_of,
 )
-from binwright.workloads.use_series import LARGEST, Source, series_of
 
 DAY = 86_400.0
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
@@ -41,11 +45,10 @@ def _share_or_label(value: Any) -> Any:
     return value if isinstance(value, str) and value[:1].isalpha() else checked(SHARE.parse)(value)
 
 
-SHARE_OR_LABEL: list[Any] = [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]
 ShareOrLabel: TypeAlias = Annotated[
     float | str,
     BeforeValidator(_share_or_label),
-    WithJsonSchema({"anyOf": SHARE_OR_LABEL}),
+    WithJsonSchema({"anyOf": [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]}),
     Shown("share from 0, or label"),
 ]
 
@@ -59,12 +62,6 @@ class UseCase(Model):
         "request counts; without one it uses all it asks for.",
         examples=["{group: web}"],
     )
-    said_by: ClassVar[Sequence[str]] = ()
-    """The fields that may name a label."""
-
-    def labels(self) -> list[str]:
-        """List the labels that say shares."""
-        return [label for key in self.said_by if isinstance(label := getattr(self, key), str)]
 
 
 class RecordedCase(UseCase):
@@ -133,15 +130,13 @@ class RecordedCase(UseCase):
 class ConstantUse(UseCase):
     """Requests use a share, all the time."""
 
-    share: ShareOrLabel = Field(description="The share, or the label that says it.", examples=["40 %", "avg_cpu"])
-    unit: Share = Field(default=1.0, description="What a 1 in a label is.", examples=["1 %"])
-    said_by: ClassVar[Sequence[str]] = ("share",)
+    share: ShareFromZero = Field(description="The share.", examples=["40 %"])
 
     def process(self, step: float, origin: float) -> Process:
         return Process(DAY / step)
 
     def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
-        share = _numbers(base, rows, self.share, self.unit, f"{key}.share")
+        share = np.full(len(rows), self.share)
         return shape_of(share, share, share)
 
 
@@ -175,7 +170,11 @@ class VaryingUse(UseCase):
         description="Requests that rise and fall together.",
         examples=["{by: tenant, share: 30 %}"],
     )
-    said_by: ClassVar[Sequence[str]] = ("mean", "p95", "peak")
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that say shares."""
+        return [said for said in (self.mean, self.p95, self.peak) if isinstance(said, str)]
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -205,12 +204,9 @@ class VaryingUse(UseCase):
 
     def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
         """Find the distribution of each of these rows, int64 [n]."""
-        mean, peak, p95 = (
-            None if said is None else _numbers(base, rows, said, self.unit, f"{key}.{name}")
-            for name, said in (("mean", self.mean), ("peak", self.peak), ("p95", self.p95))
-        )
-        assert mean is not None
-        assert peak is not None
+        mean = _numbers(base, rows, self.mean, self.unit, f"{key}.mean")
+        peak = _numbers(base, rows, self.peak, self.unit, f"{key}.peak")
+        p95 = None if self.p95 is None else _numbers(base, rows, self.p95, self.unit, f"{key}.p95")
         for name, found in (("mean", mean), ("p95", p95)):
             if found is not None and (above := found > peak * (1 + 1e-9)).any():
                 first, remedy = int(above.argmax()), "Check the columns and their `unit`, or give a higher `peak`."
@@ -234,6 +230,94 @@ def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: st
     return found
 
 
+TASKS = ("tasks.parquet", "meta.parquet")
+LARGEST = 100.0
+"""A share that no request uses of what it asks for: percent were taken for shares."""
+PARTS = 1e9
+"""Shares are added up in whole parts of 1, so that their sums are the same in any order."""
+Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
+"""The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
+
+
+class Source(NamedTuple):
+    """Names what is read: a file of a `version`, its columns or fragments, onto a grid of `step` seconds."""
+
+    file: Path
+    version: int
+    columns: tuple[str, str, str] | None
+    unit: float
+    step: float
+
+
+@lru_cache(maxsize=4)
+def series_of(source: Source) -> Series:
+    """Read series onto a grid."""
+    rows = _table(source) if source.columns else opendc(source.file)
+    return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST)), source.step)
+
+
+def opendc(path: Path) -> pl.LazyFrame:
+    """Read `fragments.parquet`, in older versions `trace.parquet`: MHz for a time, of `cpu_capacity` of the tasks.
+
+    The fragments of a task follow one another, in the order of the file.
+    """
+    found = read_parquet(path)
+    require(found.columns, frozenset({"id", "duration", "cpu_usage"}), path)
+    tasks = next((path.parent / name for name in TASKS if (path.parent / name).is_file()), None)
+    if tasks is None:
+        remedy = "It says what 100 % of cpu_usage are: put it into the same folder."
+        raise WorkloadError(f"there is no {' or '.join(TASKS)} beside it", file=path, remedy=remedy)
+    of = read_parquet(tasks)
+    require(of.columns, frozenset({"id", "cpu_capacity"}), tasks)
+    capacity = amounts(of, "cpu_capacity", tasks, "cpu", 1.0)
+    of = pl.DataFrame([of["id"].cast(pl.String), capacity.alias("capacity")]).unique("id", keep="first")
+    usage, lasts = amounts(found, "cpu_usage", path, "cpu", 1.0), spans(found, "duration", path, 1e-3)
+    columns = [found["id"].cast(pl.String), usage.alias("usage"), lasts.alias("lasts")]
+    rows = pl.DataFrame(columns).filter(pl.col("lasts") > 0)
+    end, at = pl.col("lasts").cum_sum().over("id"), ("id", "time", "share")
+    share = pl.when(pl.col("capacity") > 0).then(pl.col("usage") / pl.col("capacity")).otherwise(0.0)
+    rows = rows.join(of, on="id", how="inner", maintain_order="left").with_columns(share=share, end=end)
+    closing = rows.unique("id", keep="last").filter(pl.col("lasts") > 1).with_columns(time=pl.col("end") - 0.5)
+    begun = rows.with_columns(time=pl.col("end") - pl.col("lasts"))
+    return pl.concat([begun.select(at), closing.select(at)]).lazy()
+
+
+def _table(source: Source) -> pl.LazyFrame:
+    """Read the columns of a table of one's own."""
+    assert source.columns is not None
+    file, (name, time, column) = source.file, source.columns
+    table = read_file(file)
+    for wanted in (name, time, column):
+        if wanted not in table.columns:
+            remedy = suggest(wanted, [each for each in table.columns if each != "line"])
+            raise WorkloadError(f"has no column {wanted}", file=file, remedy=remedy)
+    if table.is_empty():
+        raise WorkloadError("has no rows", file=file, remedy="Give a row for a request and a time.")
+    shares = table[column] if table[column].dtype.is_numeric() else number(table, column, file)
+    at, share = moments(table, time, file, 1.0), shares.cast(pl.Float64) * source.unit
+    wrong = ~(share.is_between(0, LARGEST) & at.is_finite()).fill_null(False)
+    if wrong.any():
+        remedy = f"Give numbers from 0 to {LARGEST / source.unit:g}, or say what a 1 is, like `unit: 1 %`."
+        report(table, wrong, file, column, "is no share", remedy, str(table[column].filter(wrong)[0]))
+    return pl.LazyFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": share})
+
+
+def on_grid(rows: pl.LazyFrame, step: float) -> Series:
+    """Put rows of `id`, `time` and `share` onto a grid; a step without any has what the one before has."""
+    begins = rows.group_by("id").agg(begin=pl.col("time").min()).collect(engine="streaming").sort("id")
+    begins = begins.with_row_index("place")
+    number = ((pl.col("time") - pl.col("begin")) / step).floor().cast(pl.Int64)
+    parts = (pl.col("share") * PARTS).round().cast(pl.Int64)
+    placed = rows.join(begins.lazy(), on="id").select("place", step=number, parts=parts)
+    cells = placed.group_by("place", "step").agg(pl.col("parts").sum(), count=pl.len()).collect(engine="streaming")
+    cells = cells.sort("place", "step")
+    length = cells.group_by("place", maintain_order=True).agg(pl.col("step").max() + 1)["step"].to_numpy()
+    first = np.cumsum(length) - length
+    at = first[cells["place"].to_numpy()] + cells["step"].to_numpy()
+    values = (cells["parts"].to_numpy() / (PARTS * cells["count"].to_numpy())).astype(np.float32)
+    return begins["id"].to_numpy().astype(np.str_), first, length, np.repeat(values, np.diff(at, append=length.sum()))
+
+
 Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
 
 
@@ -245,7 +329,7 @@ def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Ca
         keyed = [(case, f"{at}.{number}" if len(cases) > 1 else at) for number, case in enumerate(cases)]
         plain = [(case, key) for case, key in keyed if not isinstance(case, RecordedCase)]
         one = plain[0][0] if plain else ConstantUse(share=1.0)
-        if len(plain) < 2 and isinstance(one, ConstantUse) and not one.of and isinstance(one.share, float):
+        if len(plain) < 2 and isinstance(one, ConstantUse) and not one.of:
             use: ResourceUse = FixedUse(one.share)
         else:
             use = _generated(base, step, resource, plain, seed)
@@ -267,10 +351,10 @@ def _generated(
     of = np.zeros((len(base), 4), np.int64)
     of[:, 1], of[:, 2] = -1, np.arange(len(base))
     shapes: list[Floats] = []
-    for number, (case, key) in enumerate(cases):
+    for place, (case, key) in enumerate(cases):
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
-        of[rows, 1] = number
+        of[rows, 1] = place
         shape = np.stack(case.shape(base, rows, key), axis=1)
         alike, places = np.unique(shape, axis=0, return_inverse=True)
         of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)

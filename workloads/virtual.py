@@ -6,10 +6,10 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
@@ -22,7 +22,6 @@ from binwright.simcore.fields import (
     Model,
     OneOf,
     PositiveNumber,
-    Share,
     Shown,
     checked,
     wrong,
@@ -40,25 +39,6 @@ NETWORKS = Registry(
 )
 MOST = 1_000_000
 """Machines of a network."""
-
-
-class Networks(Protocol):
-    """A kind of virtual network, with a `summary` and a `reference`; its fields are its options in a scenario."""
-
-    @property
-    def machines(self) -> Machines: ...
-    @property
-    def machine(self) -> Mapping[str, float]: ...
-    @property
-    def bandwidth(self) -> tuple[float, float]: ...
-
-    def total(self, size: Ints, bandwidth: Ints) -> Ints:
-        """Compute the bandwidth of whole networks, for so many machines and a drawn bandwidth each, int64 [n]."""
-        ...
-
-    def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
-        """Draw one network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
-        ...
 
 
 def _range_of(value: object) -> tuple[float, float]:
@@ -174,20 +154,18 @@ class Pairs(_Network):
         description="Of a whole network, spread over a random matrix of pairs.",
         examples=["[50 Mbps, 150 Mbps]"],
     )
-    density: Share = Field(default=1.0, description="The probability that a pair talks at all.", examples=["10 %"])
 
     summary: ClassVar[str] = "virtual data centres: a network's `bandwidth` spread over a random matrix of pairs."
     reference: ClassVar[str] = "Guo et al. 2010, SecondNet, CoNEXT; Rai et al. 2012, Wrasse, SoCC"
 
     def total(self, size: Ints, bandwidth: Ints) -> Ints:
+        """Compute the bandwidth of whole networks, for so many machines and a drawn bandwidth each, int64 [n]."""
         return np.where(size > 1, bandwidth, 0)
 
     def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
+        """Draw one network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
         pairs = _all_pairs(len(machines))
         weight = rng.random(len(pairs))
-        if self.density < 1:
-            talks = rng.random(len(pairs)) < self.density
-            weight *= talks if talks.any() else 1  # somebody has to
         # Rounding the sums, and not the parts, gives away exactly the whole.
         sums = np.rint(np.cumsum(weight) / max(weight.sum(), 1e-300) * bandwidth).astype(np.int64)
         rates = np.diff(sums, prepend=0)
@@ -239,7 +217,7 @@ def _all_pairs(machines: int) -> Ints:
 class DrawnNetworks(Sequence[VirtualNetwork]):
     """The networks of a workload, each made when it is asked for, the same every time."""
 
-    kind: Networks
+    kind: Pairs | Hose
     machine: Ints
     size: Ints
     bandwidth: Ints

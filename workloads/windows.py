@@ -21,7 +21,7 @@ from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import LARGEST, TIME, measure_of
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
-from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
+from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, require, resources_in
 from binwright.workloads.traces.text import read_text
 
 Columns: TypeAlias = npt.NDArray[Any]
@@ -117,14 +117,13 @@ class ListedStart(Model):
 def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]]:
     """Read the starts of all seeds; they are kept while `version` stays, since the run of every agent asks for its."""
     table = read_text(file)
-    if "start" not in table.columns:
-        raise WorkloadError("has no column 'start'", file=file, key=KEY, remedy="Its columns: start, requests.")
-    columns: list[list[int]] = []
+    require(table.columns[1:], frozenset({"start"}), file, line=1)
+    columns = []
     for name, least in (("start", 0), ("requests", 1)):
         if name in table.columns:
             numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
             if (low := numbers < least).any():
-                problem, value = f"the {name} is not a whole number from {least}", table[name].filter(low)[0] or ""
+                problem, value = f"the {name} is not a whole number from {least}", table[name].filter(low)[0]
                 report(table, low, file, KEY, problem, "Write it in digits.", value)
             columns.append(numbers.to_list())
     return list(zip(*columns, strict=True)) if len(columns) > 1 else [(start, None) for start in columns[0]]
@@ -160,16 +159,12 @@ Start: TypeAlias = Annotated[
 
 
 class Resample(Model):
-    """A trace that every seed draws anew: blocks of the old one, with replacement, at their time of day.
+    """A trace that every seed draws anew: blocks of the old one, with replacement.
 
     Requests keep how long they stay, and those that never end are among them as they were.
     """
 
-    block: PositiveTime = Field(
-        default=DAY,
-        description="Blocks that divide a day, such as 1 h, replace one of the same time of day.",
-        examples=["1 d"],
-    )
+    block: PositiveTime = Field(default=DAY, ge=DAY, description="The length of a block.", examples=["1 d"])
     length: PositiveTime | None = Field(
         default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
     )
@@ -244,15 +239,13 @@ class Window(Model):
         if isinstance(start, RandomStart):
             low, high = start.random
             rows = [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
-        elif isinstance(start, ListedStart) and start.of == "events":
-            rows = [start.at(seed)[0] for _ in numbers]
+            return requests_from(table(), rows) if start.of == "events" else rows
+        if isinstance(start, ListedStart):
+            first = start.at(seed)[0]
+            first = requests_from(table(), [first])[0] if start.of == "events" else first
         else:
-            first = start.at(seed)[0] if isinstance(start, ListedStart) else start
-            if isinstance(first, str):
-                first = _row_at(table()["arrival"], seconds_of(first), file)
-            rows = [first + number * (self.length(seed) or 0) for number in numbers]
-        events = isinstance(start, RandomStart | ListedStart) and start.of == "events"
-        return requests_from(table(), rows) if events else rows
+            first = start if isinstance(start, int) else _row_at(table()["arrival"], seconds_of(start), file)
+        return [first + number * (self.length(seed) or 0) for number in numbers]
 
     def earliest(self, table: Callable[[], Columns]) -> int:
         """Find the first row that any seed may begin at; rows before it are met only where they still run then."""
@@ -272,7 +265,7 @@ def seconds_of(start: str) -> float:
     return seconds_of_date(start) if is_date(start) else TIME.parse(start)
 
 
-def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = None) -> tuple[Columns, Ints]:
+def resampled(table: Columns, blocks: Resample, seed: int) -> tuple[Columns, Ints]:
     """Draw the trace of a seed; returns its rows, in order of arrival, and the block of each, int64 [rows].
 
     Requests keep the time since their block began, and how long they stay, beyond the block's end, too.
@@ -281,21 +274,12 @@ def resampled(table: Columns, blocks: Resample, seed: int, file: Path | None = N
     of = np.floor((table["arrival"] - np.floor(table["arrival"][0] / size) * size) / size).astype(np.int64)
     count = int(of[-1]) + 1
     wanted = count if blocks.length is None else int(np.ceil(blocks.length / size))
-    phases = max(1, round(DAY / size)) if DAY % size == 0 else 1
-    if count < phases:
-        problem, remedy = f"the trace has {count} blocks, less than a day", "Give shorter blocks, or a longer trace."
-        key, value = "workload.resample.block", TIME.show(size)
-        raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
     rng, edges = stream(seed, "workload", "resample"), np.searchsorted(of, np.arange(count + 1))
-    rows, shifts = list[Ints](), list[float]()
-    for number in range(wanted):
-        phase = number % phases
-        drawn = phase + phases * int(rng.integers((count - phase + phases - 1) // phases))
-        rows.append(np.arange(edges[drawn], edges[drawn + 1]))
-        shifts.append((number - drawn) * size)
-    found, counts = table[np.concatenate(rows)], [len(some) for some in rows]
-    found["arrival"] += np.repeat(shifts, counts)
-    return found, np.repeat(np.arange(wanted), counts)
+    drawn = [int(rng.integers(count)) for _ in range(wanted)]
+    rows = [np.arange(edges[block], edges[block + 1]) for block in drawn]
+    found, numbers = table[np.concatenate(rows)], np.repeat(np.arange(wanted), [len(some) for some in rows])
+    found["arrival"] += (numbers - np.array(drawn)[numbers]) * size
+    return found, numbers
 
 
 def select(
@@ -328,7 +312,7 @@ def select(
         table["lifetime"] = np.fmin(table["lifetime"], table[REQUESTED])
     blocks = None
     if window.resample:
-        table, blocks = resampled(table, window.resample, seed, file)
+        table, blocks = resampled(table, window.resample, seed)
     arrival, lifetime, spans = table["arrival"], table["lifetime"], spans_of(table, window, seed, file)
     parts = []
     for number, (first, end) in enumerate(spans, 1):
@@ -397,21 +381,18 @@ def _check_resources(table: Columns, units: dict[str, float], file: Path | None)
         remedy = f"Resources of this trace: {', '.join(found)}. Name the cluster's resources after them."
         problem = f"the trace has no demand for {', '.join(missing)}"
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
-    nothing = np.ones(count, np.bool_)
-    for name, unit in units.items():
-        amount = table[name] * unit * QUANTUM
-        none = np.rint(amount) == 0
-        nothing &= none
-        if (lost := none & (amount > 0)).any():
+    amounts = np.stack([table[name] * unit for name, unit in units.items()])
+    nothing = np.rint(amounts * QUANTUM) == 0
+    for name, asked, none in zip(units, amounts, nothing, strict=True):
+        remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
+        if (lost := none & (asked > 0)).any():
             problem = f"{lost.sum()} of {count} requests ask for less than can be counted: {1 / QUANTUM:g}"
-            remedy = f"Write 0 for nothing; `workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
             raise WorkloadError(problem, file=file, key=name, value=float(table[name][lost][0]), remedy=remedy)
-        if unit > 1 and table[name].max() * unit > LARGEST:
-            show, key = measure_of(name).show, f"workload.units.{name}"
-            problem, value = f"a demand above {show(LARGEST)}", f"{table[name].max():g} x {show(unit)}"
-            raise WorkloadError(problem, file=file, key=key, value=value, remedy="Check what a 1 in the trace is.")
-    if nothing.any():
-        problem = f"{nothing.sum()} of {count} requests ask for none of {', '.join(units)}"
+        if asked.max() > LARGEST:
+            problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(table[name].max())
+            raise WorkloadError(problem, file=file, key=f"workload.units.{name}", value=value, remedy=remedy)
+    if (empty := nothing.all(axis=0)).any():
+        problem = f"{empty.sum()} of {count} requests ask for none of {', '.join(units)}"
         remedy = f"Give the servers more of the trace's resources: {', '.join(found)}."
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
 
@@ -420,38 +401,31 @@ def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None
     """Find the first row, and the row after the last, of each window of a seed; refuses one that leaves the trace."""
     start, length, rows = window.start, window.length(seed), len(table)
     firsts = window.firsts(seed, lambda: table, file)
-    first, value, key = firsts[0], firsts[0] if isinstance(start, ListedStart) else start, "workload.start"
-    total = length and length * window.superpose
-    if isinstance(start, RandomStart | ApartStart):
-        # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        key, rows_of = ("random", start.random) if isinstance(start, RandomStart) else ("apart", start.apart)
-        events = isinstance(start, RandomStart) and start.of == "events"
-        first = requests_from(table, [rows_of[1]])[0] if events else rows_of[1]
-        total, value, key = length, [*rows_of], f"workload.start.{key}"  # type: ignore[assignment]
-    if not 0 <= first < rows or first + (total or 0) > rows:
-        wanted = f"{total} requests from row {first}" if total else f"row {first}"
-        problem = f"the window leaves the trace: it wants {wanted}"
-        remedy = f"The trace has {rows} requests, rows 0 to {rows - 1}."
+    # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
+    if isinstance(start, RandomStart):
+        first, key, value = start.random[1], "random", [*start.random]
+        first = requests_from(table, [first])[0] if start.of == "events" else first
+    elif isinstance(start, ApartStart):
+        first, key, value = start.apart[1], "apart", [*start.apart]
+    else:
+        first, key, value = firsts[-1], "", firsts[0] if isinstance(start, ListedStart) else start  # type: ignore[assignment]
+    if not 0 <= first < rows or first + (length or 0) > rows:
+        wanted = f"{length} requests from row {first}" if length else f"row {first}"
+        problem, remedy = f"the window leaves the trace: it wants {wanted}", f"The trace has the rows 0 to {rows - 1}."
+        key = f"workload.start{'.' * bool(key)}{key}"
         raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
     return [(first, rows if length is None else first + length) for first in firsts]
 
 
 def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
     """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
-    first, value = int(np.searchsorted(arrival, seconds)), moment(seconds)
-    begin, last = moment(arrival[0]), moment(arrival[-1])
-    problem = ""
-    if first == len(arrival):
-        problem = "nothing arrives at that time or later"
-        remedy = f"Its {len(arrival)} requests arrive from {begin} to {last}."
-    elif seconds < DATED <= arrival[0]:
-        problem = "is a time before all dates of this trace"
-        remedy = (
-            f"`start` is on the trace's clock, while others count from the first request: {value} after its first "
-            f"request is {moment(arrival[0] + seconds)}. Write a date from {begin} to {last}."
-        )
+    first = int(np.searchsorted(arrival, seconds))
+    remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
+    problem = "nothing arrives at that time or later" if first == len(arrival) else ""
+    if not problem and seconds < DATED <= arrival[0]:
+        problem, remedy = "is a time before all dates of this trace", f"Write a date. {remedy}"
     if problem:
-        raise WorkloadError(problem, file=file, key="workload.start", value=value, remedy=remedy)
+        raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
     return first
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ import yaml
 from rich.markup import escape
 
 from binwright.analysis.compare.sheet import Cell, Sheet
-from binwright.analysis.measure.metric import duration, unit_of_time
+from binwright.analysis.measure.metric import duration
 from binwright.commands.console import new_table, note, out, print_line, print_location
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import pl
@@ -125,7 +125,6 @@ def describe(args: Namespace) -> int:
     shown = found.flavours.head(20)
     _print(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes")
     _print(found.lifetimes, "All lifetimes")
-    _print_load(found.load, requests.loads)
     doubts = requests.doubts
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
         print_line(line)
@@ -194,15 +193,3 @@ def _print(frame: pl.DataFrame, title: str, words: int = 0) -> None:
         names["mean"] = "mean if it ends"
     rows = [[Cell(shown(*cell)) for cell in row.items()] for row in frame.rows(named=True)]
     out.print(Sheet([*names.values()], rows, words, title).terminal(out.width))
-
-
-def _print_load(load: pl.DataFrame, loads: Mapping[str, tuple[float, float]]) -> None:
-    """Print a bar for every other point in time, of the first resource, so that what stands above is still there."""
-    name, first = load.columns[2], load["time"][0]
-    peak, _ = loads[name]
-    print_line(f"\nLoad over time: {name} running (peak {peak:,.4g})")
-    bar = "█" if out.encoding.startswith("utf") else "#"
-    rows = load.select("time", name).rows()[::-2][::-1]
-    scale, unit = unit_of_time(rows[-1][0] - first)
-    for time, amount in rows:
-        print_line(f"{(time - first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / max(peak, 1e-12))}")

@@ -20,7 +20,7 @@ from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
-from binwright.simcore.types import QUANTUM, Floats
+from binwright.simcore.types import QUANTUM
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.arrivals import Poisson
 from binwright.workloads.changes import changed
@@ -40,7 +40,7 @@ class RequestSource:
     """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
 
     `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. The first
-    `running` requests run already at the start; `watched` is as in `binwright.simcore.types.Workload`.
+    `running` requests run already at the start.
     """
 
     name: str
@@ -50,7 +50,6 @@ class RequestSource:
     proposal: Proposal | None = None
     scenario: Scenario | None = None
     running: int = 0
-    watched: Floats | None = None
 
     @property
     def resources(self) -> list[str]:
@@ -118,19 +117,18 @@ class RequestSource:
         """Write a scenario whose requests are drawn, like those that come from the start on."""
         frame = self.frame[self.running :]
         try:
-            spec = fit(frame, flavours, watched=None if self.watched is None else self.watched[self.running :])
+            spec = fit(frame, flavours)
         except UserError as error:
             error.file = self.path
             raise
         assert isinstance(spec.arrivals, Poisson)
-        rates = {"hours": spec.arrivals.hours, "weekdays": spec.arrivals.days, "growth": spec.arrivals.growth != 1}
-        kept, lost = ([name for name, fitted in rates.items() if bool(fitted) == wanted] for wanted in (True, False))
+        kept = ["hours"] * bool(spec.arrivals.hours) + ["weekdays"] * bool(spec.arrivals.days)
         share = frame.group_by(self.resources).len()["len"].top_k(flavours).sum() / len(frame)
         notes = [
             f"Fitted to {len(frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent demands, "
             f"which are {share:.1%} of them (--flavours).",
-            f"Poisson arrivals, quantiles of lifetimes. Kept: {', '.join(kept) or 'the mean rate'}. "
-            f"Lost: {', '.join([*lost, 'bursts', 'tenants'])}.",
+            f"Poisson arrivals ({', '.join(kept) or 'the mean rate'}), quantiles of lifetimes. Lost: growth, bursts, "
+            "tenants.",
         ]
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
@@ -187,12 +185,12 @@ def _of_scenario(file: str) -> RequestSource:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    window = TraceRequests(plain, scenario.resources, dict).window_of(scenario.seed, watched=True)
+    window = TraceRequests(plain, scenario.resources, dict).window_of(scenario.seed)
     met = changed(window, spec.changes, scenario.seed)
     demands = {name: met.demand[:, place] / QUANTUM for place, name in enumerate(met.resources)}
     frame = pl.DataFrame({"id": met.id, "arrival": met.arrival, "lifetime": met.duration, **demands})
     workload = {"trace": spec.trace}
-    return RequestSource(spec.trace, path, frame, workload, scenario=scenario, running=met.running, watched=met.watched)
+    return RequestSource(spec.trace, path, frame, workload, scenario=scenario, running=met.running)
 
 
 def _spec(workload: Mapping[str, Any]) -> Trace:

@@ -15,7 +15,6 @@ from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
-from binwright.workloads.virtual import Networks as NetworkKind
 
 AT = ("workload", "networks")
 
@@ -71,7 +70,7 @@ class Tenants(Roled):
                 )
 
 
-def _check_machine(spec: NetworkKind, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
+def _check_machine(spec: Pairs | Hose, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
     known_resources(spec.machine, cluster.resources, (*at, "machine"))
     for name, units in spec.machine.items():
         if cluster.node is not None and units > cluster.node.get(name, 0.0):
@@ -79,7 +78,7 @@ def _check_machine(spec: NetworkKind, cluster: ClusterSpec, at: tuple[str, ...])
             raise wrong("is more than any server has", remedy, (*at, "machine", name), units)
 
 
-def _check_bandwidth(spec: NetworkKind, network: Network, at: tuple[str, ...]) -> None:
+def _check_bandwidth(spec: Pairs | Hose, network: Network, at: tuple[str, ...]) -> None:
     """At least one pair, or machine, of every network asks for the mean or more."""
     widest = int(network.topology.built.link_capacity.max()) / QUANTUM
     sizes = spec.machines

@@ -18,7 +18,6 @@ from binwright.scenarios.draft.text import servers_for
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.types import Floats
 from binwright.workloads.column_guesses import propose
-from binwright.workloads.describe import fit
 from tests.support.properties import scaled
 
 COLUMNS = {
@@ -244,26 +243,6 @@ def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
     frame = {"vm": np.arange(len(arrival)), "Created At": created.astype(str), "Deleted At": deleted}
     pl.DataFrame({**frame, "vCPU": np.arange(len(arrival)) % 3 + 1}).write_csv(file)
     return file
-
-
-def test_changes_make_no_lifetime_longer_than_the_trace(tmp_path: Path) -> None:
-    """Copies come when others come, which says nothing of how long they were seen."""
-    arrival, lifetime = stream(3, 92, 3000)
-    lifetime[::4] = 1000 * DAY  # runs on: seen for 92 days at most
-    export(tmp_path / "vms.csv", arrival, lifetime, 92 * DAY)
-    file = tmp_path / "vms.yaml"
-    file.write_text(
-        "cluster: {servers: 9, node: {cpu: 8}}\nagents: [first-fit]\nworkload:\n  trace: table\n  path: vms.csv\n"
-        "  columns: {id: vm, arrival: Created At, end: Deleted At, cpu: vCPU}\n  empty: {end: never}\n"
-        "  changes: [{demand: +15 %}]\n"
-    )
-    spec = asked_of(str(file))
-    made = fit(spec.frame, watched=spec.watched)
-    longest = max(flavour.lifetimes.quantiles[-2] for flavour in made.flavours)  # type: ignore[union-attr]
-    assert longest <= 92.1 * DAY
-    plain = asked_of(str(tmp_path / "vms.csv"))
-    for one, other in zip(made.flavours, fit(plain.frame).flavours, strict=True):
-        assert one.lifetimes.quantiles[-2] == pytest.approx(other.lifetimes.quantiles[-2], rel=0.1)  # type: ignore[union-attr]
 
 
 def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(

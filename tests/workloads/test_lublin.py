@@ -133,11 +133,6 @@ agents: [first-fit]
 """
 
 
-def test_rate_multiplies_the_jobs_of_a_day() -> None:
-    once, thrice = (drawn(n=20_000, jobs="batch", rate=rate) for rate in (1.0, 3.0))
-    assert once.arrival[-1] / thrice.arrival[-1] == pytest.approx(3, rel=0.01)
-
-
 def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
     cpu, mem = build_world(load_scenario(tmp_path / "s.yaml")).draw(0).demand.T / QUANTUM

@@ -275,9 +275,9 @@ def test_impossible_requests(change: dict[str, Any], message: str) -> None:
 
 
 def test_loads_that_no_holding_time_gives() -> None:
-    with pytest.raises(WorkloadError, match=r"(?s)were held 1,000,000,000 steps, it would be 1\.3%.*smaller cluster"):
+    with pytest.raises(WorkloadError, match=r"(?s)1,000,000,000 steps give 1\.3%.*smaller cluster"):
         find_holding(SPEC.demand, {"cpu": 1e12, "mem": 1e12}, 0.9)
-    with pytest.raises(WorkloadError, match=r"(?s)every request lasted one step, it would be 51\.0%.*larger cluster"):
+    with pytest.raises(WorkloadError, match=r"(?s)one step gives 51\.0%.*larger cluster"):
         find_holding(SPEC.demand, {"cpu": 50, "mem": 50}, 0.4)
 
 

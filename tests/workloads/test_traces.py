@@ -257,17 +257,12 @@ def test_describe(tmp_path: Path) -> None:
         (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),
         (4.0, 8.0, 1, 0.25, 0, 20.0, 20.0),
     ]
-    # Of those that stay for 10, 20, for ever (seen for 38) and 1 s, a fourth has ended after 1 s, and a half after 10.
-    assert found.lifetimes.select("count", "p10", "p50", "p90", "p99", "mean").row(0) == (4, 1, 10, INF, INF, 31 / 3)
-    path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n3,1,2,0,30\n1,1,2,30,inf\n2,1,2,35,inf\n")
-    # Two had been seen for 5 s or less when the trace ended, and say nothing of those that stay for longer.
-    assert described(path).lifetimes.select("p10", "p50", "p90", "never_ending").row(0) == (10, 10, 30, 2)
+    # What never ends counts as longer than 1, 10 and 20 s.
+    assert found.lifetimes.select("count", "p10", "p50", "p90", "p99", "mean").row(0) == (4, 1, 20, INF, INF, 31 / 3)
     # The release at 10 comes before the arrivals at 10.
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     running = loads(columns["arrival"], columns["lifetime"], {name: columns[name] for name in ("cpu", "mem")})
     assert [peak for peak, _ in running.values()] == [5.0, 10.0]
-    assert found.load.filter(pl.col("time").is_in([0.0, 9.0, 10.0, 30.0, 47.0]))["cpu"].to_list() == [1, 1, 5, 1, 2]
-    assert len(found.load) == 48
 
 
 def real(name: str) -> Path:
@@ -319,9 +314,7 @@ def test_amounts_of_a_trace_are_scaled_by_their_unit(tmp_path: Path) -> None:
     scaled = select(table, Window(), resources, 0, scale={"cpu": 0.001, "mem": 1.073741824})
     assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
     assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
-    with pytest.raises(
-        WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
-    ):
+    with pytest.raises(WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got 8\.0\)"):
         select(table, Window(), resources, 0, scale={"mem": 1e9})
     with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):
         select(table, Window(), ("cpu",), 0, scale={"cpu": 0.001})

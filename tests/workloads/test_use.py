@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
 from binwright.workloads.use import UseByResource, shape_of
-from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
-from binwright.workloads.use_series import on_grid
+from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use, on_grid
 
 N = 60
 
@@ -84,12 +83,12 @@ def test_first_matching_case_gives_the_use() -> None:
     base = workload(3, kind=["a", "b", "c"], most=["20", "30", "40"])
     cases: list[dict[str, object]] = [
         {"of": {"kind": "a"}, "share": 0.5},
-        {"of": {"kind": ["a", "b"]}, "share": "most", "unit": "1 %"},
+        {"of": {"kind": ["a", "b"]}, "share": "30 %"},
     ]
     use = cpu(base, *cases)
     assert use.at(np.arange(3), 9).tolist() == [[0.5, 1.0], [0.3, 1.0], [1.0, 1.0]]
     with pytest.raises(WorkloadError, match="no share"):
-        cpu(base, {"share": "most", "unit": 1.0, "of": {"kind": "x"}}, {"mean": "kind"})
+        cpu(base, {"share": 0.5, "of": {"kind": "x"}}, {"mean": "kind"})
     with pytest.raises(WorkloadError, match="use more than their peak"):
         cpu(base, {"mean": "most", "unit": "1 %", "peak": 0.35})
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
-from binwright.simcore.units import COUNT, measure_of
 from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
@@ -80,20 +79,19 @@ class Table(Trace):
         return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in names)
 
     def _resources(self, frame: pl.DataFrame) -> list[str]:
-        """List what is read as resources: what `columns` names, or else all columns but those of words."""
+        """List what is read as resources: what `columns` names, or else all columns in which something is a number."""
         if named := [name for name in self.columns if name not in (*COMMON, "end", CENSORED) and not is_text(name)]:
             return named
-        others = {"line", *COMMON, "end", *self.labels.values(), *self.keep}
-        others |= {column for column in self.columns.values() if isinstance(column, str)}
-        return [name for name in frame.columns if not (name in others or is_text(name) or _is_words(frame[name]))]
+        others = {"line", *COMMON, "end", *self.labels.values(), *self.keep, *map(str, self.columns.values())}
+        numbers = (name for name in frame.columns if frame[name].cast(pl.Float64, strict=False).is_not_null().any())
+        return [name for name in numbers if name not in others and not is_text(name)]
 
     def _sources(self, frame: pl.DataFrame, resources: list[str], path: Path) -> dict[str, str]:
         """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `where.zone`, `labels.x`.
 
         A column that is not there is refused, with what it may be called.
         """
-        there = [name for name in frame.columns if name != "line"]
-        line = 1 if "line" in frame.columns else None
+        there, line = [name for name in frame.columns if name != "line"], 1 if "line" in frame.columns else None
         of = {name: column for name, column in self.columns.items() if isinstance(column, str)}
         of |= {f"where.{label}": name for label, name in self._where.items()}
         of |= {f"{LABELS}{label}": name for label, name in self.labels.items()}
@@ -107,16 +105,12 @@ class Table(Trace):
             ends = "end" if "end" in there and "lifetime" not in there else "lifetime"
             needed += [ends] if ends in there or not {"end", "lifetime"} & set(self.empty) else []
         of = {name: name for name in needed} | of
-        for name in there:
-            if (is_text(name) and name not in self._where) or name == "id":
-                of.setdefault(name, name)
+        texts = [name for name in there if name == "id" or (is_text(name) and name not in self._where)]
+        of = {name: name for name in texts} | of
         try:
             require(there, frozenset(of.values()), path, line)
         except WorkloadError as error:
-            missing = next(name for name, column in of.items() if column not in there)
-            error.remedy += (
-                f" `columns: {{{missing}: ...}}` says what it calls them; `binwright traces describe` proposes it."
-            )
+            error.remedy += " `columns` says what it calls them; `binwright traces describe` proposes it."
             raise
         return of
 
@@ -163,16 +157,6 @@ def _ids(column: pl.Series) -> pl.Series:
     whole = column.dtype.is_integer()
     numbers = column.cast(pl.Int64, strict=False) if whole or column.dtype == pl.String else column.cast(pl.String)
     return column if numbers.null_count() > column.null_count() else numbers
-
-
-def _is_words(column: pl.Series) -> bool:
-    """Whether nothing in a column is a number; of a resource that has units, nothing in it begins with one."""
-    if column.dtype != pl.String:
-        return not column.dtype.is_numeric()
-    text = column.str.strip_chars()
-    if measure_of(column.name) is not COUNT and text.str.contains(r"^[+-]?[\d.]").any():
-        return False
-    return bool(text.cast(pl.Float64, strict=False).is_null().all())
 
 
 def is_parquet(path: Path) -> bool:

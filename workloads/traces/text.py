@@ -67,7 +67,7 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        raise _differing(_ragged(data, separator, first) or {0: 0}, path, columns) from error
+        raise _differing(_ragged(data, separator, first), path, columns) from error
     # Short rows are filled up with cells that are empty.
     if frame[:, -1].null_count() and (ragged := _ragged(data, separator, first)):
         raise _differing(ragged, path, columns)
@@ -92,25 +92,22 @@ def header(data: bytes, path: Path) -> tuple[list[str], str]:
         raise WorkloadError(f"not a CSV file: {error}", file=path, line=1, remedy=SOUND) from error
 
 
-def _ragged(data: bytes, separator: str, first: int) -> dict[int, int]:
-    """Count the cells of lines that have more or fewer than the header; of one that cannot be read, none.
+def _ragged(data: bytes, separator: str, first: int) -> tuple[int, int] | None:
+    """Find a line that has more or fewer cells than the header, and how many; None where all have as many.
 
     The line below the header is number `first`.
     """
     rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
-    found, width = dict[int, int](), 0
     try:
         width = len(next(rows))
-        found.update((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width))
+        return next(((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width)), None)
     except csv.Error:
-        found[rows.line_num + first - 2] = 0
-    return found
+        return None
 
 
-def _differing(ragged: dict[int, int], path: Path, columns: Sequence[str]) -> WorkloadError:
-    """Say that rows have more or fewer cells than the first, and which is the first of them; line 0 is unknown."""
-    line, cells = next(iter(ragged.items()))
-    more = f", and so in {len(ragged) - 1:,} rows more" if len(ragged) > 1 else ""
+def _differing(ragged: tuple[int, int] | None, path: Path, columns: Sequence[str]) -> WorkloadError:
+    """Say that a row has more or fewer cells than the first: its line and cells, where they are known."""
+    line, cells = ragged or (None, None)
     remedy = f"{SOUND} Without a header, the columns are {', '.join(columns)}." if columns else SOUND
-    problem = f"not a CSV file: rows differ in their number of cells{more}"
-    return WorkloadError(problem, file=path, line=line or None, value=cells if line else None, remedy=remedy)
+    problem = "not a CSV file: rows differ in their number of cells"
+    return WorkloadError(problem, file=path, line=line, value=cells, remedy=remedy)

@@ -7,7 +7,7 @@ import numpy as np
 from binwright.agents.solver.model.packing_bound import l2
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs, above
-from binwright.workloads import published_items
+from binwright.workloads.offline import DRAWN, items_of
 
 
 def excess(runs: Runs, agent: str) -> Value:
@@ -16,9 +16,9 @@ def excess(runs: Runs, agent: str) -> Value:
     Published instances leave nothing to chance: what is printed is to be the same number.
     """
     given = runs.condition.partition("=")[2].lower().replace("or", "binpack").replace(" ", "-")
-    instances = (published_items.sizes(given, seed) for seed in runs.of(agent)["seed"])
+    instances = (items_of(given, seed) for seed in runs.of(agent)["seed"])
     bounds = np.array([l2(np.sort(items), room) for items, room in instances], np.float64)
     found = above(runs.values(agent, "servers_used_end"), bounds)
-    if given not in published_items.DRAWN or found.low is None or found.high is None:
+    if given not in DRAWN or found.low is None or found.high is None:
         return Value(round(100 * found.mean, 2), None, None, found.seeds)
     return Value(100 * found.mean, 100 * found.low, 100 * found.high, found.seeds)

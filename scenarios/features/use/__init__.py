@@ -13,10 +13,11 @@ from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
-from binwright.simcore.json_schema import Schema
+from binwright.simcore.json_schema import Schema, quantity
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
-from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, RecordedCase, VaryingUse, draw_use
+from binwright.simcore.units import SHARE
+from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class _ShareOrCases:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         cases = handler(core)
-        return {"anyOf": [*SHARE_OR_LABEL, cases["items"], cases]}
+        return {"anyOf": [*quantity(SHARE)["anyOf"], cases["items"], cases]}
 
 
 FORMS = ("share", "mean", "path")
@@ -100,7 +101,9 @@ class UseSpec(Model):
     @property
     def labels(self) -> list[str]:
         """The labels that say shares."""
-        return list(dict.fromkeys(label for case in self.every for label in case.labels()))
+        return list(
+            dict.fromkeys(label for case in self.every if isinstance(case, VaryingUse) for label in case.labels)
+        )
 
     @property
     def drawn(self) -> bool:

@@ -22,8 +22,9 @@ from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UnknownName
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent, Ints, View
-from binwright.workloads.offline import machines
-from binwright.workloads.published_items import BINPACK, NAMES, sizes
+from binwright.workloads.offline import BINPACK, machines
+from binwright.workloads.offline import ITEMS as NAMES
+from binwright.workloads.offline import items_of as sizes
 from tests.reference import spane
 from tests.reference.agents import RULES, Demand, feasible, funsearch, funsearch_or
 from tests.support.kinds import ON_ANY_SERVERS
