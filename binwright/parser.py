@@ -196,8 +196,8 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("solve", "solving.solve", "solve an allocation problem written as balls, bins and resources", (
             _option("file", help="a specification (*.alloc), or the name of a shipped one (vm-placement)"),
             _flag("--check", "compile only; print what is proven, and the step bound"),
-            _option("--explain", metavar="ANSWER", help="say what this answer, as --json or --csv, uses, and why a "
-                    "ball is where it is; solve nothing"),
+            _option("--explain", metavar="ANSWER", help="say why a ball of this answer, as --json or --csv, is where "
+                    "it is; solve nothing"),
             _several("--ball", "balls", "BALL", "with --explain: what keeps this ball out of every bin"),
             _option("--device", default="cpu", help="cpu (all cores, the default), opencl or opencl:N"),
             _option("--time", default="10s", help="the search ends after this long (default: 10s)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,13 +37,6 @@ def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
 
     some = [ball for ball, place in enumerate(alloc) if place < 0][: min(LEFT, CALLS // problem.bins)]
     return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]
-
-
-def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
-    """Sum up what is used of every resource; `share` is that of the fullest dimension, null if it has no capacity."""
-    from binwright.agents.solver.solving.explain import uses
-
-    return [one._asdict() | {"share": None if one.share == inf else one.share} for one in uses(problem, alloc)]
 
 
 def reached(goals: Sequence[Reached]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Print an answer of the solver, and what an answer uses."""
+"""Print an answer of the solver."""
 
 from __future__ import annotations
 
@@ -78,17 +78,6 @@ def print_left(found: list[dict[str, Any]], count: int, name_of: Name) -> None:
         print_line(f"{name_of(one['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
     if 0 < len(found) < count:
         print_line(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
-
-
-def print_uses(resources: list[dict[str, Any]]) -> None:
-    """Print what is used of every resource."""
-    table = new_table("resource", ">used", ">of", ">", "fullest", ">", ">over")
-    for one in resources:
-        share = f"{one['used'] / one['capacity']:.0%}" if one["capacity"] else ""
-        fullest = "" if one["share"] is None else f"{one['share']:.0%}"
-        amounts = f"{one['used']:,.10g}", f"{one['capacity']:,.10g}"
-        table.add_row(one["name"], *amounts, share, one["fullest"], fullest, str(one["over"] or ""))
-    out.print(table)
 
 
 def print_ball(found: dict[str, Any], ball_name: Name, bin_name: Name) -> None:

@@ -21,10 +21,9 @@ from binwright.commands.solver_output import (
     print_goals,
     print_left,
     print_properties,
-    print_uses,
 )
 from binwright.simcore.errors import UserError, suggest
-from binwright.solver_json import as_json, left, properties, used
+from binwright.solver_json import as_json, left, properties
 from binwright.solver_json import reached as reached_json
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def _write_csv(found: dict[str, Any]) -> None:
 
 
 def _explain(args: Namespace) -> int:
-    """Say what an answer uses, and what stands in the way of a ball."""
+    """Say what goals come to in an answer, and what stands in the way of a ball."""
     from binwright.agents.solver.model.verify import faults
     from binwright.agents.solver.solving.answer import reached
     from binwright.agents.solver.solving.explain import obstacles
@@ -116,7 +115,7 @@ def _explain(args: Namespace) -> int:
             one if (bound := proven.get((one.aim, one.text, one.value))) is None else one._replace(bound=bound)
             for one in reached(problem, alloc)
         ]
-    found = {"resources": used(problem, alloc), "goals": reached_json(goals), "left": left(problem, alloc)}
+    found = {"goals": reached_json(goals), "left": left(problem, alloc)}
     ball_name, bin_name = called(problem.ball_names), called(problem.bin_names)
     if args.json:
         print(json.dumps({**found, "balls": balls}))
@@ -124,7 +123,6 @@ def _explain(args: Namespace) -> int:
         for one in balls:
             print_ball(one, ball_name, bin_name)
     else:
-        print_uses(found["resources"])
         print_goals(found["goals"])
         print_left(found["left"], sum(place < 0 for place in alloc), ball_name)
     return 0

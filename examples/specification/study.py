@@ -21,12 +21,12 @@ packing = problem(
         UTIL.CPU[BIN] += DEMAND[BALL, 0]
         UTIL.MEM[BIN] += DEMAND[BALL, 1]
     end
+    FOES 2 * pair, 2 * pair + 1 for pair in 10  # of replicas, never on one server
     """,
     balls=COUNT,
     bins="?",
     resources={"CPU[s in BINS]": 16, "MEM[s in BINS]": 64},
     tables={"DEMAND": demand},
-    foes=[[first, first + 1] for first in range(0, 20, 2)],  # ten pairs of replicas, never on one server
 )
 answer = bw.solve(packing, time=5, seed=0)
 print(f"{answer.status}: {answer.bins} servers, at least {answer.bound} are needed")

@@ -1,7 +1,7 @@
 """The solver as an agent, and servers for it."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any
@@ -59,6 +59,11 @@ def right(given: Problem, places: Sequence[int]) -> bool:
     many = (over[given.soft_group == group].sum() > most for group, most in enumerate(given.soft_allowed))
     above = (np.array(used) > given.ceiling).any()
     return not (rejected or above or any(many) or any(len(at) == 1 for at in bins_of[1]))
+
+
+def stated(word: str, sets: Iterable[Iterable[int]]) -> str:
+    """Write sets of balls: a declaration of this word for each."""
+    return " ".join(f"{word} {', '.join(map(str, members))}" for members in sets)
 
 
 def possible(given: Problem) -> bool:

@@ -7,7 +7,7 @@ refused. A constant is a value whose code is a number: `language.constants` eval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -27,7 +27,6 @@ from binwright.agents.solver.language.errors import (
     look_up,
     refuse,
 )
-from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS
@@ -129,21 +128,70 @@ class Over(NamedTuple):
 
 @dataclass
 class Scope:
-    """What stands there by name."""
+    """What stands there by name: constants, tables, resources, and what is read AS names of something."""
 
-    called: Named
+    numbers: Mapping[str, Mapping[str, int]]
+    """By what stands behind AS: the number of every name."""
     names: dict[str, Typed] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     families: dict[str, p.Family] = field(default_factory=dict)
     balls: int = -1
     bins: int = -1
+    entries: dict[str, str] = field(default_factory=dict)
+    """By table: what stands behind AS where its entries are read."""
+    indices: dict[str, list[str | None]] = field(default_factory=dict)
+    """By table and resource: for each index what stands behind AS where its names are read."""
+    called: dict[str, str | None] = field(default_factory=dict)
+    """By BALLS, BINS, BALL and BIN: what stands behind AS there."""
+
+    @property
+    def ball(self) -> str | None:
+        """What stands behind AS at BALLS."""
+        return self.called.get("BALLS")
+
+    @property
+    def bin(self) -> str | None:
+        """What stands behind AS at BINS."""
+        return self.called.get("BINS")
+
+    def axes(self, axes: Sequence[s.Node]) -> list[str | None]:
+        """Find out which names the indices of a table or a resource have: `len(zone)` are the names of zones."""
+        found = []
+        for range_ in (axis.parts[1] for axis in axes):
+            of = range_.parts[0].parts[0] if range_.kind == "length" else None
+            found.append(of if of in self.numbers else self.meant(range_))
+        return found
+
+    def name(self, of: str | None, number: int) -> str:
+        """Return what something named `of` is called: the number itself where it has no name."""
+        return next((name for name, other in self.numbers.get(of or "", {}).items() if other == number), str(number))
+
+    def labels(self, named: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the indices of a resource, in the order of their numbers; none where it has none."""
+        return tuple(() if of is None else tuple(self.numbers.get(of, ())) for of in named)
+
+    def meant(self, node: s.Node) -> str | None:
+        """Find out what an expression is the number of: what it may be compared with by name."""
+        if node.kind == "index":
+            return self.entries.get(node.parts[0])
+        word = "BINS" if node.kind == "placed" else node.parts[0] if node.kind == "name" else ""
+        return self.called.get(word)
+
+    def number(self, node: s.Node, of: str | None) -> int:
+        """Return the number of the `of` with this name."""
+        [text] = node.parts
+        if of is None:
+            known = " or ".join(f'{of}["{text}"]' for of, names in self.numbers.items() if text in names)
+            remedy = f"Write {known or 'zone[...], and TABLE ZONE FROM a file COLUMN a name AS zone'}."
+            raise SpecError(f'it is not clear what "{text}" is the name of', remedy, node.at)
+        return look_up(f"{of} called", text, self.numbers.get(of, {}), node.at)
 
 
 class Compiler:
     """Writes the code of expressions, a kind of node by the method of its name: `out` has the statements so far."""
 
     def __init__(self, scope: Scope) -> None:
-        self.scope, self.called = scope, scope.called
+        self.scope = scope
         self.names, self.tables, self.families = scope.names, scope.tables, scope.families
         self.locals = {"NULL": Typed.of(PLACE, p.NULL)}
         self.ceiling: Ints | None = None
@@ -266,7 +314,7 @@ class Compiler:
         """Check an expression and write its code; a text is the name of an `of`."""
         self.step(node.at)
         if node.kind == "text":
-            return Typed.of(INT, self.called.number(node, of))
+            return Typed.of(INT, self.scope.number(node, of))
         result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
@@ -318,7 +366,7 @@ class Compiler:
 
     def indices(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> Iterator[Typed]:
         """Check indices of a table or a resource, by name where they have names."""
-        known = self.called.indices.get(name, [])
+        known = self.scope.indices.get(name, [])
         for size, node, of in zip(sizes, nodes, [*known, *[None] * len(nodes)], strict=False):
             yield self.within(node, size, what, of)
 
@@ -350,11 +398,11 @@ class Compiler:
     def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
         table = look_up("table", name, self.tables, node.at)
         check_indices(name, table.rank, len(arguments), node.at)
-        if arguments[0].kind == "text" and name in self.called.numbers:  # zone["west"]
+        if arguments[0].kind == "text" and name in self.scope.numbers:  # zone["west"]
             return self.value(arguments[0], name)
         self.begin(table, node.at)
         last, kind = arguments[-1], INT if table.whole else QUANTITY
-        of = [*self.called.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
+        of = [*self.scope.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
         if table.starts is None:
             index = self.within(last, table.sizes[-1], table.name, of)
             row = self._row_number(table, node)
@@ -401,7 +449,7 @@ class Compiler:
         raise SpecError(f"unknown name {name}", suggest(name, {*self.locals, *self.names, *self.tables}), node.at)
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
-        number = self.within(ball, self.scope.balls, "BALLS", self.called.balls)
+        number = self.within(ball, self.scope.balls, "BALLS", self.scope.ball)
         self.reads_alloc = True
         return Typed(PLACE, p.NULL if self.ceiling is None else 0, self.scope.bins - 1, p.Placed(number.code))
 
@@ -449,7 +497,7 @@ class Compiler:
         if operator in ("and", "or"):
             return self._joined(operator == "and", left, right)
         if operator in ("==", "!="):
-            one, other = self.value(left, self.called.meant(right)), self.value(right, self.called.meant(left))
+            one, other = self.value(left, self.scope.meant(right)), self.value(right, self.scope.meant(left))
             _check_alike(one, other, node.at)
             return _truth(self._equal(one, other, operator == "=="))
         return self._arithmetic(operator, self.number(left), self.number(right), node.at)

@@ -171,7 +171,7 @@ class Terms(Constants):
         elif not isinstance(part, s.Node):
             return
         elif part.kind == "placed":
-            yield self.within(part.parts[0], self.scope.balls, "BALLS", self.called.balls).low, BALL
+            yield self.within(part.parts[0], self.scope.balls, "BALLS", self.scope.ball).low, BALL
         elif part.kind == "used":
             _, dim, _ = self.dimension(part)
             assert isinstance(dim, Const)

@@ -1,4 +1,4 @@
-"""Say in the language itself what NOW, MOVES, DRAIN, DIFFERENT, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
+"""Say in the language itself what NOW, MOVES, DRAIN, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
 
 So whatever evaluates UTILFN and goals knows it. NOW is also a table with the bin of every ball, -1 for none, and DRAIN
 one with 1 for every bin that is to be empty. Names that begin with a word of the language belong to no specification.
@@ -17,16 +17,14 @@ from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.parse import parse
 from binwright.agents.solver.language.tables import Table
 
-DIFFERENT, BALLS = "DIFFERENT", "BALLS"
-NOW, MOVES, DRAIN = "NOW", "MOVES", "DRAIN"
+BALLS, NOW, MOVES, DRAIN = "BALLS", "NOW", "MOVES", "DRAIN"
 ADDED = {
-    DIFFERENT: "for set in different[BALL] UTIL.different[set, BIN] += 1 end",  # it has the sets of every ball
     BALLS: "UTIL.balls[BIN] += 1",
     MOVES: "if now[BALL] >= 0 and BIN != now[BALL] UTIL.moves += 1 end",
     DRAIN: "if drain[BIN] != 0 REJECT end",
 }
 """What declarations add to UTILFN."""
-OWN = {word.lower(): word for word in (DIFFERENT, BALLS, NOW, MOVES, DRAIN)} | {"set": f"{DIFFERENT} set"}
+OWN = {word.lower(): word for word in (BALLS, NOW, MOVES, DRAIN)}
 """Names that no specification can have, and what they are written as here."""
 HOSE = """
     let below{n} = count(other in MEMBERS[hose] except BALL: beside{n})

@@ -1,4 +1,4 @@
-"""Prove with CP-SAT what is best, or that nothing is possible: of small problems whose UTILFN looks at no other ball.
+"""Prove with CP-SAT what is best, or that nothing is possible: of small problems without ALLOC and wishes.
 
 What a ball adds to each bin is a number then, so that an allocation is a choice of one bin for each unit, and a rule of
 the problem is a linear one. Goals become constraints by their program: every expression is followed together with its
@@ -51,7 +51,7 @@ def suits(problem: Problem) -> bool:
     nodes = problem.balls * problem.bins * max(1, problem.program.steps)
     # Without goals local search answers larger ones sooner. So many nodes take half a second to state.
     most = CHOICES // 10 if problem.objective is None else CHOICES
-    return problem.program.alloc_free and choices <= most and nodes <= 3_000_000
+    return problem.program.alloc_free and not problem.wishes and choices <= most and nodes <= 3_000_000
 
 
 def prove(problem: Problem, over: Callable[[], bool], begin: list[int] | None = None) -> Proof:
@@ -101,6 +101,12 @@ class Bounded(NamedTuple):
         """Change the sign."""
         return Bounded(-self.value, -self.high, -self.low)
 
+    def checked(self) -> Bounded:
+        """Return it, if it is not too large."""
+        if max(-self.low, self.high) >= p.WIDE:
+            raise _Unstated
+        return self
+
 
 class _Model:
     """A problem in CP-SAT: a variable for each unit and bin, whether it is there; and goals, by their program."""
@@ -126,35 +132,32 @@ class _Model:
     def run(self, stop: Event) -> Proof:
         """Solve for one goal after another."""
         bounds: list[int] = []
+        alloc, sat = self.begin, self.sat
         try:
             if not self._state():
                 return Proof(None, True, ())
-            goals = self._goals()
+            for goal in self._goals():
+                if goal is not None and goal.fixed:
+                    bounds.append(goal.low)
+                    continue
+                if goal is not None:
+                    self.model.minimize(goal.value)
+                self._hint(alloc)
+                status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
+                if status == sat.INFEASIBLE:
+                    return Proof(None, True, ())
+                if status not in (sat.OPTIMAL, sat.FEASIBLE):
+                    break
+                alloc = self._better(alloc, self._allocation())
+                if goal is not None and status != sat.OPTIMAL:
+                    bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
+                    break
+                if goal is not None:
+                    bounds.append(round(self.solver.objective_value))
+                    self.model.clear_objective()
+                    self.model.add(goal.value == bounds[-1])
         except _Unstated:
             return Proof(None, False, ())
-        alloc = self.begin
-        for goal in goals:
-            if goal is not None and goal.fixed:
-                bounds.append(goal.low)
-                continue
-            if goal is not None:
-                self.model.minimize(goal.value)
-            if alloc is not None:
-                self._hint(alloc)
-            status = self.sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
-            if status == self.sat.INFEASIBLE:
-                return Proof(None, True, ())
-            if status not in (self.sat.OPTIMAL, self.sat.FEASIBLE):
-                break
-            alloc = self._better(alloc, self._allocation())
-            if goal is None:
-                continue
-            if status != self.sat.OPTIMAL:
-                bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
-                break
-            bounds.append(round(self.solver.objective_value))
-            self.model.clear_objective()
-            self.model.add(goal.value == bounds[-1])
         objective = self.problem.objective
         return Proof(alloc, False, tuple(bounds[: 0 if objective is None else len(objective.goals)]))
 
@@ -166,19 +169,17 @@ class _Model:
 
         return now if before is None or rank(now) <= rank(before) else before
 
-    def _hint(self, alloc: list[int]) -> None:
+    def _hint(self, alloc: list[int] | None) -> None:
         self.model.clear_hints()
+        if alloc is None:
+            return
         for members, places in zip(self.units, self.there, strict=True):
             for place, variable in places.items():
                 self.model.add_hint(variable, alloc[members[0]] == place)
 
     def _allocation(self) -> list[int]:
-        alloc = [p.NULL] * self.problem.balls
-        for members, places in zip(self.units, self.there, strict=True):
-            place = next(place for place, variable in places.items() if self.solver.boolean_value(variable))
-            for ball in members:
-                alloc[ball] = place
-        return alloc
+        chosen = [next(at for at, where in places.items() if self.solver.boolean_value(where)) for places in self.there]
+        return [chosen[unit] for unit in self.problem.unit_of.tolist()]
 
     def _state(self) -> bool:
         """State everything but goals; False if a unit fits nowhere."""
@@ -202,11 +203,9 @@ class _Model:
         over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
-            if max(-low, high) >= p.WIDE:
-                raise _Unstated
             scale = gcd(*(amount for _, amount in pairs)) or 1
             total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by // scale for _, by in pairs])
-            self.used[dim] = Bounded(total * scale, low, high)
+            self.used[dim] = Bounded(total * scale, low, high).checked()
             if high > ceiling[dim]:
                 model.add(total <= ceiling[dim] // scale)
             if problem.soft_group[dim] >= 0 and high > capacity[dim]:
@@ -215,18 +214,11 @@ class _Model:
                 over.setdefault(int(problem.soft_group[dim]), []).append(above)
         for group, those in over.items():
             model.add(sum(those) <= allowed[group])
-        if any(ceiling[dim] < 0 for dim in set(range(problem.dims)) - terms.keys()):
-            return False
         for sets, together in ((problem.friends, True), (problem.foes, False)):
             for balls, chance in sets:
                 if chance == p.MICRO:
-                    self._keep(balls, together, None)
-        for wish in problem.wishes:
-            held = [model.new_bool_var("") for _ in wish.sets]
-            for wished, if_held in zip(wish.sets, held, strict=True):
-                self._keep(list(wished), wish.kind == "FRIENDS", if_held)
-            model.add(sum(held) >= wish.asked)
-        return True
+                    self._keep(balls, together)
+        return all(ceiling[dim] >= 0 or dim in terms for dim in range(problem.dims))
 
     def _additions(self, members: list[int]) -> Iterator[tuple[int, dict[int, int]]]:
         """Iterate over the bins that a unit may be in, and what it adds there, by dimension."""
@@ -242,8 +234,8 @@ class _Model:
             else:
                 yield place, sums
 
-    def _keep(self, balls: list[int], together: bool, if_held: Any) -> None:
-        """Keep balls in one bin, or not all in one; only if a variable is true, if there is one."""
+    def _keep(self, balls: list[int], together: bool) -> None:
+        """Keep balls in one bin, or not all in one."""
         some = [self.there[unit] for unit in sorted({int(self.problem.unit_of[ball]) for ball in balls})]
         if together:
             rules = [
@@ -255,9 +247,7 @@ class _Model:
             common = set(some[0]).intersection(*some[1:])
             rules = [sum(places[at] for places in some) <= len(some) - 1 for at in sorted(common)]
         for rule in rules:
-            constraint = self.model.add(rule)
-            if if_held is not None:
-                constraint.only_enforce_if(if_held)
+            self.model.add(rule)
 
     def _goals(self) -> Iterator[Bounded | None]:
         """Yield what each goal comes to, less being better, and last the balls that stay, with a minus.
@@ -289,9 +279,8 @@ class _Model:
         yield stay
 
     def _variable(self, low: int, high: int) -> Bounded:
-        if max(-low, high) >= p.WIDE:
-            raise _Unstated
-        return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
+        made = Bounded(None, low, high).checked()
+        return Bounded.of(low) if low == high else made._replace(value=self.model.new_int_var(low, high, ""))
 
     def _fix(self, one: Bounded) -> Bounded:
         """Return a variable of the same value, or a number."""
@@ -306,10 +295,7 @@ class _Model:
             if isinstance(one, p.Set):
                 self.local[one.slot] = self._value(one.value)
             elif isinstance(one, p.For):
-                start, stop = self._value(one.start), self._value(one.stop)
-                if not (start.fixed and stop.fixed):
-                    raise _Unstated
-                for number in range(start.low, stop.low):
+                for number in range(self._number(one.start), self._number(one.stop)):
                     self.local[one.slot] = Bounded.of(number)
                     self._follow(one.body)
             elif isinstance(one, p.If):
@@ -336,6 +322,13 @@ class _Model:
             self.local[slot] = then
         return None
 
+    def _number(self, node: p.Expr) -> int:
+        """Return a number that does not depend on the allocation."""
+        value = self._value(node)
+        if not value.fixed:
+            raise _Unstated
+        return value.low
+
     def _value(self, node: p.Expr) -> Bounded:
         self.left -= 1
         if self.left < 0:
@@ -348,10 +341,9 @@ class _Model:
             return self._operation(node.kind, self._value(node.left), self._value(node.right))
         if isinstance(node, p.Read):
             return self._read(node.offset, self._value(node.index))
-        index = self._value(node.ball if isinstance(node, p.Placed) else node.dim)
-        if not index.fixed:
-            raise _Unstated
-        return self._place(index.low) if isinstance(node, p.Placed) else self._used(index.low)
+        return (
+            self._place(self._number(node.ball)) if isinstance(node, p.Placed) else self._used(self._number(node.dim))
+        )
 
     def _read(self, offset: int, index: Bounded) -> Bounded:
         """Read the table; an index outside of it is one that is not used."""
@@ -361,10 +353,8 @@ class _Model:
         row = self.data[first : last + 1].tolist()
         if index.fixed or len(set(row)) == 1:
             return Bounded.of(row[0])
-        if offset + index.low < first:
-            index = self._extreme("max", index, Bounded.of(first - offset))
-        if offset + index.high > last:
-            index = self._extreme("min", index, Bounded.of(last - offset))
+        index = self._extreme("max", index, Bounded.of(first - offset))
+        index = self._extreme("min", index, Bounded.of(last - offset))
         found = self._variable(min(row), max(row))
         self.model.add_element(index.value - (first - offset), row, found.value)
         return found
@@ -386,24 +376,20 @@ class _Model:
         return used
 
     def _operation(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        if left.fixed and right.fixed and not (kind in ("div", "mod", "qdiv") and right.low == 0):
+        divides = kind in ("div", "mod", "qdiv")
+        if divides and (not right.fixed or right.low == 0):
+            raise _Unstated
+        if left.fixed and right.fixed:
             return Bounded.of(OPERATIONS[kind](left.low, right.low))
-        if kind == "add":
-            return left.plus(right)
-        if kind == "sub":
-            return left.plus(right.negated())
-        if kind == "mul":
-            return self._product(left, right)
+        if kind in ("add", "sub"):
+            return left.plus(right if kind == "add" else right.negated())
+        if kind in ("mul", "qmul", "qdiv"):
+            product = self._product(left, Bounded.of(p.MICRO) if divides else right)
+            return product if kind == "mul" else self._quotient(product, right.low if divides else p.MICRO)
         if kind in ("lt", "le", "eq", "ne"):
             return self._test(kind, left, right)
-        if kind in ("min", "max", "and", "or"):  # of booleans, the latter
+        if not divides:  # and, or: of booleans
             return self._extreme("min" if kind in ("min", "and") else "max", left, right)
-        if kind == "qmul":
-            return self._quotient(self._product(left, right), p.MICRO)
-        if not right.fixed or right.low == 0:
-            raise _Unstated
-        if kind == "qdiv":
-            return self._quotient(self._product(left, Bounded.of(p.MICRO)), right.low)
         whole = self._quotient(left, right.low)
         if kind == "div":
             return whole
@@ -411,11 +397,10 @@ class _Model:
 
     def _product(self, left: Bounded, right: Bounded) -> Bounded:
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        if max(map(abs, corners)) >= p.WIDE:
-            raise _Unstated
+        found = Bounded(left.value * right.value if left.fixed or right.fixed else 0, min(corners), max(corners))
         if left.fixed or right.fixed:
-            return Bounded(left.value * right.value, min(corners), max(corners))
-        found = self._variable(min(corners), max(corners))
+            return found.checked()
+        found = self._variable(found.low, found.high)
         self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 
@@ -431,13 +416,12 @@ class _Model:
         return found
 
     def _test(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        less, low, high = left.plus(right.negated())
-        always = {"lt": high < 0, "le": high <= 0, "eq": False, "ne": low > 0 or high < 0}[kind]
-        never = {"lt": low >= 0, "le": low > 0, "eq": low > 0 or high < 0, "ne": False}[kind]
-        if always or never:
-            return Bounded.of(int(always))
-        if max(-low, high) >= p.WIDE:
-            raise _Unstated
+        less, low, high = left.plus(right.negated()).checked()
+        apart = low > 0 or high < 0
+        if {"lt": high < 0, "le": high <= 0, "eq": False, "ne": apart}[kind]:
+            return Bounded.of(1)
+        if {"lt": low >= 0, "le": low > 0, "eq": apart, "ne": False}[kind]:
+            return Bounded.of(0)
         test = self.model.new_bool_var("")
         yes, no = {
             "lt": (less <= -1, less >= 0), "le": (less <= 0, less >= 1), "eq": (less == 0, less != 0),
@@ -454,6 +438,5 @@ class _Model:
                 return one
         found = self._variable(take(left.low, right.low), take(left.high, right.high))
         both = [self._fix(left).value, self._fix(right).value]
-        state = self.model.add_min_equality if kind == "min" else self.model.add_max_equality
-        state(found.value, both)
+        (self.model.add_min_equality if kind == "min" else self.model.add_max_equality)(found.value, both)
         return found

@@ -1,4 +1,4 @@
-"""Explain an allocation: what is used of every resource, and what stands in the way of a ball."""
+"""Explain an allocation: what stands in the way of a ball."""
 
 from __future__ import annotations
 
@@ -22,34 +22,6 @@ class Obstacle(NamedTuple):
     """The resource, or PIN, DRAIN, FOES, DIFFERENT, UTILFN or SOFT."""
     text: str
     """In plain words."""
-
-
-class Use(NamedTuple):
-    """What an allocation uses of a resource."""
-
-    name: str
-    used: float
-    """Of all its dimensions."""
-    capacity: float
-    fullest: str
-    """The dimension with least free of its capacity."""
-    share: float
-    """How much of the fullest is used; 0 where it has no capacity and nothing is used."""
-    over: int
-    """Dimensions above their capacity, as SOFT allows."""
-
-
-def uses(problem: Problem, alloc: Sequence[int]) -> Iterator[Use]:
-    """Sum up what an allocation [balls] uses of every resource."""
-    every = np.array(utilisation(problem, alloc)[0], np.int64)
-    for family in problem.families:
-        if family.count:
-            part = slice(family.offset, family.offset + family.count)
-            used, most = every[part] / MICRO, problem.capacity[part] / MICRO
-            share = np.divide(used, most, out=np.where(used > 0, np.inf, 0.0), where=most > 0)
-            fullest, over = int(share.argmax()), int((every[part] > problem.capacity[part]).sum())
-            name = family.name_of(family.offset + fullest)
-            yield Use(family.name, float(used.sum()), float(most.sum()), name, float(share[fullest]), over)
 
 
 def summary(problem: Problem, alloc: Sequence[int], ball: int) -> dict[str, int]:
@@ -96,13 +68,9 @@ def _in(
         amounts = evaluate(ball, place, alloc)
         if amounts is None:
             by = rejection(problem.base, ball, place, alloc)
-            if by is None or by.what == "REJECT":
-                where = "" if by is None else f" in line {by.line}"
-                yield Obstacle("UTILFN", f"UTILFN rejects {problem.ball(ball)} there{where}")
-            else:
-                yield Obstacle(
-                    f"{by.what} out of range (line {by.line})", f"{by.what} is out of range in line {by.line}"
-                )
+            assert by is not None
+            rule = "UTILFN" if by.what == "REJECT" else f"{by.what} out of range (line {by.line})"
+            yield Obstacle(rule, f"UTILFN rejects {problem.ball(ball)} there: {by.what} in line {by.line}")
             return
         alloc[ball] = place
         for dim, amount in amounts:

@@ -152,8 +152,10 @@ class _Search:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
         if self.problem.balls * self.problem.bins > SMALL:
             self.compile()
-        if (few := self.problem.source.without_goals()) is not None:
-            self.open_few(few)
+        if (few := self.problem.source.without_goals()) is not None and (objective := self.problem.objective):
+            bound = opened_bound(few, lower_bound(few))
+            counts = [bound if goal.text == "BINS" else None for goal in objective.goals]
+            self.problem = replace(self.problem, objective=objective.at_least(counts))
         self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.most = self.problem.limits[1]
@@ -171,22 +173,6 @@ class _Search:
             raise _Over
         if self.problem.objective is not None and self.best is not None and self.best.left == 0:
             self.improve(self.best.problem, self.best.alloc)
-
-    def open_few(self, few: Problem) -> None:
-        """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
-        attempts = 16 if self.attempts is None and self.end == inf else self.attempts
-        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, 0.1)
-        found = solve(few, seed=self.seed, time=time, attempts=attempts)
-        objective = self.problem.objective
-        assert objective is not None
-        bound = opened_bound(few, found.bound)
-        counts = [bound if goal.text == "BINS" else None for goal in objective.goals]
-        self.problem = replace(self.problem, objective=objective.at_least(counts))
-        if found.placed == self.problem.balls and not faults(self.problem, found.alloc):
-            self.checked = found.checked
-            self.keep(self.problem, found.alloc, found.search)
-        if found.interrupted:
-            raise KeyboardInterrupt
 
     def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
@@ -320,12 +306,9 @@ class _Search:
         best = self.best
         begin = best.alloc if best is not None and best.left == 0 and best.problem.bins == problem.bins else None
         proof = exact.prove(problem, over, begin)
-        if lenient := proof.impossible and bool(problem.wishes):  # what is asked for by chance may be left out
-            proof = exact.prove(replace(problem, wishes=()), over, begin)
         self.checked += 1
         if proof.alloc is not None:
-            if problem.objective is not None or not lenient:
-                self.best = None  # it is as good, and no more balls move
+            self.best = None  # it is as good, and no more balls move
             if problem.objective is not None:
                 problem = replace(problem, objective=problem.objective.proven(proof.bounds))
             self.keep(problem, proof.alloc, "CP-SAT")

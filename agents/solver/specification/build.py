@@ -29,7 +29,6 @@ from binwright.agents.solver.language.errors import (
     look_up,
     refuse,
 )
-from binwright.agents.solver.language.named import Named
 from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
@@ -37,8 +36,6 @@ from binwright.simcore.types import Ints
 
 if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
-PAIRED = 50
-"""Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
 SETS = ("friends", "foes", "different", "groups", "drain")
 T = TypeVar("T")
 
@@ -48,8 +45,7 @@ class Build:
 
     def __init__(self, spec: Spec, bins: int | None) -> None:
         self.spec, self._asked_bins = spec, bins
-        self.called = Named(spec.names)
-        self.scope = Scope(self.called, tables=dict(spec.tables))
+        self.scope = Scope(spec.names, tables=dict(spec.tables))
         """So many balls and bins there are as may be named."""
         self.names, self.tables, self.families = self.scope.names, self.scope.tables, self.scope.families
         self.constants = Constants(self.scope)
@@ -81,7 +77,6 @@ class Build:
             if node.kind in ("balls", "soft", "pin", *SETS) and node.kind != "groups":
                 self.counted = self.counted or self._depends(node)
             getattr(self, f"_{node.kind}")(node, *node.parts)
-        self._large_sets()
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
             self.goals = self._opening()
@@ -138,7 +133,7 @@ class Build:
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            self._labels("balls", self.called.balls, balls), self._labels("bins", self.called.bins, bins),
+            self._labels("balls", balls), self._labels("bins", bins),
             Least(lower[0], lower[1], lower[2] > 0),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
@@ -155,8 +150,9 @@ class Build:
         refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
         return (declared_grouping(groups, self.scope.bins),)
 
-    def _labels(self, kind: str, named: str | None, count: int) -> tuple[str, ...]:
+    def _labels(self, kind: str, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
+        named = self.scope.called[kind.upper()]
         if named is None:
             return ()
         remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
@@ -235,7 +231,7 @@ class Build:
         self._add_table(node, name, lambda: from_rows(name, self._entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
-        self.called.indices[name] = self.called.axes(axes)
+        self.scope.indices[name] = self.scope.axes(axes)
 
         def evaluated() -> Table:
             sizes = self._sizes(axes, ENTRY_LIMIT, node.at)
@@ -274,19 +270,19 @@ class Build:
             if of not in self.named:
                 self.constants.check_free(of, node.at)
             most = int(self.tables[name].values.max(initial=-1)) + 1
-            self.called.entries[name] = of
+            self.scope.entries[name] = of
             self.named[of] = max(most, self.named.get(of, 0))
             known = np.arange(self.named[of])
             self.tables[of] = Table(of, True, known.shape, known)
 
     def _balls(self, node: s.Node, count: s.Node, names: str | None) -> None:
-        self.called.balls = names
+        self.scope.called |= {"BALLS": names, "BALL": names}
         self.scope.balls = self.count(count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
-        self.called.bins = names
-        self.called.indices[declared.BALLS] = [names]
+        self.scope.called |= {"BINS": names, "BIN": names}
+        self.scope.indices[declared.BALLS] = [names]
         if count is not None:
             self.scope.bins = self.most = self.count(count, "BINS")
         else:
@@ -297,19 +293,19 @@ class Build:
     # Resources
 
     def _family(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
-        self.called.indices[name] = self.called.axes(axes)
+        named = self.scope.indices[name] = self.scope.axes(axes)
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
-        self.families[name] = Family(name, sizes, self.dims, None, labels=self.called.labels(axes))
+        self.families[name] = Family(name, sizes, self.dims, None, labels=self.scope.labels(named))
         self.dims += prod(sizes)
-        named = s.names_in(value)
+        read = s.names_in(value)
         over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
-        self.bins_differ = self.bins_differ or any(axis.parts[0] in named for axis in over_bins)
+        self.bins_differ = self.bins_differ or any(axis.parts[0] in read for axis in over_bins)
         by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
         self.counted = self.counted or by_number or self._depends(value)
         capacities = self._copied(axes, value, sizes)
-        if capacities is None and any(axis.parts[0] in named for axis in axes):
+        if capacities is None and any(axis.parts[0] in read for axis in axes):
             every = [self._amount(value, "this capacity") for _ in self.constants.combinations(axes)]
             capacities = np.array(every, np.int64)
         elif capacities is None:
@@ -345,7 +341,7 @@ class Build:
             return
         self._known(at, bins=True)
         self._own_family(declared.BALLS, (self.scope.bins,), self.scope.balls, at)
-        labels = (tuple(self.spec.names.get(self.called.bins or "", ())),)
+        labels = self.scope.labels([self.scope.bin])
         self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
         self.added += declared.added(declared.BALLS, at)
 
@@ -355,7 +351,7 @@ class Build:
         family = look_up("resource", name, self.families, node.at)
         slots = (None,) * len(family.sizes) if slots is None else slots
         check_indices(name, len(family.sizes), len(slots), node.at)
-        numbers, known = [0], self.called.indices.get(name) or [None] * len(slots)
+        numbers, known = [0], self.scope.indices.get(name) or [None] * len(slots)
         for size, slot, of in zip(family.sizes, slots, known, strict=True):
             some = range(size) if slot is None else (self.constants.within(slot, size, name, of).low,)
             numbers = [number * size + index for number in numbers for index in some]
@@ -384,14 +380,17 @@ class Build:
         """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
         found: list[int] = []
         of_bins = what == "bin"
-        count, of = (self.most, self.called.bins) if of_bins else (self.scope.balls, self.called.balls)
+        count, of = (self.most, self.scope.bin) if of_bins else (self.scope.balls, self.scope.ball)
         for item in items:
             for member in self.constants.members(item, of):
                 found.append(self._within(member, what, count, item.at))
-                self.members += 1
-                remedy = "Together they have at most a million members."
-                refuse(self.members > COUNT_LIMIT, "the sets are too large", remedy, item.at)
+                self._count_members(1, item.at)
         return list(dict.fromkeys(found))
+
+    def _count_members(self, more: int, at: At) -> None:
+        self.members += more
+        remedy = "Together they have at most a million members, or pairs that are DIFFERENT."
+        refuse(self.members > COUNT_LIMIT, "the sets are too large", remedy, at)
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
         of_bins, (*chance, axes) = node.kind in ("groups", "drain"), more
@@ -410,41 +409,31 @@ class Build:
 
         sets = self._once(node, make)
         self.sets[node.kind] += sets
-        if node.kind == "different":  # every two balls of small sets are FOES
-            few = (members for members, _ in sets if len(members) <= PAIRED)
-            self.sets["foes"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
+        for members, _ in sets if node.kind == "different" else ():  # every two balls are FOES
+            self._count_members(len(members) * (len(members) - 1) // 2, node.at)
+            self.sets["foes"] += [(list(pair), MICRO) for pair in combinations(members, 2)]
         for share in dict.fromkeys(share for _, share in sets if share < MICRO):
             wishes = tuple(tuple(members) for members, other in sets if other == share)
             self.wishes.append(Wish(node.kind.upper(), share, wishes))
 
     _friends = _foes = _different = _groups = _drain = _company
 
-    def _large_sets(self) -> None:
-        """Let each of the large sets that are DIFFERENT have one place in every bin."""
-        large = [members for members, _ in self.sets["different"] if len(members) > PAIRED]
-        if large:
-            at = self._first("different")
-            self.tables[declared.DIFFERENT] = declared.rows_of(self.scope.balls, large, declared.DIFFERENT)
-            self._own_family(declared.DIFFERENT, (len(large), self.scope.bins), 1, at)
-            self.added += declared.added(declared.DIFFERENT, at)
-
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         self._known(node.at, bins=True)
-        for number, place in self._once(node, lambda: list(self._pinned(ball, to, axes))):
-            twice = self.pins.setdefault(number, (place, to.at))[0] != place
-            name = self.called.name(self.called.balls, number) if twice else ""
-            refuse(twice, f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
 
-    def _pinned(self, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> Iterator[tuple[int, int]]:
-        """Iterate over pinned balls and their bins."""
-        for _ in self.constants.combinations(axes):
-            number = self.constants.int_of(ball, of=self.called.balls)
-            self._within(number, "ball", self.scope.balls, ball.at)
-            place = self.constants.value(to, self.called.bins)
-            if place.kind != PLACE or place.high >= 0:
-                place = self.constants.whole(to, of=self.called.bins)
-            if place.low != NULL:
-                yield number, self._within(place.low, "bin", self.most, to.at)
+        def pinned() -> Iterator[tuple[int, int]]:
+            for _ in self.constants.combinations(axes):
+                number = self.constants.int_of(ball, of=self.scope.ball)
+                self._within(number, "ball", self.scope.balls, ball.at)
+                place = self.constants.value(to, self.scope.bin)
+                place = place if place.kind == PLACE else self.constants.whole(to, of=self.scope.bin)
+                if place.low != NULL:
+                    yield number, self._within(place.low, "bin", self.most, to.at)
+
+        for number, place in self._once(node, lambda: list(pinned())):
+            twice = self.pins.setdefault(number, (place, to.at))[0] != place
+            name = self.scope.name(self.scope.ball, number) if twice else ""
+            refuse(twice, f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
 
     def _linked(
         self, node: s.Node, word: str, items: Sequence[s.Node], rate: s.Node, links: s.Block, axes: Sequence[s.Node]
@@ -475,8 +464,8 @@ class Build:
         remedy = f"Give it {self.scope.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
         refuse(wrong, f"{name} does not say where the balls are", remedy, node.at)
         for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
-            place = self.called.name(self.called.bins, int(table.values[ball]))
-            of = self.called.name(self.called.balls, ball)
+            place = self.scope.name(self.scope.bin, int(table.values[ball]))
+            of = self.scope.name(self.scope.ball, ball)
             remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             raise SpecError(f"ball {of} is in bin {place}, which there is not", remedy, node.at)
         self.counted = self.counted or name in self.by_bins

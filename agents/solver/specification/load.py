@@ -17,9 +17,6 @@ from binwright.simcore.extras import install
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem, Source
     from binwright.agents.solver.specification.spec import Spec
-Sets = Sequence[Iterable[int]]
-DATA = (".csv", ".parquet", ".json", ".xlsx")
-"""What files of data end in."""
 
 
 def examples() -> dict[str, str]:
@@ -37,19 +34,12 @@ def load_problem(
     With `BINS ?` it has the least number of bins that may be tried.
     """
     path = Path(source)
-    if path.suffix.lower() in DATA and path.exists():
-        remedy = f'Name a specification (*.alloc): it reads tables, TABLE T FROM "{path.name}".'
-        raise UserError("is data, and no specification", file=path, remedy=remedy)
+    if not path.is_file() and str(source) in examples():
+        with as_file(files("binwright.agents.solver").joinpath("examples", f"{source}.alloc")) as example:
+            return load_problem(example, params, now)
     if not path.is_file():
-        if str(source) in examples():
-            with as_file(files("binwright.agents.solver").joinpath("examples", f"{source}.alloc")) as example:
-                return load_problem(example, params, now)
-        if "procedure" in str(source):
-            remedy = "Make a problem of a text: agents.solver.problem(text)."
-            raise UserError("is a text, and no file", key="problem", remedy=remedy)
-        raise UserError(
-            "no such file or example", file=path, remedy=meant(path, ".alloc") or suggest(str(source), examples())
-        )
+        remedy = meant(path, ".alloc") or suggest(str(source), examples())
+        raise UserError("no such file or example", file=path, remedy=remedy)
     return _changed(specification(text_of(path), file=path, params=params), now).problem()
 
 
@@ -68,34 +58,20 @@ def problem(
     balls: int | None = None,
     bins: int | str | None = None,
     resources: Mapping[str, Any] | None = None,
-    friends: Sets = (),
-    foes: Sets = (),
-    different: Sets = (),
-    pins: Sequence[int | None] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
     now: Sequence[int | None] | None = None,
-    moves: int | None = None,
-    drain: Iterable[int] = (),
-    minimise: str | Sequence[str] = (),
-    maximise: str | Sequence[str] = (),
 ) -> Problem:
     """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
     `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity: a number, a list or array with an
-    entry for each index, or an expression over `s` and `tables`. `friends`, `foes` and `different` are sets of balls;
-    `pins` has a bin per ball, -1 or None for none. `tables` are numpy arrays, or sequences of rows of unequal length;
-    they take the place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin that each ball
-    is in now, -1 or None for none; at most `moves` balls may leave theirs, and the bins `drain` are to be empty.
-    Whatever is given here is declared before the text, but for these and the goals: expressions to `minimise`, then to
-    `maximise`, which come after its own.
+    entry for each index, or an expression over `s` and `tables`. `tables` are numpy arrays, or sequences of rows of
+    unequal length; they take the place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin
+    that each ball is in now, -1 or None for none. Whatever else is given here is declared before the text.
     """
-    if not isinstance(text, str):
-        remedy = "Give a specification's text, or that of its procedure; bw.solve takes a file."
-        raise UserError("is no text", key="text", value=type(text).__name__, remedy=remedy)
-    if not isinstance(resources or {}, Mapping):
-        remedy = 'Give a mapping from names to capacities: {"CPU[s in BINS]": 8}.'
-        raise UserError("are no resources", key="resources", value=resources, remedy=remedy)
+    if not isinstance(text, str) or not isinstance(resources or {}, Mapping):
+        remedy = 'Give a text, and a mapping from names to capacities: {"CPU[s in BINS]": 8}.'
+        raise UserError("is no text, or are no resources", key="problem", value=resources, remedy=remedy)
     given = dict(tables or {})
     for name, rows in given.items():
         if not _is_list(rows):
@@ -106,17 +82,8 @@ def problem(
         family, capacities = _resource(name, capacity)
         head.append(f"RESOURCES {family}")
         given |= capacities
-    for word, sets in (("FRIENDS", friends), ("FOES", foes), ("DIFFERENT", different)):
-        if members := _sets(word.lower(), sets):
-            given[f"_{word}"] = members
-            head.append(f"{word} _{word}[set] for set in {len(members)}")
-    if pins is not None:
-        given["_PINS"] = _places("pins", pins)
-        head.append("PIN ball TO _PINS[ball] for ball in len(_PINS)")
-    for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
-        text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
-    made = specification(" ".join(head) + " " + text if head else text, params=params, tables=given)
-    return _changed(made, now, moves, drain).problem()
+    made = specification(" ".join([*head, text]), params=params, tables=given)
+    return _changed(made, now).problem()
 
 
 def changed(
@@ -130,9 +97,11 @@ def changed(
 def _changed(
     source: Source, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
 ) -> Source:
-    if isinstance(drain, str | bytes) or not isinstance(drain, Iterable):
-        raise UserError("is no list of bins", key="drain", value=drain, remedy="Give a list of numbers: [3, 5].")
-    places, bins = None if now is None else _places("now", now), sorted(drain)
+    for key, values in (("now", now), ("drain", list(drain) if isinstance(drain, AbstractSet) else drain)):
+        if values is not None and not _is_list(values):
+            remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to be emptied."
+            raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
+    places, bins = None if now is None else [-1 if place is None else place for place in now], sorted(drain)
     return source if places is None and moves is None and not bins else source.changed(places, moves, bins)
 
 
@@ -152,34 +121,15 @@ def _is_list(values: object) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet)
 
 
-def _sets(key: str, sets: Sequence[Iterable[int]]) -> list[list[int]]:
-    """Read sets of balls."""
-    every: list[Any] = list(sets) if _is_list(sets) else [0]
-    if not all(isinstance(members, Iterable) and not isinstance(members, str | bytes | Mapping) for members in every):
-        remedy = "Give lists in a list: [[0, 1], [2, 3, 4]]."
-        raise UserError("are no sets of balls", key=key, value=sets, remedy=remedy)
-    return [sorted(members) for members in every]
-
-
-def _places(key: str, places: Iterable[int | None]) -> list[int]:
-    """Read the bin of each ball; None is nowhere, as -1 is."""
-    if not _is_list(places):
-        remedy = "Give a list with the bin of every ball, -1 for none, such as answer.alloc."
-        raise UserError("does not say where balls are", key=key, value=type(places).__name__, remedy=remedy)
-    return [-1 if place is None else place for place in places]
-
-
 def _resource(name: str, capacity: Any) -> tuple[str, dict[str, Any]]:
     """Write a family of RESOURCES, `"CPU[s in BINS]"`, and the table for capacities that differ."""
     if not _is_list(capacity) or np.ndim(capacity) == 0:
-        if isinstance(capacity, float | np.floating) and not np.isfinite(capacity):
-            raise UserError("is no capacity", key=f"resources[{name!r}]", value=capacity, remedy="Give 0 to 1e9.")
         return f"{name} => {capacity}", {}
     family, _, axes = name.partition("[")
     indices, rank = re.findall(r"([A-Za-z_]\w*)\s+in\b", axes), np.ndim(capacity)
     if len(indices) != rank:
-        many = "1 index" if len(indices) == 1 else f"{len(indices)} indices"
         remedy = "Give a list for one index, as in CPU[s in BINS], rows for two, and so on; or one number for all."
-        raise UserError(f"has {many}, and its capacities have {rank}", key=f"resources[{name!r}]", remedy=remedy)
+        problem = f"has {len(indices)} indices, and its capacities have {rank}"
+        raise UserError(problem, key=f"resources[{name!r}]", remedy=remedy)
     table = f"_{family.strip()}"
     return f"{name} => {table}[{', '.join(indices)}]", {table: capacity}

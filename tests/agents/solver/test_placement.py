@@ -21,6 +21,7 @@ from binwright.simcore.roles import Role, Roles, where_of
 from binwright.simcore.types import QUANTUM, Request, Workload
 from tests.support.placement import labelled, rule_of, rules
 from tests.support.properties import scaled
+from tests.support.solving import stated
 
 KINDS = (
     Role("web"),
@@ -103,16 +104,8 @@ def specification(labels: ServerLabels, written: Sequence[Rule], kinds: list[int
                         at = table(f"AT_{key}", labels.domains(per)[0])
                         rest.append(_meet(table(f"KIN_{key}", pairs), at, "!="))
     text = PROCEDURE.format(rest="\n    ".join(rest))
-    return problem(
-        text,
-        balls=len(kinds),
-        bins=servers,
-        resources=resources,
-        friends=friends,
-        foes=foes,
-        tables=tables,
-        drain=sorted(set(drained)),
-    )
+    text += f" {stated('FRIENDS', friends)} {stated('FOES', foes)} {stated('DRAIN', [[bin_] for bin_ in set(drained)])}"
+    return problem(text, balls=len(kinds), bins=servers, resources=resources, tables=tables)
 
 
 def _pairs(ones: list[int], others: list[int]) -> list[tuple[int, int]]:

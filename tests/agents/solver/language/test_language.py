@@ -81,11 +81,6 @@ def test_a_test_at_run_time_rejects() -> None:
     assert [call(found.program, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
 
 
-def test_names_of_other_letters_and_comments() -> None:
-    text = "# é ü\nPARAM index = 2 # in\nBALLS index BINS 1 RESOURCES C => 1 procedure UTILFN(BALL,BIN,ALLOC) end"
-    assert problem(text).balls == 2
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -158,12 +153,6 @@ def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
         assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
 
 
-def test_null_equals_null() -> None:
-    assert call(comparing("ALLOC[1 - BALL] == NULL").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
-    assert call(comparing("ALLOC[0] == ALLOC[1]").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
-    assert call(comparing("(if BALL == 0 then NULL else 1) == ALLOC[1]").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
-
-
 def test_a_ball_that_is_not_placed_is_not_left_of_bin_0() -> None:
     found = problem(
         "BALLS 2 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) "
@@ -172,28 +161,6 @@ def test_a_ball_that_is_not_placed_is_not_left_of_bin_0() -> None:
     answer = bw.solve(found, search="published", attempts=4)
     assert answer.placed == 2
     assert answer.alloc[0] == answer.alloc[1]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("let x = if BALL == 0 then ALLOC[1] else BIN - 1", "a number below zero, is not a bin"),
-        ("let x = if BALL == 0 then T[0] else NULL", "a number below zero, is not a bin"),
-    ],
-)
-def test_a_number_below_zero_never_passes_for_a_bin(text: str, message: str) -> None:
-    """It would be taken for an index, once it is not NULL."""
-    with pytest.raises(SpecError, match=message):
-        problem(
-            "TABLE T = [-5, 1] BALLS 2 BINS 2 RESOURCES C => 9 "
-            f"procedure UTILFN(BALL, BIN, ALLOC) {text} if x != NULL UTIL.C += T[x] end end"
-        )
-
-
-@pytest.mark.parametrize("more", ["PARAM x = NULL", "TABLE X = [NULL]", "TABLE X[i in 2] = NULL", "FOES 0, NULL"])
-def test_null_is_no_constant(more: str) -> None:
-    with pytest.raises(SpecError, match="this may be NULL"):
-        problem(f"BALLS 2 BINS 2 RESOURCES C => 9 {more} procedure UTILFN(BALL, BIN, ALLOC) end")
 
 
 @scaled(1.0)

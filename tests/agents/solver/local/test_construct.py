@@ -118,11 +118,11 @@ APART = """procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-def pairs(text: str, balls: int, bins: int, size: int, **more: Any) -> Problem:
+def pairs(text: str, balls: int, bins: int, size: int) -> Problem:
     """Return a problem of tenants of two balls."""
     other = (np.arange(balls) ^ 1).tolist()
     sizes = {"SLOTS[b in BINS]": size}
-    return problem(text, balls=balls, bins=bins, resources=sizes, tables={"OTHER": other}, **more)
+    return problem(text, balls=balls, bins=bins, resources=sizes, tables={"OTHER": other})
 
 
 SPREAD_OUT = """procedure UTILFN(BALL, BIN, ALLOC)
@@ -134,20 +134,17 @@ end"""
 @pytest.mark.parametrize("cause", ["pins", "rejected"])
 def test_pairs_that_cannot_be_placed_keep_no_others_out(cause: str) -> None:
     balls = 200
-    more: dict[str, Any] = {}
-    if cause == "pins":
-        more["pins"] = [0] * 4 + [NULL] * (balls - 4)
     rejected = "BIN > 0 and BALL < 4" if cause == "rejected" else "BIN < 0"
-    made = pairs(SPREAD_OUT.format(rejected=rejected), balls, 80, 3, **more)
+    pinned = "PIN ball TO 0 for ball in 4" if cause == "pins" else ""
+    made = pairs(f"{SPREAD_OUT.format(rejected=rejected)} {pinned}", balls, 80, 3)
     construction = constructed(made)
     assert sum(place != NULL for place in construction.alloc) >= balls - 4
     assert not faults(made, construction.alloc)
 
 
 def test_a_pair_that_foes_keep_out_of_all_bins_keeps_no_others_out() -> None:
-    pins = [*range(10), *[NULL] * 22]
-    foes = [[10, ball] for ball in range(10)]
-    made = pairs(SPREAD_OUT.format(rejected="BIN < 0"), 32, 10, 3, pins=pins, foes=foes)
+    rules = "PIN ball TO ball for ball in 10 FOES 10, ball for ball in 10"
+    made = pairs(f"{SPREAD_OUT.format(rejected='BIN < 0')} {rules}", 32, 10, 3)
     construction = constructed(made)
     assert [ball for ball, place in enumerate(construction.alloc) if place == NULL] == [10, 11]
 

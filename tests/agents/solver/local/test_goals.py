@@ -101,20 +101,20 @@ def test_shipped_examples(name: str, best: tuple[float, ...]) -> None:
 @pytest.mark.long
 def test_a_bound_that_is_reached_is_a_proof() -> None:
     text = "BALLS 6 BINS 3 RESOURCES C[b in BINS] => 4 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
-    together = bw.solve(problem(text, maximise=["count(b in 2: ALLOC[b] == 2)"]))
+    together = bw.solve(problem(f"{text} MAXIMISE count(b in 2: ALLOC[b] == 2)"))
     assert (together.status, together.goals[0].value, together.goals[0].gap) == ("optimal", 2, 0)
-    even = bw.solve(problem(text, minimise=["max(s in BINS: UTIL.C[s])"]), attempts=4)
+    even = bw.solve(problem(f"{text} MINIMISE max(s in BINS: UTIL.C[s])"), attempts=4)
     assert (even.status, even.goals[0].value, even.goals[0].bound) == ("solved", 2, 0)
 
 
 @pytest.mark.long
 def test_wishes_that_hold_go_on_holding() -> None:
     given = problem(
-        "FRIENDS 0, 1 WITH 0.9 FOES 2, 3 WITH 0.9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
+        "FRIENDS 0, 1 WITH 0.9 FOES 2, 3 WITH 0.9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end "
+        "MINIMISE count(b in BALLS: ALLOC[b] == ALLOC[0]) - count(b in BALLS: ALLOC[b] == ALLOC[2])",
         balls=4,
         bins=4,
         resources={"C[b in BINS]": 4},
-        minimise=["count(b in BALLS: ALLOC[b] == ALLOC[0]) - count(b in BALLS: ALLOC[b] == ALLOC[2])"],
     )
     answer = bw.solve(given, attempts=8)
     assert all(not one.broken for one in answer.wishes)

@@ -20,6 +20,7 @@ from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
+from tests.support.solving import stated
 from tests.support.specifications import BALLS, BINS, specifications
 
 VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -98,16 +99,10 @@ def test_answers_depend_on_the_seed() -> None:
 
 
 def test_python_gives_the_same_problem_as_text() -> None:
-    text = """TABLE D = [1, 2, 3] BALLS 3 BINS 2 RESOURCES C[s in BINS] => 4
-        FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 """
+    text = "TABLE D = [1, 2, 3] BALLS 3 BINS 2 RESOURCES C[s in BINS] => 4 FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 "
     one = problem(text + VECTOR)
-    more = {
-        "friends": [{0, 1}],
-        "foes": [{1, 2}],
-        "pins": np.array([-1, -1, 1]),
-        "tables": {"D": np.array([1.0, 2, 3])},
-    }
-    two = problem(VECTOR, balls=3, bins=2, resources={"C[s in BINS]": 4}, **more)  # type: ignore[arg-type]
+    rules, tables = "FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 ", {"D": np.array([1.0, 2, 3])}
+    two = problem(rules + VECTOR, balls=3, bins=2, resources={"C[s in BINS]": 4}, tables=tables)
     assert solve(one).alloc == solve(two).alloc == [0, 0, 1]
     for a, b in ((one.capacity, two.capacity), (one.pins, two.pins), (one.friends.members, two.friends.members)):
         assert a.tolist() == b.tolist()
@@ -203,17 +198,12 @@ SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True)
 
 
 @scaled(1)
-@given(SETS, st.lists(st.integers(NULL, 2), min_size=6, max_size=6), st.sampled_from([0, 2, 50]))
-def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int], paired: int) -> None:
-    """Whether a set becomes pairs, or a resource of which every bin has one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("binwright.agents.solver.specification.build.PAIRED", paired)
-        given = problem(
-            "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
-            balls=6, bins=3, resources={"C[b in BINS]": 6}, different=sets,
-        )  # fmt: skip
-        placed = [[alloc[ball] for ball in members if alloc[ball] != NULL] for members in sets]
-        assert (not faults(given, alloc)) == all(len(places) == len(set(places)) for places in placed)
+@given(SETS, st.lists(st.integers(NULL, 2), min_size=6, max_size=6))
+def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int]) -> None:
+    text = f"{stated('DIFFERENT', sets)} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
+    given = problem(text, balls=6, bins=3, resources={"C[b in BINS]": 6})
+    placed = [[alloc[ball] for ball in members if alloc[ball] != NULL] for members in sets]
+    assert (not faults(given, alloc)) == all(len(places) == len(set(places)) for places in placed)
 
 
 @scaled(1)
@@ -222,9 +212,12 @@ def test_sets_pins_and_drains(
     friends: list[list[int]], foes: list[list[int]], alloc: list[int], pin: int, drain: bool
 ) -> None:
     given = problem(
-        f"{'DRAIN 2' if drain else ''} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
-        balls=6, bins=3, resources={"C[b in BINS]": 3}, friends=friends, foes=foes, pins=[pin, *[NULL] * 5],
-    )  # fmt: skip
+        f"{'DRAIN 2' if drain else ''} {stated('FRIENDS', friends)} {stated('FOES', foes)} PIN 0 TO {pin} "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
+        balls=6,
+        bins=3,
+        resources={"C[b in BINS]": 3},
+    )
     expected = {
         "pinned": int(pin != NULL and alloc[0] not in (pin, NULL)),
         "to be empty": alloc.count(2) if drain else 0,

@@ -27,6 +27,7 @@ from binwright.workloads.offline import machines
 from tests.reference import attempts as reference
 from tests.support.packings import packings
 from tests.support.properties import scaled
+from tests.support.solving import stated
 
 
 @scaled(1.5)
@@ -117,12 +118,12 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     balls, dims = packing.demand.shape
     pair = st.lists(st.integers(0, balls - 1), min_size=2, max_size=3, unique=True)
     written = problem(
-        f"procedure UTILFN(BALL, BIN, ALLOC) for r in {dims} UTIL.R[BIN, r] += DEMAND[BALL, r] end end",
+        stated("FRIENDS", data.draw(st.lists(pair, max_size=1)) if balls > 1 else [])
+        + f" procedure UTILFN(BALL, BIN, ALLOC) for r in {dims} UTIL.R[BIN, r] += DEMAND[BALL, r] end end",
         balls=balls,
         bins=len(packing.capacity),
         resources={f"R[s in BINS, r in {dims}]": "ROOM[s, r]"},
         tables={"DEMAND": packing.demand, "ROOM": packing.capacity},
-        friends=data.draw(st.lists(pair, max_size=1)) if balls > 1 else [],
     )
     dense = Packing.of(written)
     assert dense is not None
@@ -148,14 +149,14 @@ def test_problems_with_other_rules_or_odd_amounts_have_no_dense_form() -> None:
     text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[BIN] += 1 end"
     given: dict[str, Any] = {"balls": 3, "bins": 2, "resources": {"R[s in BINS]": 2}}
     assert Packing.of(problem(text, **given)) is not None
-    assert Packing.of(problem(text, **given, friends=[[0, 1]])) is not None
+    assert Packing.of(problem(f"FRIENDS 0, 1 {text}", **given)) is not None
     assert Packing.of(problem(f"FOES 0, 1 WITH 0.5 {text}", **given)) is None
     assert Packing.of(problem(f"FOES 0, 1 {text}", **given)) is None
     assert Packing.of(problem(f"FRIENDS 0, 1 WITH 0.5 {text}", **given)) is None
     assert Packing.of(problem(f"DRAIN 1 {text}", **given)) is None
     assert Packing.of(problem(f"NOW HOME {text}", **given, tables={"HOME": [0, 1, -1]})) is None
     assert Packing.of(problem("procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[0] += 1 end", **given)) is None
-    assert Packing.of(problem(text, **given, pins=[0, -1, -1])) is None
+    assert Packing.of(problem(f"PIN 0 TO 0 {text}", **given)) is None
     assert Packing.of(problem(text.replace("1 end", "BALL - 1 end"), **given)) is None
 
 

@@ -21,7 +21,6 @@ from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
 from binwright.agents.solver.specification.load import load_problem
-from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
 from tests.support.properties import first, scaled
@@ -148,14 +147,6 @@ def test_first_fit_is_first_fit(packing: Packing) -> None:
     assert packing.keeps(next_fit(packing, np.full(len(packing.demand), NULL)))
 
 
-def test_next_fit_places_everybody_in_bins_enough() -> None:
-    given = many(500)
-    packing = Packing.of(given)
-    assert packing is not None
-    where = next_fit(packing._replace(capacity=np.tile(packing.capacity[0], (500, 1))), np.full(500, NULL))
-    assert not faults(given.with_bins(int(where.max()) + 1), where.tolist())
-
-
 @pytest.mark.long
 def test_checking_an_answer_is_quick() -> None:
     given = many(100_000, 100_000)
@@ -206,19 +197,6 @@ def test_long_loops_are_checked_as_the_interpreter_runs_them(wrong: int) -> None
     assert process_time() - began < 1  # 24 million nodes
 
 
-def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
-    body = "sum(i in 3: D[BALL] * (i + 1) + sum(j in 2: min(i, BALL - j))) + 9"
-    given = problem(LONG.format(body), balls=4, bins=2, resources={"S[b in BINS]": 99}, tables={"D": [1, 2.5, 3, 4]})
-    matrix = given.matrix
-    assert matrix is not None
-    sums = [sum(amount for _, amount in call(given.program, ball, 0, []) or ()) for ball in range(4)]
-    assert matrix.demand[:, 0].tolist() == sums
-    long = problem(LONG.format("sum(i in 99999: i + BALL) / 1000000"), balls=60, bins=30, resources={"S[b in BINS]": 9})
-    began = monotonic()
-    assert long.matrix is not None
-    assert monotonic() - began < 4
-
-
 def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     given = problem(LONG.format("sum(i in 199990: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     looks, began = iter([False] * 8), monotonic()
@@ -227,11 +205,6 @@ def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     assert len(made.left) > 20
     assert made.alloc.count(NULL) == len(made.left)
     assert monotonic() - began < 2
-
-
-def test_balls_that_use_nothing_are_placed() -> None:
-    given = problem("BALLS 3 BINS ? RESOURCES S[b in BINS] => 3 procedure UTILFN(BALL, BIN, ALLOC) end")
-    assert (bw.solve(given, attempts=1).placed, bw.solve(given, search="published", attempts=1).bins) == (3, 1)
 
 
 @pytest.mark.long
