@@ -33,7 +33,7 @@ class Running:
     """Keeps what runs, whoever placed or moved it, and when it is expected to end.
 
     When that time has come and a job still runs, it is asked again when it will end. Who has still not ended by then
-    may end at any moment, and counts as ending just after now.
+    counts as ending just after now.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,6 @@ class AvailabilityProfile:
 
     @property
     def overdrawn(self) -> bool:
-        """Whether more is promised than will be there."""
         return overdrawn(self._levels, self._count)
 
 

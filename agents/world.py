@@ -61,19 +61,17 @@ def _none(seed: int) -> Sequence[Faults]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """One point of a scenario, ready to be played: its cluster, its requests, its rules.
+    """One point of a scenario, ready to be played: its cluster, its requests, its rules. Nothing changes during a run.
 
-    `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
-    a seed, `expansion` lists (time, servers to add), and `grows_by` is the key by which servers may be added.
-    `networked` tells whether servers hang on links, `virtual` whether requests are virtual networks, `devices` whether
-    servers have devices, `numbered` whether seeds number the servers, `ruled` names what says where requests may lie,
-    `gangs` tells whether requests have several parts, `timed` whether single decisions are to be timed, `hidden`
-    whether agents are told nothing of how long requests stay, and `asks_again` whether they are told something else of
-    those that stay longer than was said.
+    `ledger(seed)` makes the empty cluster, `faults(seed)` its failures, `expansion` lists (time, servers to add), and
+    `grows_by` is the key by which servers may be added. `numbered` tells whether seeds number the servers, `ruled`
+    names what says where requests may lie, `gangs` whether requests have several parts, `timed` whether single
+    decisions are timed, `hidden` whether agents are told nothing of how long requests stay, and `asks_again` whether
+    they are told something else of those that stay longer than was said.
 
-    Of other features, `stepped` are those that machine code cannot run, or not always, by their keys: why, and whether
-    that is so here; `attach` has a simulation of a seed keep them, `begin` does so once the warm start is over, and
-    `suits` refuses an agent that does not go with them. Nothing here changes during a run.
+    Of other features, `stepped` are those that machine code cannot run, or not always: key, why, and whether that is so
+    here; `attach` has a simulation of a seed keep them, `begin` does so once the warm start is over, and `suits`
+    refuses an agent that does not go with them.
     """
 
     ledger: Callable[[int], Ledger]
@@ -99,12 +97,10 @@ class World:
     suits: Callable[[Agent], None] = lambda agent: None
 
     def draw(self, seed: int) -> Workload:
-        """Draw the requests of a seed."""
         return self.requests.draw(seed)
 
     @property
     def fails(self) -> bool:
-        """Whether servers, links or switches fail."""
         return bool(self.faults(0))
 
     @property
@@ -161,25 +157,13 @@ class World:
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
         ledger = self.ledger(0)  # servers of a network are numbered by its topology
-        if ledger.network is None:
-            raise UserError(
-                "servers are chosen one by one in a network, and this cluster has none",
-                key="cluster.network",
-                remedy="Give the cluster a network.",
-            )
-        if self.ruled:
-            raise UserError(
-                "episodes in a network keep no rules of placement",
-                key="placement",
-                remedy="Take the rules, `marked` servers and `where` out; agents that have learned keep rules in runs.",
-            )
-        if self.hidden:
-            raise UserError(
-                "observations of a network tell how long requests stay, and the scenario hides it",
-                key="knowledge.lifetimes",
-                remedy="Write `knowledge: {lifetimes: known}`, or how it is predicted.",
-            )
-        if self.overflow.mode != "drop":
-            remedy = "Write `overflow: drop`."
-            raise UserError("what fits nowhere must be dropped here", key="overflow", remedy=remedy)
+        hides = "observations of a network tell how long requests stay, and the scenario hides it"
+        for key, is_met, problem, remedy in (
+            ("cluster.network", ledger.network is None, "servers are chosen one by one in a network", "Give it one."),
+            ("placement", self.ruled, "episodes in a network keep no rules of placement", "Take the rules out."),
+            ("knowledge.lifetimes", self.hidden, hides, "Write `known`, or how they are predicted."),
+            ("overflow", self.overflow.mode != "drop", "what fits nowhere must be dropped here", "Write `drop`."),
+        ):
+            if is_met:
+                raise UserError(problem, key=key, remedy=remedy)
         return NetworkEpisodes(ledger.view, self.pacing, count, feasible=feasible)

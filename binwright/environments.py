@@ -20,9 +20,7 @@ except ImportError as error:
         f"binwright.environments needs Gymnasium ({error}). {install('learned')}", name=error.name
     ) from error
 
-from binwright.agents.environments.fabric_env import FabricBatch
-from binwright.agents.environments.numa_env import NumaBatch
-from binwright.agents.environments.stepping import BatchEnv, BatchVector
+from binwright.agents.environments.stepping import BatchEnv, BatchVector, FabricBatch, NumaBatch
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from math import inf, isnan, log
 
 from binwright.simcore.errors import WorkloadError
@@ -33,12 +33,6 @@ class Accounts:
     def owners(self, by: Path) -> list[Path]:
         """List all who have requests, in order."""
         return self._owned(by)[0]
-
-    @cached_property
-    def highest_priority(self) -> int:
-        """The highest priority of all requests."""
-        priority = self._run.workload.priority
-        return 0 if priority is None else int(priority.max(initial=0))
 
     def used(self, by: Path, half_life: float) -> dict[Path, float]:
         """Return what everybody has used until now."""

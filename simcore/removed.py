@@ -67,6 +67,7 @@ REMOVED: Mapping[str, str] = {
     "size.mix": "Size one kind at a time: `kind`.",
     "agent alpha-evolve": "Take dot-product; or write its rule as a `formula` of `free_cpu` and `demand_cpu`.",
     "agent least-peak": "Take worst-fit, and let `rescheduling: {on_load: ...}` relieve servers.",
+    "agent vm-random": "Take vm-first-fit, a control that looks at no bandwidth either.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "agent cheapest-candidate": "Take `{best-home: {cut_off: 1}}`.",
     "agent gpu-lookahead": "Take fgd.",
@@ -87,6 +88,7 @@ REMOVED: Mapping[str, str] = {
         f"train.agent.nara.{part}": "Write `form: text` for the publication's reading; ours is `form: ours`."
         for part in ("features", "free", "initial", "normalise", "readout", "value")
     },
+    "agents.in-line.order.multifactor": "Take `fair`, or a function of your own of `(view, request)`.",
     "agents.tetris.near": "Leave it out; with `links: misplaced` the rack of earlier requests counts, as published.",
     **{
         f"agents.{agent}.{option}": "Leave it out."

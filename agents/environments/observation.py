@@ -68,18 +68,16 @@ class Watched(NamedTuple):
     chosen: Ints
 
 
-def shown(topology: Topology, resources: int, count: int, text: bool, **arrays: npt.NDArray[Any]) -> Observation:
-    """Make the arrays for that many simulations, those by name that are not given, and write what is constant."""
-    made: dict[str, Any] = {
-        "nodes": np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
-        "edges": np.zeros((count, len(edge_index(topology))), np.float32),
-        "cluster": np.zeros((count, resources + 1), np.float32),
-        "chosen": np.zeros((count, topology.servers), np.int8),
-        "rewards": np.zeros(count),
-        "ended": np.zeros(count, np.bool_),
-    }
-    found = Observation(**(made | arrays))
-    found.nodes[:], found.edges[:] = 0.0, 1.0
+def shown(topology: Topology, resources: int, count: int, text: bool) -> Observation:
+    """Make the arrays for that many simulations, and write what is constant."""
+    found = Observation(
+        nodes=np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
+        edges=np.ones((count, len(edge_index(topology))), np.float32),
+        cluster=np.zeros((count, resources + 1), np.float32),
+        chosen=np.zeros((count, topology.servers), np.int8),
+        rewards=np.zeros(count),
+        ended=np.zeros(count, np.bool_),
+    )
     if text:
         found.nodes[:, : topology.switches, :resources] = NOTHING
     return found
@@ -88,21 +86,14 @@ def shown(topology: Topology, resources: int, count: int, text: bool, **arrays: 
 class Observer:
     """Writes what all simulations look like, in one compiled call.
 
-    `arrays` are where to write to, by name, new ones by default. `text` is as in `Observation`, and `worth` float64 [3]
-    rewards a request placed, one rejected, and a choice.
+    `text` is as in `Observation`; `worth` float64 [3] rewards a request placed, one rejected, and a choice.
     """
 
-    def __init__(
-        self,
-        episodes: NetworkEpisodes,
-        text: bool = False,
-        worth: Floats | None = None,
-        **arrays: npt.NDArray[Any],
-    ) -> None:
+    def __init__(self, episodes: NetworkEpisodes, text: bool = False, worth: Floats | None = None) -> None:
         topology = episodes.view.topology
         self.episodes, self._text, self._switches = episodes, text, topology.switches
         self._worth = np.zeros(3) if worth is None else worth
-        self.shown = shown(topology, len(episodes.view.resources), episodes.count, text, **arrays)
+        self.shown = shown(topology, len(episodes.view.resources), episodes.count, text)
         of = watched(episodes)
         self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
         self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
@@ -111,8 +102,8 @@ class Observer:
     def bind(self) -> None:
         """Look at the arrays of the episodes: again after a `reset` of any, which may replace them.
 
-        `show(first, end, stepped)` then writes what changed of simulations `first` to `end` - 1, and where they have
-        `stepped` what came of it.
+        `show(first, end, stepped)` writes what changed of simulations `first` to `end` - 1, and if `stepped` what came
+        of it.
         """
         self.show = partial(self._show, watched(self.episodes), self._text, self._switches, self._worth, self.shown)
 

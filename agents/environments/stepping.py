@@ -1,10 +1,10 @@
-"""Steps many simulations together, in networks and on servers."""
+"""Shows scenarios as Gymnasium environments, many stepped together: one step is a server of a network, or an answer."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -14,8 +14,9 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from binwright.agents.environments.observation import Observer, edge_index
 from binwright.agents.world import World
-from binwright.fabric.compiled.many import Flags, NumaEpisodes
+from binwright.fabric.compiled.many import Flags, NumaEpisodes, NumaShown
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Floats, Ints
@@ -56,6 +57,110 @@ class EpisodeBatch(ABC):
         self.reset(simulation, int(rng.integers(2**31, 2**62)) if seed is None else seed)
 
 
+class NumaBatch(EpisodeBatch):
+    """Requests for servers with NUMA nodes, answered one by one.
+
+    An action is server * nodes + node; a spread request takes a server by its first node. What the observation's `mask`
+    forbids refuses the request. Requests that fit nowhere are refused on the way; with overflow `stop` a refusal ends
+    the episode. The `reward` for a request placed is 1 (`one`), or its share of the cluster's first resource (`delta`).
+    """
+
+    episodes: NumaEpisodes
+
+    def __init__(self, world: World, count: int, reward: Literal["one", "delta"] = "one") -> None:
+        if reward not in ("one", "delta"):
+            raise UserError("no such reward", key="reward", value=reward, remedy="Give one, or delta.")
+        ledger = world.ledger(0)
+        if ledger.network is not None or world.pacing or world.ruled:
+            problem = "requests are answered one by one here, without network, pacing and rules of placement"
+            remedy = "Take these out of the scenario; binwright/Fabric-v0 is for networks."
+            raise UserError(problem, key="cluster", remedy=remedy)
+        servers, nodes, resources = ledger.cluster.capacity.shape
+        boxes: dict[str, spaces.Box] = {
+            "free": spaces.Box(0, 1, (servers, nodes, resources), np.float32),
+            "request": spaces.Box(0, nodes, (resources + 1,), np.float32),
+            "mask": spaces.Box(0, 1, (servers * nodes,), np.int8),
+        }
+        super().__init__(boxes, servers * nodes, count)
+        self.world, self._reward = world, reward
+        self.info = {"placed": np.zeros(count, np.bool_)}
+        seen, mask = self.seen, self.seen["mask"].view(np.bool_)
+        shown = NumaShown(seen["free"], seen["request"], mask, self.rewards, self.ended, self.info["placed"])
+        self.episodes = NumaEpisodes(ledger, world.overflow.mode, shown)
+        self._total = ledger.cluster.capacity[:, :, 0].sum()
+
+    def act(self) -> None:
+        self.episodes.step(self.choices)
+
+    def reset(self, simulation: int, seed: int) -> None:
+        workload = self.world.draw(seed)
+        worth = workload.demand[:, 0] / self._total if self._reward == "delta" else np.ones(len(workload))
+        self.episodes.reset(simulation, workload, worth)
+
+
+Rewards: TypeAlias = Mapping[str, float]
+REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
+"""For a request placed, for one rejected, and for every choice."""
+
+
+class FabricBatch(EpisodeBatch):
+    """Requests for several servers of a network, answered one server at a time.
+
+    An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already) fails
+    the request; with `mask="feasible"` servers without a working route to those chosen are forbidden, too. `info`
+    counts what a step placed and rejected.
+    """
+
+    episodes: NetworkEpisodes
+
+    def __init__(
+        self,
+        world: World,
+        count: int,
+        mask: Literal["any", "feasible"] = "any",
+        rewards: Rewards = REWARDS,
+    ) -> None:
+        if mask not in ("any", "feasible"):
+            raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
+        if unknown := rewards.keys() - REWARDS.keys():
+            remedy = f"Known: {', '.join(REWARDS)}."
+            raise UserError("no such reward", key="rewards", value=sorted(unknown), remedy=remedy)
+        self.world, self.episodes = world, world.episodes(count, feasible=mask == "feasible")
+        topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
+        servers, vertices = topology.servers, topology.switches + topology.servers
+        ends = edge_index(topology).T
+
+        def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
+            return spaces.Box(0, high, shape, dtype)
+
+        boxes = {
+            "nodes": box((vertices, resources + 1)),
+            "links": box((ends.shape[1], 1)),
+            "edges": box(ends.shape, np.int32, vertices - 1),
+            "chosen": box((servers,), np.int8),
+            "mask": box((servers,), np.int8),
+            "cluster": box((resources + 1,)),
+        }
+        super().__init__(boxes, servers, count)
+        self.info = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
+        worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
+        self._observer = Observer(self.episodes, False, worth)
+        shown = self._observer.shown
+        self.rewards, self.ended = shown.rewards, shown.ended
+        self.seen |= {"nodes": shown.nodes, "links": shown.edges[:, :, None], "chosen": shown.chosen}
+        self.seen |= {"cluster": shown.cluster, "mask": self.episodes.state.mask.view(np.int8)}
+        self.seen["edges"][:] = ends
+
+    def act(self) -> None:
+        self.episodes.step(self.choices)
+        self._observer.show(0, self.count, True)
+
+    def reset(self, simulation: int, seed: int) -> None:
+        self.episodes.reset(simulation, self.world.draw(seed))
+        self._observer.bind()
+        self._observer.show(simulation, simulation + 1, False)
+
+
 class BatchEnv(gymnasium.Env[Seen, np.int64]):
     """Shows one simulation of a kind of batch as a Gymnasium environment; other options are those of the batch.
 
@@ -83,14 +188,12 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         self._ended: Any = batch.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
-        """Start an episode."""
         super().reset(seed=seed)
         self.batch.begin(0, self.np_random, seed)
         self._ready = True
         return self._shown()
 
     def step(self, action: np.int64) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Take the action."""
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset() first")
         self._choices[0] = action
@@ -106,7 +209,6 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         return masks
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        """Return what is seen and the info, single numbers as plain ones."""
         seen = self._seen if self._in_place else {name: array.copy() for name, array in self._seen.items()}
         info = {name: numbers[0] for name, numbers in self._info}
         info["action_mask"] = seen["mask"]
@@ -162,7 +264,6 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Take an action in every simulation."""
         batch, actions = self.batch, np.asarray(actions)
         if actions.shape != self._never.shape or actions.dtype.kind not in "iu":
             remedy = f"Give a whole number for each of the {self.num_envs} environments."
@@ -184,7 +285,6 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         return self.batch.seen["mask"].astype(np.bool_)
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        """Return what is seen and the info."""
         seen, info = self.batch.seen, self.batch.info
         if not self._in_place:
             seen = {name: array.copy() for name, array in seen.items()}

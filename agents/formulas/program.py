@@ -325,6 +325,5 @@ class Formula(ScanAgent):
         return made
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Write the formula as a program for these resources."""
         self.numbers = tuple(program(self.formula, view.resources))
         self.get_ready(view)

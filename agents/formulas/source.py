@@ -106,14 +106,12 @@ class ScoreFunction(Agent):
         self._score = space[name]
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look up the features that the function asks for."""
         features = [feature_named(name, view.resources) for name in self._names]
         self._steps = np.array([(FEATURE, *one) for one in features], float).reshape(-1, 4)
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, self._steps
         self._look = prepared(features_of, *arguments)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Ask the function for the score of every place."""
         places, seen = self._look(view.free, view.capacity, request.demand, request.spread, self._steps)
         best, most, undefined = -1, -math.inf, False
         for place, values in enumerate(seen.T.tolist()):

@@ -143,7 +143,6 @@ class GPURandom(DeviceAgent):
     rule = staticmethod(gpu_random)
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:
-        """Return the run's random stream."""
         self._stream = np.array([int(rng.integers(2**53)), 0], np.float64)
         return (self._stream,)
 
@@ -207,7 +206,6 @@ class FGD(DeviceAgent):
         self.top, self.steps = top, steps
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> Numbers:
-        """Return which requests are usual."""
         kinds, share = typical(view, self.top)
         most = view.devices.free.shape[1]
         return kinds, share, cpu_of(view), float(self.steps), np.zeros(len(CAUSES)), np.zeros(most, np.int64)

@@ -96,7 +96,6 @@ class InLine(Agent):
 
     @property
     def compiled(self) -> Compiled | None:
-        """The agent's kernel, where an order of ours says who is asked for."""
         rule, order = self.agent.compiled, self.order
         if rule is None or rule.in_order or self.commit or not isinstance(order, str):
             return None
@@ -106,11 +105,9 @@ class InLine(Agent):
         return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Ask the agent."""
         return self.agent.decide(view, request)
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
-        """Ask the agent for one request after another."""
         if self.commit:
             yield from self._committed(view, list(requests))
         elif self._reserves:
@@ -264,16 +261,13 @@ class TwoStage(Agent):
         self._place, self._running = BestFit(), Running()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Begin a run."""
         self._place.start(view, rng)
         self._running = Running()
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request, if it may start now."""
         return next((placement for _, placement in self.decide_line(view, [request])), None)
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
-        """Place the requests that start now."""
         now = view.now
         profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)))
         for job in self._running.look(view):

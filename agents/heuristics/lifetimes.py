@@ -53,9 +53,9 @@ class Exits(Running):
 class Nilas(Agent):
     """Another agent chooses among the servers that a request outlives least, as far as is known, in `steps`.
 
-    A server is outlived by the time for which the request stays after the last of what runs there. Not at all is
-    step 0, then come times up to the first of `steps`, up to the second, and so on: these are ours. An empty server is
-    outlived by as long as the request stays. `agent` is the other agent's name, `options` are its own.
+    A server is outlived by the time for which the request stays after the last of what runs there, an empty one by all
+    of it. Not at all is step 0, then come times up to the first of `steps`, and so on: these are ours. `agent` is the
+    other agent's name, `options` are its own.
     """
 
     reference = "NILAS, of Ling et al. 2024, LAVA, arXiv:2412.09840; the steps are ours"
@@ -68,7 +68,6 @@ class Nilas(Agent):
         self._exits = Exits()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Begin a run; what runs already counts."""
         if isinstance(view, NetworkView):
             remedy = "Take the network out of the scenario, or another agent, such as best-home."
             raise UserError(f"{type(self).__name__} chooses one server, and here requests take several", remedy=remedy)
@@ -144,7 +143,6 @@ class Lava(Nilas):
         self._at: dict[int, tuple[int, Amounts]] = {}  # where requests that may still run are, and their demand
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Begin a run; what runs already counts."""
         super().start(view, rng)
         self._forget()
         taken, there = (array.sum(axis=1) for array in (view.capacity - view.free, view.capacity))

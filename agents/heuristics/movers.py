@@ -25,9 +25,8 @@ class ByAgent(Mover):
     """Takes requests off the servers, emptiest first, to where another agent would place them, if it is fuller there.
 
     `agent` is its name, `options` are its own. A server is the fuller the larger the share of its resources that is
-    held, on average, the request that moves left out: so every plan ends, and nothing moves to and fro. What may not
-    lie where it is goes first, wherever the agent places it. To make room for a request, moves are planned until the
-    agent finds a place for it.
+    held, on average, the request that moves left out: so every plan ends. What may not lie where it is goes first. To
+    make room for a request, moves are planned until the agent finds a place for it.
     """
 
     reference = "ours: any rule of placement, asked again about what runs"
@@ -42,7 +41,6 @@ class ByAgent(Mover):
         self.agent.start(view, rng)
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
-        """Plan moves by what the agent answers, one after another."""
         draft = Draft(view, running)
         out = draft.out_of_place()
         inside = (np.flatnonzero(running.server == server).tolist() for server in draft.emptiest_first())
@@ -102,7 +100,6 @@ class Draft:
         return self._view.showing(free)
 
     def request(self, item: int) -> Request:
-        """Return a request that runs."""
         return self.running.request(int(self.running.row[item]))
 
     def at(self, item: int) -> Placement:
@@ -186,9 +183,8 @@ class Empty(Mover):
     """Empties whole servers, those with the fewest requests first: fewer servers are in use.
 
     Its requests go, the largest first, where Best-Fit puts them on other servers in use. A server is emptied only if
-    all find a place within the moves that are left; one that has been looked at receives none, and one that has
-    received some is not emptied. Requests that may not lie where they are, as on a server that is being drained, come
-    first, and go to unused servers if need be.
+    all find a place within the moves that are left; one that has been looked at receives none. Requests that may not
+    lie where they are come first, and go to unused servers if need be.
     """
 
     reference = "ours"
@@ -196,7 +192,6 @@ class Empty(Mover):
     keeps_rules = True
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
-        """Return the moves, in order; none where a request is to be made room for."""
         if request is not None or not len(running.row):
             return []
         allowed = np.zeros((0, 0), np.bool_)
@@ -302,8 +297,7 @@ class MakeRoom(Mover):
     """Moves the fewest requests off one place so that a request fits there, three at most.
 
     All places and all sets of requests there are tried; each of these goes to a place with room, in the order of their
-    rows. Of equals the place with the lowest number wins, then the lowest rows, then the lowest places to go to. It
-    plans nothing where no request needs room.
+    rows. Of equals the place with the lowest number wins, then the lowest rows, then the lowest places to go to.
     """
 
     reference = "ours: exhaustive search over the requests of one place"

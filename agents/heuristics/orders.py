@@ -1,26 +1,21 @@
 """Orders of requests that wait: what each rule says of one, and the least is the first.
 
-Jobs of a parallel machine are what these rules were made for: `processors` are units of the cluster's first resource,
-the time is what agents are told of how long a job runs, and it was submitted when it arrived, seconds after the
-beginning of the trace where there is one.
-
-Slurm's orders go by age, size, priority, and by what others have used of their shares, after
-https://slurm.schedmd.com/priority_multifactor.html and https://slurm.schedmd.com/classic_fair_share.html: every factor
-is between 0 and 1, and counts by its weight.
+`processors` are units of the cluster's first resource, the time is what agents are told of how long a job runs, and it
+was submitted when it arrived, seconds after the beginning of the trace where there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import log2, log10, sqrt
+from math import log2, log10
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from binwright.simcore.accounts import Accounts, Path
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Model, Number, OneOf, PositiveNumber, PositiveTime, Text, wrong
+from binwright.simcore.fields import Model, OneOf, PositiveNumber, PositiveTime, Text, wrong
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Request, View
 
@@ -52,21 +47,6 @@ def longest(view: View, request: Request) -> float:
 def f1(view: View, request: Request) -> float:
     """Order by F1 of Carastan-Santos and de Camargo (SC 2017)."""
     return log10(_time(request)) * _processors(request) + 870 * _since(view, request)
-
-
-def f2(view: View, request: Request) -> float:
-    """Order by F2 of the same."""
-    return sqrt(_time(request)) * _processors(request) + 25_600 * _since(view, request)
-
-
-def f3(view: View, request: Request) -> float:
-    """Order by F3 of the same."""
-    return _time(request) * _processors(request) + 6_860_000 * _since(view, request)
-
-
-def f4(view: View, request: Request) -> float:
-    """Order by F4 of the same."""
-    return _time(request) * sqrt(_processors(request)) + 530_000 * _since(view, request)
 
 
 def wfp3(view: View, request: Request) -> float:
@@ -117,7 +97,7 @@ BUILT_IN = {
     "priority": priority,
     "sjf": sjf,
     "longest": longest,
-    **{f"f{number}": rule for number, rule in enumerate((f1, f2, f3, f4), 1)},
+    "f1": f1,
     "wfp3": wfp3,
     "unicep": unicep,
     "wfp3-slip": wfp3_slip,
@@ -198,28 +178,14 @@ class FairShare(Model):
         return self.shares.get(self.by[len(path) - 1], {}).get(path[-1], 1.0)
 
 
-class Multifactor(FairShare):
-    """Whose factors, weighed and added up, come to most is first."""
-
-    age: Number = Field(default=1000, description="The weight of the wait, up to `max_age`.")
-    fair_share: Number = Field(default=10_000, description="The weight of what the user has used of its share.")
-    size: Number = Field(default=1000, description="The weight of the share of the cluster that is asked for.")
-    priority: Number = Field(default=1000, description="The weight of the priority, of the highest one.")
-    max_age: PositiveTime = Field(default=7 * DAY, description="Who waits longer is no older.", examples=["1 d"])
-    small_first: bool = Field(default=False, description="The size counts the other way round.")
-
-
 class OtherOrder(OneOf):
     """An order with options of its own."""
 
     what: ClassVar[str] = "order"
     fair: FairShare | None = Field(default=None, description="By fair share alone.", examples=["{by: user}"])
-    multifactor: Multifactor | None = Field(
-        default=None, description="By several factors.", examples=["{age: 1000, by: user}"]
-    )
 
 
-DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare(), "multifactor": Multifactor()}
+DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare()}
 """Those that need no options."""
 
 
@@ -237,7 +203,7 @@ class SharedOrder:
 
     def __init__(self, rule: FairShare) -> None:
         self._rule = rule
-        self._now, self._total = -1.0, 0
+        self._now = -1.0
         self._factors: dict[Path, float] = {}
 
     def __call__(self, view: View, request: Request) -> float:
@@ -247,17 +213,4 @@ class SharedOrder:
             raise UserError("nobody keeps account of what is used here", key="order", remedy="Take another order.")
         if view.now != self._now:
             self._now, self._factors = view.now, rule.factors(accounts)
-            self._total = int(view.capacity[:, :, 0].sum())
-        fair = self._factors[accounts.owner(request.index, rule.by)]
-        if not isinstance(rule, Multifactor):
-            return -round(fair, 9)
-        size = request.demand[0] * request.parts / self._total if self._total else 0.0
-        highest = accounts.highest_priority
-        urgent = max(request.priority, 0) / highest if highest else 0.0
-        score = (
-            rule.age * min((view.now - request.arrival) / rule.max_age, 1.0)
-            + rule.fair_share * fair
-            + rule.size * (1 - size if rule.small_first else size)
-            + rule.priority * urgent
-        )
-        return -round(score, 9)
+        return -round(self._factors[accounts.owner(request.index, rule.by)], 9)

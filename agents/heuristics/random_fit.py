@@ -1,15 +1,17 @@
-"""Chooses at random among everything that fits, on servers and in networks."""
+"""Chooses at random among what fits, on servers and in networks; and keeps agents from what they cannot connect."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, may_be_chosen, one_by_one, reaches
+from binwright.agents.nested_agent import inner
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
 
@@ -64,7 +66,6 @@ class RandomServers(NetworkAgent):
     rule = staticmethod(one_by_one(random_server))
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Drawing:
-        """Draw numbers from the run's random stream."""
         self._rng = rng
         return Drawing(network, rng.random(DRAWS + len(view.free)), np.zeros(1, np.int64), self.masked)
 
@@ -98,10 +99,7 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
 
 
 class RandomFit(Agent):
-    """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any.
-
-    `RandomServers` is the rule for networks.
-    """
+    """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any."""
 
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
     masked = False
@@ -117,8 +115,31 @@ class RandomFit(Agent):
             self._rng, self._rule = rng, prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Place the request where the draw says."""
         if self._servers:
             return self._servers.decide(view, request)
         code = self._rule(view.free, request.demand, request.spread, self._rng.random())
         return placement_of(code, request, view.free.shape[1]) if code >= 0 else None
+
+
+class Feasible(Agent):
+    """An agent for networks that passes over servers without a working route to those chosen before.
+
+    `agent` is its name, `options` are its own.
+    """
+
+    reference = "ours: what of a method's failures is due to choices that could not work"
+
+    def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
+        made = inner(agent, options)
+        if not isinstance(made, NetworkAgent | RandomFit):
+            remedy = "Name an agent that takes servers from a network, such as tetris."
+            raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)
+        made.masked = True
+        self.agent: Agent = made
+        self.needs_lifetimes = made.needs_lifetimes
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        self.agent.start(view, rng)
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        return self.agent.decide(view, request)

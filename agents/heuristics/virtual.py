@@ -1,4 +1,4 @@
-"""Places tenants' virtual networks: Oktopus, SecondNet, and two controls that go machine by machine."""
+"""Places tenants' virtual networks: Oktopus, SecondNet, and a control that goes machine by machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binwright.fabric.virtual_tree import Tree, grouped, needed
 from binwright.fabric.virtual_tree import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View, VirtualNetwork
+from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
@@ -50,10 +50,6 @@ def warm(view: NetworkView, form: Form) -> None:
         prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
 
 
-TRIES = 32
-"""Nodes drawn blindly for a machine, before those with room are counted: the odds are the same."""
-
-
 @kernel
 def first_fit(free: Ints, machines: Any, hosts: Ints) -> bool:
     """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, 1, resources], too."""
@@ -65,34 +61,6 @@ def first_fit(free: Ints, machines: Any, hosts: Ints) -> bool:
             node += 1
         if node == len(free):
             return False
-        free[node, 0] -= machines[machine]
-        hosts[machine] = node
-    return True
-
-
-@kernel
-def random_fit(free: Ints, machines: Any, draws: Floats, hosts: Ints) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines], all with room equally likely.
-
-    `free` int64 [nodes, 1, resources] is written, too; `draws` float64 [machines, TRIES + 1] in [0, 1).
-    """
-    able = np.empty(len(free), np.int64)
-    for machine in range(len(machines)):
-        node = -1
-        for place in range(TRIES):
-            drawn = int(draws[machine, place] * len(free))
-            if fits_node(free, drawn, 0, machines[machine]):
-                node = drawn
-                break
-        if node < 0:
-            count = 0
-            for other in range(len(free)):
-                if fits_node(free, other, 0, machines[machine]):
-                    able[count] = other
-                    count += 1
-            if count == 0:
-                return False
-            node = able[int(draws[machine, TRIES] * count)]
         free[node, 0] -= machines[machine]
         hosts[machine] = node
     return True
@@ -124,39 +92,20 @@ class VMFirstFit(Agent):
 
     reference = "first fit, as in Johnson 1973, Near-optimal bin packing algorithms; no published system"
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
-    rule: Any = staticmethod(first_fit)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look at the network, and take the run's random stream."""
-        self._rng, view = rng, tenants_of(self, view)
+        view, none = tenants_of(self, view), np.zeros(0, np.int64)
         if view.virtual:
             warm(view, view.virtual)
-        none = np.zeros(0, np.int64)
-        prepared(self.rule, by_node(view), none.reshape(0, 1), *self.draws(0), none)
-
-    def draws(self, machines: int) -> tuple[Floats, ...]:
-        """Return the random numbers that the rule wants for so many machines, if any."""
-        return ()
+        prepared(first_fit, by_node(view), none.reshape(0, 1), none)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Place every machine, if the links then have the bandwidth."""
         network = request.network
         assert network is not None
         hosts = np.zeros(len(network), np.int64)
-        if not self.rule(by_node(view), network.machines, *self.draws(len(network)), hosts):
+        if not first_fit(by_node(view), network.machines, hosts):
             return NO_ROOM
         return connected(network_of(self, view), network, hosts)
-
-
-class VMRandom(VMFirstFit):
-    """Each machine on any server with room, and first paths: a control that looks at no bandwidth."""
-
-    reference = "uniformly at random; no published system"
-    rule: Any = staticmethod(random_fit)
-
-    def draws(self, machines: int) -> tuple[Floats, ...]:
-        """Draw numbers in [0, 1)."""
-        return (self._rng.random((machines, TRIES + 1)),)
 
 
 NEVER = 2**62
@@ -349,7 +298,6 @@ class Oktopus(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("hose",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Make a tree of the network."""
         view = tenants_of(self, view)
         self._tree = tree_of(view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
@@ -365,7 +313,6 @@ class Oktopus(Agent):
         return Embedded(self._tree, size, sizes, hose, trunk, view.free, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Find where the machines go, and what the links then need."""
         network, view = request.network, network_of(self, view)
         assert network is not None
         (groups, sizes), size = grouped(network), network.machines.max(axis=0)
@@ -386,7 +333,6 @@ class SecondNet(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("pairs",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Group the servers: those of a rack, of a pod, and all."""
         view = tenants_of(self, view)
         topology = view.topology
         self._groupings = groupings(topology)
@@ -394,7 +340,6 @@ class SecondNet(Agent):
         warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Find where the machines go, and along which paths they communicate."""
         network, view = request.network, network_of(self, view)
         assert network is not None
         assert network.pairs is not None

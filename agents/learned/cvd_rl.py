@@ -28,11 +28,7 @@ sees absolute sizes, the quanta of each resource that are 1 to the network."""
 
 
 def sizes(lookahead: bool, servers: int | None = None, absolute: bool = False) -> tuple[int, ...]:
-    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once.
-
-    Without looking ahead, of each server what the request takes is seen beside what is free, and the request itself.
-    With `absolute` sizes what is free is seen as an amount, too.
-    """
+    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once."""
     return (inputs(lookahead, absolute) * (servers or 1), *(WIDTH,) * (LAYERS - 1), 1)
 
 
@@ -60,9 +56,8 @@ def server_features(
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
     the request there if `ahead`; else those before and the shares that it takes, and at last the request: its shares of
-    the first node, and whether it is spread. With `units` float64 [resources], not [0], it is also what is free of each
-    node in these, and the request is in these. Which node is which makes no difference: the smaller numbers come first.
-    `free` are quanta of any type.
+    the first node, and whether it is spread. With `units` float64 [resources], not [0], amounts in these are seen, too.
+    Which node is which makes no difference: the smaller numbers come first. `free` are quanta of any type.
     """
     absolute = len(units) > 0
     width = RESOURCES * (1 + (not ahead) + absolute)
@@ -173,11 +168,10 @@ def q_network(view: View, counts: tuple[int, int], lookahead: bool, decompositio
 class CvdRL(DQNAgent):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
-    training begins with that `seed`. `filter` says who names the candidates, and as `{best-fit: 4, internal: 3}` how
-    many each; `k` is 5 where it does not. `lookahead` and `decomposition` are as the weights were trained; whether it
-    sees absolute sizes, the weights say. Any number of servers, each of two NUMA nodes; without decomposition the
-    number of the training.
+    `weights` names shipped ones, or `untrained` with that `seed`; `path` is a file that `binwright train` wrote.
+    `filter` says who names the candidates, and as `{best-fit: 4, internal: 3}` how many each; `k` is 5 where it does
+    not. `lookahead` and `decomposition` are as the weights were trained. Any number of servers, each of two NUMA nodes;
+    without decomposition the number of the training.
     """
 
     name = "cvd-rl"
@@ -199,7 +193,6 @@ class CvdRL(DQNAgent):
         self._candidates, self._operators, self.any_size = counts(filter, k), (lookahead, decomposition), decomposition
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        """Describe the network that the agent takes of weights with these notes."""
         check_servers(view, "cvd-rl")
         return q_network(view, self._candidates, *self._operators, np.array(notes.get("units", ()), np.float64))
 
@@ -230,7 +223,6 @@ class CvdTrainer(DQN):
         return sum(self._candidates) or super().slots
 
     def network_for(self, view: View) -> QNetwork:
-        """Describe the network of one server, or without decomposition of the cluster."""
         self._units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
         made = q_network(view, self._candidates, self.lookahead, self.decomposition, self._units)
         return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})

@@ -47,11 +47,7 @@ ROWS = 10_000
 
 
 class QNetwork(NamedTuple):
-    """Describes a network.
-
-    `sizes` are those of its layers, `how` float64 [any] is how the agent's kernel uses it, and `notes` are what the
-    notes beside its weights say they are for.
-    """
+    """Describes a network: the `sizes` of its layers, `how` float64 [any] the kernel uses it, and its `notes`."""
 
     sizes: tuple[int, ...]
     how: Floats
@@ -61,8 +57,7 @@ class QNetwork(NamedTuple):
 class DQNAgent(ScanAgent):
     """Decides by a network that a `DQN` trains; one that sees the whole cluster is for as many servers only.
 
-    Its kernel has the numbers weights, `QNetwork.how`, and a trajectory to record to. Without a file the weights are
-    those with which training begins.
+    Its kernel has the numbers weights, `QNetwork.how`, and a trajectory to record to. Without a file it is untrained.
     """
 
     name: ClassVar[str]
@@ -75,7 +70,6 @@ class DQNAgent(ScanAgent):
         """Describe the network that the agent takes of weights with these notes, or refuse servers."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, and compile the kernel or load it."""
         network = self.network(view, read(self._file)[1] if self._file else {})
         self._servers = None if self.any_size else len(view.capacity)
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
@@ -93,7 +87,6 @@ class DQNAgent(ScanAgent):
 
     @property
     def compiled(self) -> Compiled:
-        """The kernel and its numbers."""
         return Compiled(self.scan, self.numbers)
 
 
@@ -102,25 +95,23 @@ class DQN(NumaTrainer):
     """Plays episodes, and learns from a replay buffer, by the compiled updates of `dqn_update`.
 
     An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on, and
-    learns from `updates` batches of the last `memory` decisions, with Adam at
-    `rate`. With updates `decision` it learns after each episode from as many batches as it had decisions.
+    learns from `updates` batches of the last `memory` decisions, by Adam at `rate`; with updates `decision` after each
+    episode from as many batches as it had decisions.
 
-    The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations; with one of
-    them it is the same throughout. `reward` for a request placed is 1 (`one`), its share of the cluster's first
-    resource, per server (`delta`), or how many average requests of the training still fit on a server afterwards, on
-    average over the servers (`residual-capacity`); times 1 - `discount`, so that values are about as large as rewards.
-    The target of a choice is the rewards of the next `returns` decisions and the target network's value of the one
-    after them, or all rewards of its `episode`. After every `target` updates the target network moves to the network by
-    a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
+    The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations. `reward` for a
+    request placed is 1 (`one`), its share of the cluster's first resource, per server (`delta`), or how many average
+    requests of the training still fit on a server afterwards, on average (`residual-capacity`); times 1 - `discount`,
+    so that values are about as large as rewards. The target of a choice is the rewards of the next `returns` decisions
+    and the target network's value of the one after them, or all rewards of its `episode`. After every `target` updates
+    the target network moves to the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
 
     With `telling` only discriminative episodes of the pool are played, those in which simple rules differ. In the first
-    `lessons` iterations a margin loss to the choice of the agent `teacher` (its name, or {name: options}) is added: by
-    how much another candidate, and one request, is valued above it (Hester et al. 2018, arXiv:1704.03732). `paired`
-    returns of whole episodes are less what the teacher places from there on in the same episode: requests do not depend
-    on decisions, so that this takes away noise alone (Mao et al. 2019, arXiv:1807.02264).
+    `lessons` iterations a margin loss to the choice of the agent `teacher` is added: by how much another candidate, and
+    one request, is valued above it (Hester et al. 2018, arXiv:1704.03732). `paired` returns of whole episodes are less
+    what the teacher places from there on in the same episode, which takes away noise alone (Mao et al. 2019,
+    arXiv:1807.02264).
 
-    What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update;
-    with 1 it is the network itself. Choices are greedy in validation, which is paired with `against`.
+    What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update.
     """
 
     episodes: Count = 5
@@ -159,11 +150,9 @@ class DQN(NumaTrainer):
         """Return the shared cells of decisions, and those after and before each slot, for `ReplayBuffer.add`."""
 
     def check(self, view: View) -> None:
-        """Refuse servers that the agent is not for."""
         self.network_for(view)
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Make the networks, and an empty replay buffer."""
         super().begin(training, validation, seed)
         self.described = self.network_for(self.view)
         layers, rng = self.described.sizes, stream(seed, "train", "weights")
@@ -190,7 +179,6 @@ class DQN(NumaTrainer):
             self._known = known_sizes(sizes, np.column_stack([sizes[:, 3], np.zeros(len(sizes))]).ravel())
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes, and learn from what is remembered."""
         rng, stops = stream(self._seed, "train", iteration), self._training.overflow.mode == "stop"
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
         placed, played, playing, learning = 0, 0, 0.0, 0.0
@@ -275,7 +263,6 @@ class DQN(NumaTrainer):
         return network
 
     def used(self) -> Compiled:
-        """Return the rule that always takes the best choice."""
         return self.rule(self.averaged_network, NONE)
 
     def rule(self, network: Reals, trajectory: Floats) -> Compiled:
@@ -284,7 +271,6 @@ class DQN(NumaTrainer):
         return Compiled(self.scan, (weights, self.described.how, trajectory))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights that a decision needs, and what they are for."""
         return {"weights": self.averaged_network[: size_of(self.described.sizes)].copy()}, self.described.notes
 
 

@@ -1,8 +1,7 @@
 """Updates the networks of double DQN, many times in one compiled call, with gradients by hand.
 
-Each different observation in a batch is valued once, however many decisions it is in, and gradients are added up by
-observation before they go backward. Layers are products of float32 matrices. Kernels here make no arrays, which would
-take several times as long to compile.
+Each different observation in a batch is valued once, and gradients are added up by observation before they go backward.
+Kernels here make no arrays, which would take several times as long to compile.
 """
 
 from __future__ import annotations

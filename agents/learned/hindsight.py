@@ -34,14 +34,11 @@ from binwright.simcore.types import Compiled, Floats, Ints
 class HindsightTrainer(ValueTrainer):
     """Hindsight learning (Sinclair et al. 2023, arXiv:2207.06272), with the best of many rules as its planner.
 
-    An episode is the requests of a seed from a share of `warm` on; of the episodes of `pool` seeds
-    only those are kept in which rules differ. The plan of an episode is that of `plans` rules (simple ones, and
-    random values of servers) which places most in it. In every iteration the policy plays `episodes` of them, and then
-    again to one of the requests that are still there at the end. There every place is tried with all that follows
-    known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
-    softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
-    Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
-    paired with `against`. `sizes` are as in `binwright.agents.learned.value`.
+    The plan of an episode in which rules differ is that of `plans` rules (simple ones, and random values of servers)
+    which places most in it. In every iteration the policy plays `episodes` of them, and then again to one of the
+    requests that are still there at the end. There every place is tried with all that follows known: by the plan, and
+    by the policy itself, whichever gets farther. The policy takes places with probability softmax(gain /
+    `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by Adam.
     """
 
     agent = "hindsight"
@@ -53,7 +50,6 @@ class HindsightTrainer(ValueTrainer):
     state = "learned", "average", "optimiser"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Make the plans, and find the episodes in which something can be learned."""
         super().begin(training, validation, seed)
         torch, weights = extra("torch"), self.average
         self.learned = {"weights": torch.nn.Parameter(torch.from_numpy(weights.copy()))}
@@ -64,7 +60,6 @@ class HindsightTrainer(ValueTrainer):
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Look at some decisions in hindsight, and take a step towards the better ones."""
         rng = stream(self._seed, "train", iteration)
         student = self.rule(self.learned["weights"].detach().numpy())
         samples, lengths, planned = [], [], []

@@ -1,9 +1,8 @@
 """Trains one agent with one seed, with logs, checkpoints and validation, and goes on where it was interrupted.
 
 A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
-`step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
-and per validation. Notes of the weights say after which iteration they were validated (`trained`), those of `best` also
-how many were done (`iterations`).
+`step-N` (those of every validation), as .safetensors with a .json beside, and `log.parquet`, a row per iteration and
+per validation. Notes of the weights say after which iteration they were validated (`trained`).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ANEW = "Give --fresh to begin again, or name another folder with --out."
 
 
 class Trainer(ABC):
-    """Trains one agent. Constructor arguments are the settings of the YAML; ours are the fields of dataclasses.
+    """Trains one agent. Constructor arguments are the settings of the YAML.
 
     What happens in iteration n depends on the seed, on n, and on what `save` saves: nothing else is needed to go on.
     """
@@ -65,8 +64,8 @@ class Trainer(ABC):
         """Train for one iteration and return metrics. Iterations count from 1."""
 
     @abstractmethod
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
+    def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Return metrics of the agent, as it would be used, on a world's requests of these seeds."""
 
     @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
@@ -122,21 +121,12 @@ def put_arrays(value: Any, arrays: Tensors) -> None:
     value.load_state_dict({**value.state_dict(), "state": states})
 
 
-class ValidatesAnywhere(Trainer):
-    """Trains an agent that is validated in other worlds, too: for `also` in a scenario's `validation`."""
-
-    @abstractmethod
-    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
-        """Return the metrics of `validate` in this world."""
-
-
 @dataclass(frozen=True, slots=True)
 class Course:
     """Holds everything that the outcome of a training depends on but for the seed.
 
     `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
-    agent is validated with the requests of the seeds `held_out`, then in the worlds `also`, named, with seeds of their
-    own; with `keep` the weights of every validation are kept, not only the best.
+    agent is validated with the seeds `held_out`, then in the worlds `also`; with `keep` all weights are kept.
     """
 
     trainer: Callable[[], Trainer]
@@ -152,10 +142,9 @@ class Course:
 
     def validated(self, trainer: Trainer) -> dict[str, float]:
         """Return the metrics of a validation; those in other worlds begin with the name of the world."""
-        metrics = trainer.validate(self.held_out)
+        metrics = trainer.validate(self.validation, self.held_out)
         for name, world, seeds in self.also:
-            assert isinstance(trainer, ValidatesAnywhere)
-            metrics |= {f"{name}_{metric}": value for metric, value in trainer.validate_in(world, seeds).items()}
+            metrics |= {f"{name}_{metric}": value for metric, value in trainer.validate(world, seeds).items()}
         return metrics
 
 

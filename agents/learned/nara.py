@@ -238,8 +238,8 @@ class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
     `home` is as in `reachable_servers.homes`; `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling`
-    is the network's room as that of the only simulation that is `watched` and `shown`, in the publication's form if
-    `text`. `feasible` says that only servers with a working route to all chosen are taken.
+    is the network's room as that of the only simulation `watched` and `shown`. `feasible` says that only servers with a
+    working route to all chosen are taken.
     """
 
     network: Network
@@ -292,12 +292,10 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
 class Nara(NetworkAgent):
     """A graph neural network over servers, switches and links, trained with PPO.
 
-    It takes servers one by one, each time the one with the largest score, and scores again after every choice; equals
-    go to the first.
-
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote; its notes say which form of the network
-    they are of. `mask` is "any" as published, to choose from all servers that have anything free and are not chosen, or
-    "feasible" for those that also have a working route to all chosen.
+    It takes servers one by one, each time the one with the largest score, and scores again after every choice.
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. `mask` is "any" as published, to choose
+    from all servers that have anything free and are not chosen, or "feasible" for those that also have a route to all
+    chosen.
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
@@ -311,7 +309,6 @@ class Nara(NetworkAgent):
         self._file = find("nara", weights, path)
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scoring:
-        """Load the network, and make the arrays to work in."""
         topology, resources = view.topology, len(view.resources)
         notes = read(self._file)[1]
         form = Form(notes.get("form") == "text", notes.get("width", WIDTH))
@@ -341,7 +338,6 @@ class Nara(NetworkAgent):
         )
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Show the request to the rule, and ask it."""
         expected, bandwidth = self._asked
         expected[:], bandwidth[:] = request.duration, request.bandwidth
         self._scratch = self._scratch._replace(watched=self._scratch.watched._replace(free=view.free[None]))

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from binwright.agents.environments.observation import Observer
-from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere, arrays_of
+from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, Trainer, arrays_of
 from binwright.agents.learned.nara import WIDTH, Form, described, infer_all, layers, wiring
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
@@ -19,7 +19,7 @@ from binwright.simcore.rng import stream
 
 
 @dataclass
-class NaraTrainer(Proximal, ValidatesAnywhere):
+class NaraTrainer(Proximal, Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
@@ -40,11 +40,10 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
     state = "policy", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Make the networks, the optimiser and the episodes."""
         torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
         form = self._form = Form(self.form == "text", self.width)
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
-        self._training, self._validation = training, validation
+        self._training = training
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
         self._look = Observer(self._playing, form.text)
@@ -58,7 +57,6 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes and learn from them."""
         rng = stream(self._seed, "train", iteration)
         for i in range(self.episodes):
             self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
@@ -70,7 +68,6 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         return metrics | self.improve(evaluate, self.optimiser, self.policy.parameters(), batch, rng)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
-        """Play; returns what was seen, the batch, and how well it went."""
         torch, episodes = extra("torch"), self._playing
         draws = torch.Generator().manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
@@ -107,12 +104,8 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         }
         return [nodes, edges, cluster], batch, metrics
 
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Take the best choice every time; returns metrics of the validation."""
-        return self.validate_in(self._validation, seeds)
-
-    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
-        """Take the best choice every time in any world, as in use: without torch. Returns metrics."""
+    def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Take the best choice every time, as in use: without torch."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
         look = Observer(episodes, self._form.text)
         for i, seed in enumerate(seeds):
@@ -132,5 +125,4 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights of the networks."""
         return arrays_of(self.policy), {**described(self._playing.view), "form": self.form, "width": self.width}

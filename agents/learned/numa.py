@@ -149,9 +149,9 @@ def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
 class NumaTrainer(Trainer):
     """Prepares episodes for training and validation.
 
-    Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
-    Best-Fit before, or as the scenario's warm start says, which also says the share where `warm` does not. Without
-    either the shares are 0, .3 and .5. What is validated is how much more is placed than by the agent `against`.
+    Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled before,
+    by Best-Fit or as the scenario's warm start says, which also says the share where `warm` does not. Without either
+    they are 0, .3 and .5. What is validated is how much more is placed than by the agent `against`.
     """
 
     score = "gain"
@@ -168,13 +168,11 @@ class NumaTrainer(Trainer):
         """Return the rule of the agent as it would be used."""
 
     def check(self, view: View) -> None:
-        """Refuse servers that the agent is not for."""
         check_servers(view, self.agent)
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Check the worlds and draw the seeds."""
-        self._training, self._validation, self._seed = training, validation, seed
-        self._judged: list[int] = []
+        self._training, self._seed = training, seed
+        self._judged: dict[Any, tuple[list[Replay], Floats]] = {}
         self.view = training.ledger(0).view
         for world in (training, validation):
             if world.overflow.mode not in ("drop", "stop") or world.pacing:
@@ -185,12 +183,14 @@ class NumaTrainer(Trainer):
         self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+    def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Return how much more is placed than by `against`: ratios of means, in all and by share."""
-        if self._judged != list(seeds):
-            self._judged, self._held_out = list(seeds), replays_of(self._validation, seeds, self.shares)
-            self._base = play_all(self._held_out, [self.rival])[0]
-        placed, base = play_all(self._held_out, [self.used()])[0], self._base
+        key = id(world), tuple(seeds)
+        if key not in self._judged:
+            replays = replays_of(world, seeds, self.shares)
+            self._judged[key] = replays, play_all(replays, [self.rival])[0]
+        replays, base = self._judged[key]
+        placed = play_all(replays, [self.used()])[0]
         means, others = (each.reshape(-1, len(self.shares)).mean(axis=0) for each in (placed, base))
         ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
         with np.errstate(divide="ignore", invalid="ignore"):  # where the other agent places nothing

@@ -1,8 +1,7 @@
 """Places as padrl does: an LSTM forecasts demand, and a policy scores every place with that; and trains both.
 
 `weights` holds all of both, in the order of `SHAPES`. `memory` is what the LSTM remembers: its output, its cell and its
-forecast; every request is shown to it, once per decision. First the forecast and a policy that imitates Best-Fit are
-trained, then the policy alone, by PPO.
+forecast; every request is shown to it, once per decision.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import kernel, lean
+from binwright.simcore.jit import kernel
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View, Workload
 
@@ -129,21 +128,6 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
     return value
 
 
-@lean
-def highest_score(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats
-) -> int:
-    """Find the place with the highest score, the first of equals; -1 if there is none. `place` [PLACE] is scratch."""
-    best, highest = -1, -np.inf
-    for server in range(len(free)):
-        for node in range(2):
-            if describe(free, capacity, demand, spread, server, node, place):
-                found = score(place, common, weights)
-                if found > highest:
-                    best, highest = server * 2 + node, found
-    return best
-
-
 @kernel
 def padrl(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, diary: Floats
@@ -151,36 +135,33 @@ def padrl(
     """Take, as a `Scan` for two nodes and two resources, the place with the highest score, the first of equals.
 
     `memory` float64 [MEMORY] changes. With a `diary` it takes each place with probability softmax(score), and writes
-    what was seen and done. That is float64: how many rows there are so far, and then rows of `row_type`, whose first
-    number is a random one in [0, 1) before they are written. It takes none once the diary is full.
+    what was seen and done: how many rows there are so far, and then rows of `row_type`, whose first number is a random
+    one in [0, 1) before they are written. It takes none once the diary is full.
     """
-    shared, common = np.empty(SHARED), np.empty(HIDDEN)
-    places, number = 2 * len(free), int(diary[0]) if len(diary) else 0
-    width = 1 + SHARED + places * (1 + PLACE)
+    shared, common, places = np.empty(SHARED), np.empty(HIDDEN), 2 * len(free)
+    number, width = int(diary[0]) if len(diary) else 0, 1 + SHARED + places * (1 + PLACE)
     if len(diary) and 1 + (number + 1) * width > len(diary):
         return -1
+    row = diary[1 + number * width : 1 + (number + 1) * width] if len(diary) else np.empty(width)
     observe(free, capacity, demand, spread, weights, memory, shared)
     dense(shared, SHARED, weights, AT_SHARED, common, HIDDEN, False)
-    if not len(diary):
-        return highest_score(free, capacity, demand, spread, common, weights, np.empty(PLACE))
-    row, scores = diary[1 + number * width : 1 + (number + 1) * width], np.full(places, -np.inf)
     row[1 : 1 + SHARED] = shared
-    mask = row[1 + SHARED : 1 + SHARED + places]
+    mask, scores = row[1 + SHARED : 1 + SHARED + places], np.full(places, -np.inf)
     for code in range(places):
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
         mask[code] = describe(free, capacity, demand, spread, code // 2, code % 2, place)
         if mask[code] > 0:
             scores[code] = score(place, common, weights)
-    highest = scores.max()
-    if highest == -np.inf:
+    chosen = int(scores.argmax())
+    if scores[chosen] == -np.inf:
         return -1
-    chances = np.exp(scores - highest).cumsum()
-    chosen = min(np.searchsorted(chances, row[0] * chances[-1], side="right"), places - 1)
-    while mask[chosen] == 0.0:  # a sum that rounding kept below the random number
-        chosen -= 1
-    row[0] = chosen
-    diary[0] = number + 1
-    return int(chosen)
+    if len(diary):
+        chances = np.exp(scores - scores[chosen]).cumsum()
+        chosen = min(int(np.searchsorted(chances, row[0] * chances[-1], side="right")), places - 1)
+        while mask[chosen] == 0.0:  # a sum that rounding kept below the random number
+            chosen -= 1
+        row[0], diary[0] = chosen, number + 1
+    return chosen
 
 
 def row_type(servers: int) -> np.dtype[Any]:
@@ -217,7 +198,6 @@ class PADRL(ScanAgent):
         self.numbers = np.zeros(SIZE), np.zeros(MEMORY), NONE
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, and forget all requests."""
         check_servers(view, "padrl")
         weights, memory, _ = self.numbers
         weights[:] = joined(fitting(self._file, SHAPES, described(view)))
@@ -275,11 +255,10 @@ class PADRLTrainer(Proximal, NumaTrainer):
     """An LSTM that forecasts demand, and PPO (Schulman et al. 2017, arXiv:1707.06347) that is told the forecast.
 
     In the first `lessons` iterations the LSTM learns from `sequences` pieces of training workloads by least squares,
-    and the policy to do as Best-Fit does; from then on the LSTM stays as it is. An episode is the requests of a seed
-    from a share of `warm` on; of the episodes of `pool` seeds only those are kept in which simple
-    rules differ. In every iteration `plays` of each of `episodes` of them are sampled. The advantage of all decisions
-    of a play is how much longer it lasts (log) than the other plays of its episode: no value is learned. `decisions`
-    of them are learned from, `epochs` times. What is validated is paired with `against`.
+    and the policy to do as Best-Fit does; from then on the LSTM stays as it is. In every iteration `plays` of each of
+    `episodes` in which simple rules differ are sampled. The advantage of all decisions of a play is how much longer it
+    lasts (log) than the other plays of its episode: no value is learned. `decisions` of them are learned from, `epochs`
+    times.
     """
 
     agent = "padrl"
@@ -298,7 +277,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
     state = "tensors", "forecaster", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed)
         torch = extra("torch")
         self._cluster = training.ledger(0).cluster
@@ -317,7 +295,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
         self._usual = wanted.mean(axis=0), np.maximum(wanted.std(axis=0), 1e-3)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes; what is learned from them depends on the iteration."""
         rng = stream(self._seed, "train", iteration)
         metrics = self._forecast(rng) if iteration <= self.lessons else {}
         seen, batch, said = self._play(rng)
@@ -376,7 +353,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
         return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
-        """Play; returns what was seen, the batch, and how well it went."""
         torch, weights = extra("torch"), joined(arrays_of(self.tensors))
         kept: list[npt.NDArray[Any]] = []
         lengths, advantages = [], []
@@ -428,9 +404,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         return {"imitation_loss": loss}
 
     def used(self) -> Compiled:
-        """Return the rule that always takes the highest score."""
         return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), NONE))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights of both networks."""
         return arrays_of(self.tensors), described(self.view)

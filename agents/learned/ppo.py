@@ -36,10 +36,9 @@ class Batch:
 
 @dataclass
 class Proximal:
-    """Holds settings with RLlib's defaults of 2021, and improves a policy with them.
+    """Improves a policy, with RLlib's defaults of 2021; only `minibatch` and `rate` are those of Nara's publication.
 
-    Only `minibatch` and `rate` are those of Nara's publication. A value may move by `value_clip`, and `value_weight` is
-    what errors in values count in the loss.
+    A value may move by `value_clip`, and `value_weight` is what errors in values count in the loss.
     """
 
     minibatch: Count = 256
@@ -60,8 +59,7 @@ class Proximal:
     ) -> dict[str, float]:
         """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
-        Returns the means over the last epoch, and adapts `kl_weight`. Stops at a loss that is not a
-        number: the caller sees it in what is returned.
+        Returns the means over the last epoch, and adapts `kl_weight`. Stops at a loss that is not a number.
         """
         torch = extra("torch")
         means = torch.zeros(4)

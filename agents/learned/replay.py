@@ -103,11 +103,11 @@ FORGET_FROM = 100_000
 
 
 class ReplayBuffer:
-    """Holds the last `most` decisions, and each different observation in them once.
+    """Holds the last `most` decisions, and each different observation in them once; no array here is written to.
 
     `outcome` int8 [n], `rewards` float64 [n], `baseline` float64 [n] (what the target of paired returns is less by),
     `records` uint32 [n, any], `observations` float32 [any, inputs], whose first row stands for none. A choice is worth
-    the sum of its decision's shared cells, plus its cell after it, less that before. No array here is written to.
+    the sum of its decision's shared cells, plus its cell after it, less that before.
     """
 
     def __init__(self, most: int, inputs: int, outputs: int, slots: int) -> None:

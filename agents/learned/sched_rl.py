@@ -87,7 +87,6 @@ class SchedRL(DQNAgent):
         self._file = find("sched-rl", weights, path)
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        """Describe the network of a cluster like this."""
         return q_network(view)
 
 
@@ -100,7 +99,6 @@ class SchedTrainer(DQN):
     dueling = True
 
     def network_for(self, view: View) -> QNetwork:
-        """Describe the network of a cluster like this."""
         return q_network(view)
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:

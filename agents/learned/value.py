@@ -1,8 +1,7 @@
 """Places by what every server of two NUMA nodes is worth: the agents value-es and hindsight.
 
-A server is worth a small function of what is free on it and, as the shares of a node say nothing of how large it is,
-the requests of known absolute sizes that still fit. Sizes are those of the requests that a training met, and are kept
-with the weights, float64 [k, 4]: what a request of this size takes of a node's cpu and mem, in quanta, whether it is
+A server is worth a small function of the shares free on it and the requests of known absolute sizes that still fit.
+Sizes are kept with the weights, float64 [k, 4]: what a request takes of a node's cpu and mem, in quanta, whether it is
 spread (1, and then it takes as much of the other node), and its importance.
 """
 
@@ -231,7 +230,6 @@ class ValueES(ScanAgent):
         self.numbers = np.zeros(SIZE), np.zeros(0)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, and the sizes of requests that they know."""
         check_servers(view, self.name)
         sizes = read(self._file)[0].get("sizes", NO_SIZES).astype(np.float64)
         shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * len(sizes),)}
@@ -263,18 +261,15 @@ class ValueTrainer(NumaTrainer):
     memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
         super().begin(training, validation, seed)
         some = map(training.draw, self._seeds[:SAMPLED].tolist())
         self._known = sizes_of(some, training.ledger(0), self.sizes) if self.sizes else NO_SIZES
         self.average, self._scale = beginning(self._known, stream(seed, "train", "weights"))
 
     def rule(self, weights: Floats) -> Compiled:
-        """Return the rule with these weights, in units of the scale."""
         return value_of(weights * self._scale, self._known)
 
     def used(self) -> Compiled:
-        """Return the rule with the mean of the weights over time."""
         return self.rule(self.average)
 
     def follow(self, weights: Floats) -> None:
@@ -282,7 +277,6 @@ class ValueTrainer(NumaTrainer):
         self.average = self.memory * self.average + (1 - self.memory) * weights
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return the weights of the terms and the network, and the sizes of requests that they know."""
         sizes = {"sizes": self._known} if len(self._known) else {}
         return {"weights": self.average * self._scale, **sizes}, described(self.view, self.agent)
 
@@ -307,13 +301,9 @@ def climb(
 class EvolutionTrainer(ValueTrainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
 
-    An episode is the requests of a seed from a share of `warm` on. Most end at one burst of demand whoever decides, and
-    teach nothing: of the episodes of `pool` seeds only those are kept in which simple rules and some random candidates
-    differ. In every iteration `pairs` of candidates, w + e and w - e, all play the same `episodes` of these. Fitness is
-    the mean of log(requests placed); errors have the standard deviation `sigma` in units of what a weight is like. What
-    is validated is the mean of the weights over the last iterations (`memory` is the share kept of it), paired with
-    `against`. With `sizes` a server's value knows how many requests of so many sizes still fit on it: those that take
-    most of the cluster in the training requests. Without `network` only the terms and these are learned.
+    In every iteration `pairs` of candidates, w + e and w - e, all play the same `episodes` of those in which simple
+    rules and some random candidates differ. Fitness is the mean of log(requests placed); errors have the standard
+    deviation `sigma` in units of what a weight is like. Without `network` only the terms and the `sizes` are learned.
     """
 
     agent = "value-es"
@@ -326,7 +316,6 @@ class EvolutionTrainer(ValueTrainer):
     state = "mean", "average", "moments"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
-        """Find the episodes in which something can be learned."""
         super().begin(training, validation, seed)
         self._scale[TERMS:SIZE] *= self.network
         self.mean, self.moments = self.average, np.zeros((2, len(self.average)))
@@ -335,7 +324,6 @@ class EvolutionTrainer(ValueTrainer):
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play one generation."""
         rng = stream(self._seed, "train", iteration)
         chosen = rng.permutation(len(self._replays))[: self.episodes]
         replays = [self._replays[number] for number in chosen]

@@ -2,18 +2,15 @@
 
 The cost is a function of `(free, capacity, taken, node)`, each array int64 [nodes, resources] of one server, unchanged:
 what is free, what is there, and what the request would take. `node` is the node that it would take it from, `SPREAD`
-for a part of every node. If the cost takes one or two arguments more, these are numbers of the rule's own, float64
-[any].
+for a part of every node. Up to two arguments more are numbers of the rule's own, float64 [any].
 
-It returns one number, two or three. One is what the place costs. Two are what the server costs, whatever the node, and
-what the node does: the request goes to the cheapest server on which it fits, and there to the cheapest node on which it
-fits. Of three the first is less than or equal to the cost of all places of the server, so that servers can be passed
-over; the second is what the place costs, and the third decides between nodes of one server that cost the same. Lower is
-better, equals go to the lowest server and then the lowest node. Infinity means nowhere, and among whole numbers the
-largest (`NOTHING`). The search ends at a place that costs `ANY`, as nothing costs less.
+It returns one number, what the place costs; or two, what the server costs, whatever the node, and what the node does:
+the request goes to the cheapest server on which it fits, and there to the cheapest node; or three: a bound of the cost
+of all places of the server, so that servers can be passed over, what the place costs, and what decides between equal
+nodes of one server. Lower is better, equals go to the lowest server and then the lowest node. Infinity means nowhere,
+and among whole numbers the largest (`NOTHING`). The search ends at a place that costs `ANY`.
 
-It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are part of what is
-kept of it.
+It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are kept with it.
 """
 
 from __future__ import annotations

@@ -44,9 +44,8 @@ DeviceScan: TypeAlias = Callable[[Ints, Ints, Devices, Amounts, int, int, Any], 
 def cheapest_on_devices(cost: Callable[[At, Amounts, DeviceDemand, Any], tuple[float, int]]) -> DeviceScan:
     """Make a `DeviceScan` of a cost: the cheapest server of all on which the request fits, and the devices there.
 
-    `cost(at, demand, taken, numbers)` returns what a server costs on which the request fits, and the devices, as the
-    bits of a number; -1 leaves them to `tightest`. `numbers` is a tuple of the agent's own. The lowest cost wins, and
-    of equals the server with the lowest number.
+    `cost(at, demand, taken, numbers)` returns what a server costs, and the devices, as the bits of a number; -1 leaves
+    them to `tightest`. `numbers` is a tuple of the agent's own. Of equals the server with the lowest number wins.
     """
     of: Any = inlined(cost)
 
@@ -83,7 +82,6 @@ class DeviceAgent(Agent):
     rule: Any
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Learn the numbers, and compile the kernel, or load it, so that no decision takes the time for it."""
         seen = devices_of(self, view)
         self._numbers = self.learn(seen, rng)
         arguments = (seen.free, seen.capacity, seen.devices, (1,) * len(seen.resources), seen.resource, 0)
@@ -95,7 +93,6 @@ class DeviceAgent(Agent):
         return float(most[0]), float(most[view.resource])
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request where the kernel says."""
         assert isinstance(view, DeviceView)
         code = self._prepared(
             view.free, view.capacity, view.devices, request.demand, view.resource, request.models, self._numbers
@@ -134,7 +131,6 @@ class WithDevices(Agent):
         self.any_size, self.needs_lifetimes = agent.any_size, agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Start the agent on what it is to see."""
         seen = devices_of(self, view)
         demand = (1,) * len(view.resources)
         self._mask = prepared(fitting, view.free, seen.devices, demand, seen.resource, 0, view.free)

@@ -36,7 +36,6 @@ class ScanAgent(Agent):
     _log: Ints | None = None
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Compile the kernel, or load it, so that no decision takes the time for it."""
         self.get_ready(view)
 
     def get_ready(self, view: View) -> None:
@@ -54,7 +53,6 @@ class ScanAgent(Agent):
         self._following = prepared(scan.incremental, *arguments, self._log, *self._known)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request where the kernel says."""
         free, demand, spread, log = view.free, request.demand, request.spread, view.changed
         if log is not self._log:
             self.get_ready(view)  # the cluster has grown

@@ -119,7 +119,7 @@ SHIPPED: dict[str, Look] = {
     "feasible": (ORANGE, "D"), "feasible(agent=tetris)": (ORANGE, "D"), "best-home": (PURPLE, "v"), "nara": (SKY, "^"),
     "in-line": (SKY, "s"), "two-stage": (ORANGE, "<"), "solver": (WINE, ">"), "value-es": (GREEN, "^"),
     "cvd-rl": (BLACK, "^"), "sched-rl": (PURPLE, "s"), "padrl": (ORANGE, "^"), "hindsight": (WINE, "o"),
-    "random-top": (BLUE, "D"), "vm-random": (BLACK, "D"), "vm-first-fit": (BLUE, "s"), "secondnet": (VERMILLION, "D"),
+    "random-top": (BLUE, "D"), "vm-first-fit": (BLUE, "s"), "secondnet": (VERMILLION, "D"),
     "oktopus": (GREEN, "v"),
 }  # fmt: skip
 """Agents that are compared with one another differ in colour, as far as colours go, and else in their markers. Those of

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from binwright.agents.learned.loop import Course, Row, Trainer, Training, ValidatesAnywhere, forget, write_log
+from binwright.agents.learned.loop import Course, Row, Training, forget, write_log
 from binwright.agents.world import World
 from binwright.scenarios.batch.journal import lock
 from binwright.scenarios.build.world import build_learning
@@ -81,7 +81,6 @@ def learn(job: TrainingJob, course: Course, watch: Callable[[Row], None], say: C
 def check_training(scenario: Scenario) -> None:
     """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
     if scenario.train:
-        _check_trainer(scenario.train)
         for each in (*_others(scenario).values(), scenario):
             _world_of(each)
 
@@ -95,7 +94,6 @@ def course_of(scenario: Scenario) -> Course:
     base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     judging = spec.validation
     held_out = range(judging.seed, judging.seed + judging.episodes)
-    _check_trainer(spec)
     others = _others(scenario)
     for each in (*others.values(), scenario):
         try:
@@ -134,15 +132,6 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
     for name, there in spec.validation.also.items():
         found[name] = _varied(scenario, there.changes, ("train", "validation", "also", name, "changes"))
     return found
-
-
-def _check_trainer(spec: Train) -> None:
-    """Refuse to validate elsewhere with a trainer that does not."""
-    name = spec.agent.chosen[0]
-    kind: type[Trainer] = spec.agent.registry.load(name)
-    if spec.validation.also and not issubclass(kind, ValidatesAnywhere):
-        problem = f"{name} is validated in its scenario only"
-        raise UserError(problem, key="train.validation.also", remedy="Take `also` out.")
 
 
 def _standing(done: int, iterations: int) -> str:

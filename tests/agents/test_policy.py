@@ -1,6 +1,5 @@
 """Agents that decide by what the environment shows: the same actions come to the same run."""
 
-import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -91,11 +90,3 @@ def test_a_policy_of_a_library_trains_and_runs(name: str, needs: str, tmp_path: 
     assert f"| {name}.py:" in done.stdout
     results = bw.load(tmp_path / "results" / name)
     assert len(results.done) == 6
-
-
-@pytest.mark.parametrize("name", ["sb3", "cleanrl", "rllib"])
-def test_policy_examples_compile_on_this_python(name: str) -> None:
-    compile((LIBRARIES / f"{name}.py").read_text(), name, "exec")
-    if name == "cleanrl" and find_spec("torch"):
-        module = runpy.run_path(str(LIBRARIES / "cleanrl.py"))
-        assert issubclass(module["CleanRl"], bw.Policy)

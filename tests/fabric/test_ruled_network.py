@@ -287,7 +287,8 @@ def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("form", "agent"), [("hose", "oktopus"), ("hose", "vm-first-fit"), ("pairs", "secondnet"), ("pairs", "vm-random")]
+    ("form", "agent"),
+    [("hose", "oktopus"), ("hose", "vm-first-fit"), ("pairs", "secondnet"), ("pairs", "vm-first-fit")],
 )
 def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])

@@ -1,4 +1,4 @@
-"""Says again what Slurm's classic fair share and multifactor priority are, from a list of what ran when."""
+"""Says again what Slurm's classic fair share is, from a list of what ran when."""
 
 from math import log
 from typing import NamedTuple

@@ -188,7 +188,7 @@ def on_networks(draw: st.DrawFn) -> dict[str, Any]:
         machines = {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1, "mem": 1}, "bandwidth": "200 Mbps"}
         workload |= {"networks": {kind: machines}}
         special = "oktopus" if kind == "hose" else "secondnet" if "fat-tree" in topology else "vm-first-fit"
-        agent = draw(st.sampled_from(["vm-random", "vm-first-fit", special]))
+        agent = draw(st.sampled_from(["vm-first-fit", special]))
     overflow: Any = draw(st.sampled_from(OVERFLOWS[:3] if kind in ("hose", "pairs") else OVERFLOWS))
     moving: dict[str, Any] = {}
     if kind != "plain" and draw(st.booleans()):

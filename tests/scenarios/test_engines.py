@@ -182,7 +182,7 @@ def mixed(rng: np.random.Generator) -> dict[str, Any]:
             drawn["cluster"]["expansion"] = [{"at": "1 min", "by": 1}]
         return drawn
     drawn["overflow"] = {"wait": {"together": int(rng.choice([3, 99])), "window": str(rng.choice(["0 s", "20 s"]))}}
-    order = str(rng.choice(["fcfs", "priority", "sjf", "longest", "f1", "f4", "wfp3", "unicep"]))
+    order = str(rng.choice(["fcfs", "priority", "sjf", "longest", "f1", "wfp3", "unicep"]))
     backfilling = str(rng.choice(["none", "any", "easy", "conservative"]))
     drawn["agents"] = [{"in-line": {"agent": drawn["agents"][0], "order": order, "backfilling": backfilling}}]
     return drawn

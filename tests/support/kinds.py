@@ -1,8 +1,8 @@
 """Which agents are for which clusters."""
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.feasible import Feasible
 from binwright.agents.heuristics.networks.common import NetworkAgent
+from binwright.agents.heuristics.random_fit import Feasible
 
 ANYWHERE = {"solver"}
 _KINDS = NetworkAgent | Feasible

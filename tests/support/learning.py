@@ -11,7 +11,7 @@ from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.sweeping import train
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.types import Workload
 from tests.support.scenarios import random_requests, run_as
 
@@ -102,11 +102,3 @@ def in_use(agent: str, folder: Path, servers: int = 5, **options: Any) -> None:
     assert not len(results[0].failed), results[0].failed["error"][0]
     same = [column for column in results[0].runs.columns if column not in ("compiled", "seconds", "decision_us")]
     assert results[0].runs[same].equals(results[1].runs[same])
-
-
-def shipped(agent: str, folder: Path, weights: str = "huawei-10", servers: int = 3) -> None:
-    """Weights of this name are used on so many servers."""
-    sets = [f"agents=[{{{agent}: {{weights: {weights}}}}}]", "workload.requests=80", "replications=1"]
-    results = Batch(load_scenario("quickstart", [*sets, f"cluster.servers={servers}"]), folder / "out").run()
-    assert not len(results.failed), results.failed["error"][0]
-    assert results.runs["compiled"].to_list() == [True]

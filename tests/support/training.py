@@ -41,7 +41,7 @@ class Falling(Trainer):
         self.at -= self.rate * self.steep
         return {"at": self.at, "loss": 1 - self.at}
 
-    def validate(self, seeds):
+    def validate(self, world, seeds):
         return {"acceptance": self.at}
 
     def save(self):

@@ -37,16 +37,13 @@ class RackIndex(NamedTuple):
     """Holds what a search for the best home reads and writes.
 
     `most` int64 [resources + 1] is the largest server, and the capacity of its link. The racks of pod p are
-    `racks_by_pod[pods[p]:pods[p + 1]]`, int32 [racks]. `state` int64 [2] is the rack that is tried as home, and what
-    its answer costs so far.
+    `racks_by_pod[pods[p]:pods[p + 1]]`. `state` int64 [2] is the rack that is tried as home, and what its answer costs.
 
-    Servers stand rack by rack: those of rack r are `order[until[r]:until[r + 1]]`, int32 [servers]. In the same places
-    `free` int64 [servers, resources + 1] is what they have free, and all of it together, `shares` int64 [servers,
-    resources] the same as shares, `imbalance` int64 [servers] how much of it is stranded, `cut_off` int64 [servers] how
-    much is cut off, and `wires` int64 [servers] what their own links have free (of several, the widest). The places of
-    servers that may be chosen are `able[since[r]:since[r + 1]]`, int64 [servers].
-
-    `tried` int64 [pods + 1] and `wanted` int64 [resources], what is still needed in shares, are scratch.
+    Servers stand rack by rack: those of rack r are `order[until[r]:until[r + 1]]`. In the same places `free` int64
+    [servers, resources + 1] is what they have free, and all of it together, `shares` the same as shares, `imbalance`
+    how much of it is stranded, `cut_off` how much is cut off, and `wires` what their own links have free. The places of
+    servers that may be chosen are `able[since[r]:since[r + 1]]`. `tried` and `wanted`, what is still needed in shares,
+    are scratch.
     """
 
     network: Network
@@ -125,10 +122,9 @@ def cut_off(left: int, wire: int, most: int) -> int:
 
 @lean_inlined
 def worth(index: RackIndex, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
-    """Compute what the server at a place would give, what taking it costs, and whether the request is complete.
+    """Compute what the server at a place would give, what taking it costs without links, and whether that is all.
 
-    Links are not part of that cost. Stranded is how much more it has left of one resource than of another; one server
-    alone needs no link.
+    Stranded is how much more it has left of one resource than of another; one server alone needs no link.
     """
     need, weights = index.network.room.need, index.weights
     gives, complete, low, high, total = 0, True, MOST, 0, 0
@@ -186,8 +182,8 @@ def look_in(index: RackIndex, link_free: Ints, bandwidth: int, weighted: bool, r
 def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Find the nearest server that works, and add its cost: at home, in a neighbouring rack, or anywhere.
 
-    Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
-    If none works, the first that would give anything; -1 without any.
+    Of these what completes the request, then what gives most, less what it costs; the first of equals. If none works,
+    the first that would give anything; -1 without any.
     """
     need, pod_of, home = index.network.room.need, index.network.routes.pod_of, index.state[HOME]
     for r in range(len(need)):
@@ -259,8 +255,8 @@ class BestHome(NetworkAgent):
     what more it has left without bandwidth to use it, and `leftover` times all that it has left.
 
     With `reject`, a request is declined that takes more than so many times as much as requests do in the mean so far:
-    size x holding period, where the size of what is judged is that of the request and `effort` times its cost. While
-    the cluster is free, `spare` times as much more.
+    size x holding period, where its size counts with `effort` times its cost. While the cluster is free, `spare` times
+    as much more.
     """
 
     reference = "ours: the page 'Agents' has the rule and the measurements"
@@ -284,7 +280,6 @@ class BestHome(NetworkAgent):
         self.effort, self.spare = _parts("effort", effort), _parts("spare", spare)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Forget what was asked for before."""
         super().start(view, rng)
         self._taken, self._asked, self._last = 0, 0, NONE
 
@@ -306,7 +301,6 @@ class BestHome(NetworkAgent):
         return found
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> RackIndex:
-        """Return what is known of servers and racks, and room to work in."""
         topology, resources = view.topology, view.free.shape[2]
         pods = topology.pod_of[topology.pod_of >= 0]
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)

@@ -88,8 +88,8 @@ def one_by_one(following: Callable[..., int], start: Callable[..., None] = begin
 def joins(network: Network, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
     """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
 
-    Looks for each path only once: `joined` has the stamp of the filling that came by, and of how many of its servers it
-    is known that the rack has working routes to them, -1 when one has none.
+    Each path is looked for once: `joined` has the stamp of the filling that came by, and to how many of its servers the
+    rack has working routes, -1 when one has none.
     """
     room, routes, joined = network.room, network.routes, network.joined
     if joined[rack, 0] != room.counts[3]:
@@ -148,7 +148,6 @@ class NetworkAgent(Agent, ABC):
     """Pass over servers without a working route to those chosen before: see `Feasible`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Make room to work in."""
         view = network_of(self, view)
         topology, (_, nodes, resources) = view.topology, view.free.shape
         self._room, joined = filling(view.routing, nodes, resources), np.zeros((topology.racks, 2), np.int64)
@@ -164,7 +163,6 @@ class NetworkAgent(Agent, ABC):
         """Return the first argument of the rule."""
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Ask the rule."""
         assert isinstance(view, NetworkView)
         wanted = request.demand, request.bandwidth, self._weighted
         status = self._rule(self._scratch, view.free, view.link_free, *wanted, self.masked)

@@ -73,7 +73,7 @@ def scales(most: list[int]) -> list[float]:
     """Return what free x demand of each resource, and of bandwidth, is multiplied with.
 
     That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
-    that sums are exact and ties are ties, unless servers are of very odd sizes.
+    that ties are ties, unless servers are of very odd sizes.
     """
     common = lcm(*(each**2 for each in most if each))
     scale = [common // each**2 if each else 0 for each in most]
@@ -173,7 +173,6 @@ class Tetris(NetworkAgent):
         self.penalty, self.links = penalty, links
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scores:
-        """Return scores, and the penalty as whole numbers."""
         return scores_of(view, network, self.penalty, self.links)
 
 
@@ -262,7 +261,6 @@ class NULB(NetworkAgent):
     deep: ClassVar[bool] = False
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Search:
-        """Return scores for the first server, and room to search."""
         vertices = len(network.first) - 1
         return Search(
             network=network,

@@ -180,9 +180,9 @@ def by_steps(free: Ints, capacity: Ints, taken: Ints, node: int) -> int:
 def by_differences(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     """Take, as a `Scan`, the place whose score exceeds that of the place before it by most.
 
-    As printed, of bins of 100: with what an item and the bins where it fits have of the first resource, a score is
-    (bin - largest) ** 2 / item + bin ** 2 / item ** 2 + bin ** 2 / item ** 3, negative unless the item fills the bin.
-    The first place has its own score. The place is the first at which the item fits if it takes nothing.
+    As printed, of bins of 100: with what an item and the bins where it fits have of the first resource, a score is (bin
+    - largest) ** 2 / item + bin ** 2 / item ** 2 + bin ** 2 / item ** 3, negative unless the item fills the bin. The
+    first place has its own score; where the item takes nothing it is the place.
     """
     in_all: int = free.shape[1]
     nodes = 1 if spread else in_all

@@ -1,7 +1,5 @@
 """The Gymnasium environment: the contract, and that it is the engine."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,8 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.fabric_env import FabricBatch
 from binwright.agents.environments.observation import Observer, edge_index
-from binwright.agents.environments.stepping import BatchEnv, BatchVector
+from binwright.agents.environments.stepping import BatchEnv, FabricBatch
 from binwright.environments import fabric, fabric_vector
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.graph import Graph, build
@@ -41,26 +38,6 @@ NUMA = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 
 def test_network_environment_passes_gymnasiums_checker(scenario: str, overrides: tuple[str, ...], mask: str) -> None:
     env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)
     check_env(env.unwrapped)
-
-
-def test_gymnasium_makes_single_and_vector_environments_by_name() -> None:
-    env = gymnasium.make("binwright/Fabric-v0", scenario="nara/table1", overrides=SHORT)
-    assert isinstance(env.unwrapped, BatchEnv)
-    many = gymnasium.make_vec("binwright/Fabric-v0", 3, scenario="nara/table1", overrides=SHORT)
-    assert isinstance(many, BatchVector)
-    assert many.num_envs == 3
-    observation, _ = many.reset(seed=0)
-    assert many.observation_space.contains(observation)
-
-
-@pytest.mark.long
-def test_module_prefix_in_the_name_replaces_an_import() -> None:
-    code = (
-        "import gymnasium\n"
-        "env = gymnasium.make('binwright.environments:binwright/Fabric-v0', scenario='nara/table1')\n"
-        "env.reset(seed=1)"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_a_random_rollout_is_the_engines() -> None:
@@ -189,22 +166,6 @@ def test_many_are_as_one() -> None:
                 firsts[i], reward, over[i], _, counts = alone[i].step(actions[i])
                 assert (rewards[i], bool(ended[i])) == (reward, over[i])
                 assert (info["placed"][i], info["rejected"][i]) == (counts["placed"], counts["rejected"])
-
-
-def test_one_that_is_over_begins_anew_in_the_next_step() -> None:
-    many = fabric_vector("nara/table1", ("workload.requests=1",), 2)
-    observation, _ = many.reset(seed=3)
-    rewards, ended = np.zeros(2), np.zeros(2, bool)
-    for _ in range(40):
-        observation, rewards, ended, _, _ = many.step(observation["mask"].argmax(axis=1))
-        if ended.any():
-            break
-    again = np.flatnonzero(ended)
-    assert not observation["mask"][again].any()
-    observation, rewards, ended, _, _ = many.step(observation["mask"].argmax(axis=1))
-    assert rewards[again].tolist() == [0.0] * len(again)
-    assert observation["mask"][again].any()
-    assert not ended[again].any()
 
 
 def test_rewards_are_options() -> None:

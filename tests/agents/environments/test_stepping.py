@@ -118,17 +118,6 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
-def test_observations_are_overwritten_only_in_place(name: str) -> None:
-    for in_place in (False, True):
-        envs = many(name, 2, in_place=in_place)
-        one, _ = envs.reset(seed=0)
-        before = {key: array.copy() for key, array in one.items()}
-        two, *_ = envs.step(one["mask"].argmax(axis=1))
-        assert all((two[key] is one[key]) == in_place for key in one)
-        assert all((before[key] == one[key]).all() for key in one) != in_place
-
-
-@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_masks_of_actions(name: str) -> None:
     scenario: Any = servers() if name == "Numa-v0" else "nara/table1"
     env = gymnasium.make(f"{PREFIX}{name}", scenario=scenario)

@@ -10,15 +10,11 @@ from hypothesis import strategies as st
 from binwright.agents.availability import AvailabilityProfile, Job, Running
 from binwright.agents.heuristics.in_line import InLine, TwoStage
 from binwright.agents.heuristics.servers.costs import FirstFit
-from binwright.agents.solver.online.agent import Solver
-from binwright.agents.solver.online.jobs import Jobs
 from binwright.fabric.run.play import play
 from binwright.simcore.types import Placement, Request, View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, decided, simulate
-from tests.support.solving import started
-from tests.support.views import ask, view_of
 
 
 def case(capacity: list[int], *requests: tuple[float, float, int]) -> Case:
@@ -61,13 +57,6 @@ def test_whose_turn_it_is_may_fit_nowhere() -> None:
     assert decided(split, InLine("best-fit", backfilling="any")) == [0, 0, 8, 0]
 
 
-def test_nobody_is_delayed_by_those_behind() -> None:
-    """A short job goes before its turn only where it is over in time."""
-    todo = case([4], (0, 4, 3), (0, 4, 4), (0, 4, 1), (0, 5, 1))
-    assert decided(todo, TwoStage()) == [0, 4, 0, 8]
-    assert decided(todo, TwoStage("longest")) == [0, 5, 9, 0]
-
-
 changes = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1, 6)), max_size=6)
 
 
@@ -84,13 +73,6 @@ def test_turns_are_as_early_as_the_total_allows(
             levels[time] -= amount
     expected = next((t for t in range(30) if min(levels[t : t + duration]) >= demand), inf)
     assert turns.earliest(duration, (demand,)) == expected
-
-
-def test_one_request_at_a_time() -> None:
-    view: View = view_of([[[3]], [[2]]], [[[4]], [[4]]])
-    assert ask(TwoStage(), view, (2,), False) == (1, 0)
-    assert ask(InLine("best-fit"), view, (3,), False) == (0, 0)
-    assert ask(TwoStage(), view, (4,), False) is None
 
 
 class Looking(FirstFit):
@@ -140,23 +122,3 @@ def test_agents_see_the_running_requests_and_their_ends(
     agent = Looking(ledger)
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
-
-
-LOST: list[tuple[float, float, Demand]] = [(0, 10, (1,)), (3, 20, (2,)), (4, 5, (2,)), (5, 9, (1,))]
-"""The first is interrupted by a failure from 1 to 2."""
-
-
-def test_interrupted_requests_release_nothing_at_their_old_end() -> None:
-    """The third has its turn at 23 and not at 10, so that the fourth need not wait for it."""
-    todo = Case([[[3]]], [[3]], (99,), LOST, "wait", failures=[(1.0, 0, 1.0)], together=9)
-    assert decided(todo, TwoStage()) == [0, 3, 23, 5]
-
-
-def test_a_plan_counts_on_what_runs_only() -> None:
-    todo = Case([[[3]]], [[3]], (99,), LOST[:2], "wait", failures=[(1.0, 0, 1.0)], together=9)
-    simulation = simulate(todo)
-    agent = started(simulation.view, slot=1, slots=24)
-    assert isinstance(agent, Solver)
-    play(simulation, agent)
-    assert isinstance(agent._model, Jobs)
-    assert agent._model._free(simulation.view)[0, :, 0].tolist() == [1] * 20 + [3] * 4

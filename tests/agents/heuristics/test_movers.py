@@ -153,18 +153,6 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     assert in_use_of[0] <= in_use_of[1] or ruled
 
 
-@pytest.mark.long
-def test_a_server_is_emptied_whole_or_not_at_all() -> None:
-    view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1])
-    assert not Empty().plan(view, running, 1)
-    assert places(Empty().plan(view, running, 2), running) == [(0, 1, 0), (1, 1, 0)]
-
-
-def test_nothing_moves_where_nothing_runs() -> None:
-    view, running = in_use(0, requests=0)
-    assert not Empty().plan(view, running, 5)
-
-
 Case = tuple[Ledger, list[Server], list[Held]]
 
 

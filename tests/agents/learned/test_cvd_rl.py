@@ -1,7 +1,6 @@
 """cvd-rl, its filter and its controls: against plain Python, and its weights and their mistakes."""
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
-from tests.support.learning import busy, shipped
+from tests.support.learning import busy
 from tests.support.properties import scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -204,8 +203,3 @@ def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
     assert request
     with pytest.raises(UserError, match="whole cluster of 6 servers, and it has grown"):
         whole.decide(View(("cpu", "mem"), simulation.view.capacity[:5], free[:5]), request)
-
-
-@pytest.mark.parametrize("weights", ["huawei-10", "huawei-50", "huawei-month", "published"])
-def test_shipped_cvd_rl_weights_run_on_any_number_of_servers(weights: str, tmp_path: Path) -> None:
-    shipped("cvd-rl", tmp_path, weights)

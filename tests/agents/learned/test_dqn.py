@@ -31,20 +31,15 @@ from binwright.agents.learned.replay import (
     empty_trajectory,
     reset,
 )
-from binwright.agents.learned.sched_rl import SchedRL, SchedTrainer
-from binwright.agents.learned.weights import read, write
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.ledger import Ledger
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.learn.sweeping import train
+from binwright.agents.learned.sched_rl import SchedTrainer
+from binwright.agents.learned.weights import read
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats, Ints, Request, View
+from binwright.simcore.types import Compiled, Floats, Ints
 from tests.reference.agents import after, feasible
-from tests.support.learning import going_on, in_use, shipped, trained
+from tests.support.learning import going_on, in_use, trained
 from tests.support.properties import first
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -102,12 +97,6 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
     greedy = recorded(overflow, 0.0)
     placed_by_rule = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, NONE)))
     assert placed_by_rule == greedy[1]
-
-
-def test_a_trajectory_that_is_full_ends_without_a_verdict() -> None:
-    whole, part = recorded("stop", 0.5)[0], recorded("stop", 0.5, rows=4)[0]
-    assert part.code.tolist() == whole.code[:4].tolist()
-    assert part.outcome.tolist() == [CONTINUES] * 3 + [TRUNCATED]
 
 
 @pytest.mark.parametrize(
@@ -318,12 +307,6 @@ class Drawn:
         return self._rows.reshape(size)
 
 
-def test_updates_are_one_a_decision_or_a_fixed_number() -> None:
-    each, some = (begun(options={"updates": updates}).iterate(1) for updates in ("decision", 3))
-    assert each["updates"] == each["decisions"] == each["placed"] * 2
-    assert some["updates"] == 3 < some["decisions"]
-
-
 def test_lessons_teach_the_choices_of_the_teacher() -> None:
     alike = []
     for lessons in (0, 8):
@@ -395,70 +378,3 @@ def test_weights_know_by_which_sizes_they_see(ahead: bool, tmp_path: Path) -> No
     file = next(tmp_path.glob("whole/*/best.safetensors"))
     assert read(file)[1]["units"] == [10_000_000, 10_000_000]
     in_use("cvd-rl", tmp_path, lookahead=ahead)
-
-
-@pytest.mark.parametrize(
-    ("options", "changed", "said"),
-    [
-        ({}, {"overflow": "wait"}, "does not learn with it"),
-        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is no known value"),
-        ({"k": 0}, {}, "train.agent.cvd-rl.k: expected 1 or more"),
-        ({"paired": True}, {}, "train.agent.cvd-rl.paired: is for returns of whole episodes"),
-    ],
-)
-def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=said):
-        train(small(options=options, **changed), tmp_path / "out")
-    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*.safetensors"))
-
-
-def fixed(servers: int) -> View:
-    capacity: Ints = np.full((servers, 2, 2), 10_000_000)
-    view: View = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])).view
-    return view
-
-
-def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "three.safetensors"
-    view = fixed(3)
-    write(
-        file,
-        {"weights": np.zeros(size_of(SchedTrainer().network_for(view).sizes))},
-        SchedTrainer().network_for(view).notes,
-    )
-    with pytest.raises(UserError, match="trained with servers 3, not with 4"):
-        SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
-    agent = {"sched-rl": {"path": str(file)}}
-    more = {"expand": {"by": 1, "limit": 5}}
-    with pytest.raises(UserError, match=r"agents\.0 .*the cluster grows by overflow\.expand"):
-        Batch(small(agents=[agent], overflow=more), tmp_path / "out").run()
-    started = SchedRL(path=str(file))
-    started.start(view, stream(0, "agent"))
-    with pytest.raises(UserError, match="whole cluster of 3 servers, and it has grown"):
-        started.decide(fixed(4), Request(0, 0.0, 1.0, (1, 1), False))
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"agent": "cvd-rl"}, "trained with agent cvd-rl, not with sched-rl"),
-        ({"layers": [11, 64, 6]}, "trained with layers"),
-        ({}, "not the weights of this network"),
-    ],
-)
-def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    file, view = tmp_path / "mine.safetensors", fixed(3)
-    numbers = np.zeros(size_of(SchedTrainer().network_for(view).sizes) if changed else 7)
-    write(file, {"weights": numbers}, SchedTrainer().network_for(view).notes | changed)
-    with pytest.raises(UserError, match=said):
-        SchedRL(path=str(file)).start(view, stream(0, "agent"))
-
-
-def test_shipped_sched_rl_weights_run_on_ten_servers_only(tmp_path: Path) -> None:
-    shipped("sched-rl", tmp_path, "huawei-10", servers=10)
-    with pytest.raises(UserError, match="trained with servers 10, not with 11"):
-        shipped("sched-rl", tmp_path / "more", "huawei-10", servers=11)
-
-
-def test_shipped_sched_rl_weights_run_on_fifty_servers(tmp_path: Path) -> None:
-    shipped("sched-rl", tmp_path, "huawei-50", servers=50)

@@ -24,7 +24,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Floats
 from tests.reference.value_es import gains
-from tests.support.learning import busy, going_on, in_use, shipped, trained
+from tests.support.learning import busy, going_on, in_use, trained
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
@@ -75,15 +75,6 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
     assert sample_of(replay, student, placed + 1, [plan]) is None
 
 
-def test_requests_that_never_leave_stay() -> None:
-    workload, cluster = busy(200)
-    workload.duration[::2] = np.inf
-    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("stop")))
-    placed, staying = replay.placed(Compiled(best_fit)), replay.staying()
-    assert set(range(0, placed, 2)) <= set(staying.tolist())
-    assert len(staying) < placed
-
-
 def test_places_are_those_of_the_rule() -> None:
     """Each kind of place once, with the gains that plain Python finds."""
     rng = np.random.default_rng(4)
@@ -127,7 +118,3 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     assert log["planned"].drop_nulls().ge(log["placed"].drop_nulls()).all()
     assert log.filter(step=2)["lessons"][0] > 0, "Adam has something to remember when it is interrupted"
     in_use("hindsight", tmp_path)
-
-
-def test_shipped_hindsight_weights_run_on_any_number_of_servers(tmp_path: Path) -> None:
-    shipped("hindsight", tmp_path)

@@ -125,29 +125,6 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
     assert np.array_equal(found, expected)
 
 
-def test_no_parameter_depends_on_the_topology() -> None:
-    policy = Policy()
-    assert sum(weight.numel() for weight in policy.parameters()) == 2778
-    text = Policy(2, TEXT)
-    assert sum(weight.numel() for name, weight in text.named_parameters() if not name.startswith("value.")) == 673
-    for name in ("beta", "gamma"):
-        net = topology(name)
-        graph = GraphTensors(net)
-        seen = torch.rand(2, net.switches + net.servers, 3), torch.rand(2, net.links), torch.rand(2, 3)
-        assert policy(graph, *seen)[0].shape == (2, net.servers)
-
-
-def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
-    """Were they linear in it, it would be the same for all servers, and change no choice."""
-    torch.manual_seed(0)
-    net = topology("alpha")
-    policy, graph = Policy(), GraphTensors(net)
-    seen = [torch.rand(1, net.switches + 40, 3), torch.rand(1, net.links), torch.zeros(1, 3)]
-    before = torch.log_softmax(policy(graph, *seen)[0], 1)
-    seen[2] = torch.ones(1, 3)
-    assert not torch.allclose(before, torch.log_softmax(policy(graph, *seen)[0], 1), atol=1e-4)
-
-
 # -- in use ----------------------------------------------------------------------------------------------------------
 
 
@@ -218,7 +195,7 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
     same = NaraTrainer(mask=mask, form=trainer.form, width=trainer.width)
     world = build_learning(scenario)
     same.begin(world, world, 0)
-    assert same.validate([3, 4])["acceptance"] == sum(placed) / 80
+    assert same.validate(world, [3, 4])["acceptance"] == sum(placed) / 80
 
 
 def test_nara_places_empty_requests_and_rejects_unreachable_ones(weights: Path) -> None:
@@ -276,19 +253,6 @@ def test_shipped_weights_are_small_and_say_what_they_are() -> None:
         assert notes["trained"]["split"] == "validation"
 
 
-def test_shipped_nara_weights_place_more_than_tetris() -> None:
-    scenario = load_scenario("nara/table1")
-    found: dict[str, int] = {}
-    for name in ("nara", "tetris"):
-        for seed in range(500, 504):
-            simulation = build_world(scenario).simulation(seed)
-            agent = AGENTS.load(name)()
-            agent.start(simulation.view, stream(seed, "agent"))
-            play(simulation, agent)
-            found[name] = found.get(name, 0) + int((simulation.record.outcome == PLACED).sum())
-    assert found["nara"] > found["tetris"]
-
-
 # -- PPO -------------------------------------------------------------------------------------------------------------
 
 
@@ -333,25 +297,8 @@ def test_ppo_loss_equals_rllibs(seed: int) -> None:
     assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
 
 
-def test_masked_actions_are_never_drawn_and_give_no_gradient() -> None:
-    logits = torch.tensor([[100.0, 0.0, 1.0]], requires_grad=True)
-    log = torch.log_softmax(ppo.masked(logits, torch.tensor([[False, True, True]])), 1)
-    assert log.exp()[0, 0] == 0
-    log[0, 1].backward()
-    assert logits.grad is not None
-    assert logits.grad[0, 0] == 0
-    assert logits.grad.isfinite().all()
-
-
 def test_kl_penalty_weight_follows_the_target() -> None:
     assert ppo.next_kl_weight(0.2, 0.021, 0.01) == pytest.approx(0.3)
     assert ppo.next_kl_weight(0.2, 0.02, 0.01) == 0.2
     assert ppo.next_kl_weight(0.2, 0.005, 0.01) == 0.2
     assert ppo.next_kl_weight(0.2, 0.004, 0.01) == 0.1
-
-
-def test_advantages_are_standardised() -> None:
-    found = ppo.standardised(torch.tensor([1.0, 2.0, 6.0]))
-    assert found.mean() == pytest.approx(0, abs=1e-6)
-    assert found.std(correction=0) == pytest.approx(1)
-    assert ppo.standardised(torch.tensor([3.0, 3.0])).tolist() == [0, 0]

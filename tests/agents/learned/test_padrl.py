@@ -13,9 +13,7 @@ from binwright.agents.learned.padrl import (
     ASKED,
     CELLS,
     FORECAST,
-    HIDDEN,
     MEMORY,
-    PADRL,
     SHAPES,
     begin_diary,
     diary_of,
@@ -25,15 +23,13 @@ from binwright.agents.learned.padrl import (
     sequence,
 )
 from binwright.agents.learned.replay import NONE
-from binwright.agents.learned.weights import Tensors, write
+from binwright.agents.learned.weights import Tensors
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Floats, Ints
-from tests.support.learning import busy, going_on, in_use, shipped, trained
+from tests.support.learning import busy, going_on, in_use, trained
 from tests.support.properties import scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -101,12 +97,6 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
     np.testing.assert_allclose(memory[: 2 * CELLS], np.concatenate([slow.hidden, slow.cell]), atol=1e-12)
 
 
-def test_of_equal_places_it_is_the_first() -> None:
-    free = np.full((3, 2, 2), 40)
-    weights = joined({n: np.zeros(s) for n, s in SHAPES.items()})
-    assert padrl(free, free.copy(), (2, 2), False, weights, np.zeros(MEMORY), NONE) == 0
-
-
 def test_diary_records_choices_and_their_candidates() -> None:
     workload, cluster = busy(300)
     simulation = Simulation(workload, Ledger(cluster), Overflow("stop"))
@@ -143,29 +133,6 @@ def test_forecast_targets_cover_the_next_requests_only() -> None:
     np.testing.assert_allclose(wanted[2, 3:], [(after[:, 0] >= large).mean() for large in (0.2, 0.4, 0.8)])
 
 
-def notes(**changed: Any) -> dict[str, Any]:
-    sizes = [CELLS, FORECAST, HIDDEN]
-    return {"agent": "padrl", "resources": ["cpu", "mem"], "nodes": 2, "sizes": sizes} | changed
-
-
-def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
-    """Also the second time: it forgets what it saw in another run."""
-    workload, cluster = busy(400)
-    write(tmp_path / "mine.safetensors", tensors_of(2), notes())
-    agent = PADRL(path=str(tmp_path / "mine.safetensors"))
-    for _ in range(2):
-        engine = Simulation(workload, Ledger(cluster))
-        agent.start(engine.view, stream(0, "agent"))
-        play(engine, agent)
-        compiled = Simulation(workload, Ledger(cluster))
-        agent.start(compiled.view, stream(0, "agent"))
-        assert agent.compiled
-        compiled.loop.go(agent.compiled)
-        np.testing.assert_array_equal(engine.record.server, compiled.record.server)
-        np.testing.assert_array_equal(engine.record.node, compiled.record.node)
-    assert (engine.record.outcome == 2).any()
-
-
 LITTLE: dict[str, Any] = {
     "lessons": 2, "sequences": 2, "episodes": 2, "plays": 2, "decisions": 64, "minibatch": 32, "pool": 40,
     "warm": [0.0, 0.2],
@@ -177,7 +144,3 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     log = going_on(trained({"padrl": LITTLE}), tmp_path, rows=4)
     assert log.filter(step=3)["kl"].is_finite().all(), "the third iteration, after which it is interrupted, is of PPO"
     in_use("padrl", tmp_path)
-
-
-def test_shipped_padrl_weights_run_on_any_number_of_servers(tmp_path: Path) -> None:
-    shipped("padrl", tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from binwright.agents.learned.weights import SHIPPED
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.rng import stream
@@ -90,3 +92,13 @@ def test_choices_of_servers_in_a_network_are_as_recorded() -> None:
             seed += 1
         digests.update(digest.digest())
     assert digests.hexdigest() == "98310db19c782272"
+
+
+@pytest.mark.parametrize(
+    ("agent", "servers"), [("cvd-rl", 3), ("hindsight", 3), ("padrl", 3), ("sched-rl", 10), ("value-es", 3)]
+)
+def test_shipped_weights_run_compiled(agent: str, servers: int, tmp_path: Path) -> None:
+    sets = [f"agents=[{agent}]", "workload.requests=80", "replications=1", f"cluster.servers={servers}"]
+    results = Batch(load_scenario("quickstart", sets), tmp_path).run()
+    assert not len(results.failed), results.failed["error"][0]
+    assert results.runs["compiled"].to_list() == [True]

@@ -126,13 +126,6 @@ def test_learned_rules_following_changes_decide_as_the_scan(kept: int, seed: int
     follow(value_of(begun(sizes), sizes), 2, kept, seed, DEMANDS)
 
 
-@given(st.integers(0, 2**32))
-@scaled(1)
-def test_any_number_of_demands_may_come_by(seed: int) -> None:
-    demands = [(cpu, mem) for cpu in range(6) for mem in range(6)]
-    follow(Compiled(bounded), 2, 4, seed, demands, 200)
-
-
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
 @scaled(1)
 def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:
@@ -155,17 +148,6 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
 def test_a_run_among_the_best_few_with_failures_growth_and_moves_is_the_scans(case: Run, moves: Rules) -> None:
     case.capacity *= 7
     assert_same(engines(case, agent_of(best_fit), 1, moves), engines(case, agent_of(best_fit), NEVER, moves))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_busy_run_among_the_best_few_is_the_scans(seed: int) -> None:
-    """Several blocks of servers, most of them full, which fail and are moved from."""
-    case = simulations.long_case(seed)
-    case.capacity, case.requests = case.capacity * 9, sorted(case.requests * 8)
-    moves = Rules(every=2, moves=3, room=2)
-    scan = engines(case, agent_of(best_fit), NEVER, moves)
-    assert_same(engines(case, agent_of(best_fit), 1, moves), scan)
-    assert_same(engines(case, agent_of(best_fit), len(case.capacity) + 1, moves), scan)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -24,7 +24,7 @@ from tests.support.figures import NETWORK
 def test_agents_that_are_compared_differ_in_colour() -> None:
     servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "solver"]
     network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
-    virtual = ["vm-random", "vm-first-fit", "secondnet", "oktopus", "solver"]
+    virtual = ["vm-first-fit", "secondnet", "oktopus", "solver"]
     line = ["in-line", "two-stage", "first-fit", "best-fit", "solver"]
     learned = ["best-fit", "internal", "value-es", "cvd-rl", "sched-rl", "padrl", "hindsight", "random-top"]
     for group in (virtual, line, learned):

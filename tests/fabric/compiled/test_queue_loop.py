@@ -38,7 +38,7 @@ from tests.support.properties import first, forms, scaled
 from tests.support.simulations import drawn_quotas, quota_of
 
 BACKFILLING = ["none", "any", "easy", "conservative"]
-ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "unicep", "wfp3-slip", "unicep-slip"]
+ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "wfp3", "unicep", "wfp3-slip", "unicep-slip"]
 
 
 @st.composite

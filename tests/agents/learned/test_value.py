@@ -1,6 +1,7 @@
-"""The room for sizes of requests in a server's value: the rule against plain Python, which sizes, and training."""
+"""What a server is worth: the rule against plain Python, which sizes of requests count, and training."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ from binwright.agents.learned.value import (
 from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
+from binwright.scenarios.learn.sweeping import train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
 from tests.support.learning import going_on, in_use, trained
@@ -27,16 +31,16 @@ from tests.support.properties import scaled
 pytest.importorskip("safetensors")
 
 
-@given(st.integers(0, 2**32), st.booleans(), st.booleans())
-@scaled(1.5)
-def test_value_es_with_sizes_takes_the_place_where_most_still_fits(seed: int, spread: bool, shares: bool) -> None:
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([0, 3]))
+@scaled(3)
+def test_value_es_takes_the_place_of_highest_gain(seed: int, spread: bool, shares: bool, count: int) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([12, 20]), (4, 2, 1)) * rng.integers(1, 3, (4, 1, 1))
     free = rng.integers(0, capacity + 1)
     demand = int(rng.integers(1, 12)), int(rng.integers(1, 12))
-    chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]
-    sizes = np.array([(*size, 0.1) for size in chosen], np.float64)
-    weights = rng.normal(size=SIZE + 6)
+    chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(count)]
+    sizes = np.array([(*size, 0.1) for size in chosen], np.float64).reshape(-1, 4)
+    weights = rng.normal(size=SIZE + 2 * count)
     weights[:SIZE] *= shares
     code = value_es(free, capacity, demand, spread, weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:]))
     possible = gains(free, capacity, demand, spread, weights, chosen)
@@ -84,14 +88,6 @@ def test_where_training_begins_only_what_still_fits_counts() -> None:
     assert begun(sizes).tolist() == [0] * SIZE + [10, 0, 15, 0]
 
 
-def test_shares_of_nodes_say_nothing_of_their_size() -> None:
-    """Of two equally empty servers only the larger one has room left for a large request after a small one."""
-    capacity = np.array([[[40, 40]] * 2, [[60, 60]] * 2])
-    known = known_sizes(np.array([[38.0, 38, 0, 1]]), np.array([1.0, 0]))
-    for weights, expected in ((np.zeros(0), 0), (known, 2)):
-        assert value_es(capacity.copy(), capacity, (4, 4), False, np.zeros(SIZE), weights) == expected
-
-
 @pytest.mark.long
 def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     going_on(trained({"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0], "sizes": 3}}), tmp_path)
@@ -106,3 +102,10 @@ def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -
     log = going_on(trained({"hindsight": settings}), tmp_path)
     assert (log["lessons"].drop_nulls() > 0).any()
     in_use("hindsight", tmp_path)
+
+
+@pytest.mark.parametrize("changed", [{"overflow": "wait"}, {"pacing": {"step": "1 s"}}])
+def test_scenarios_that_learners_cannot_learn_with_are_refused(changed: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(UserError, match="does not learn with it"):
+        train(scenario_from(trained({"value-es": {"pairs": 2}}) | changed), tmp_path / "out")
