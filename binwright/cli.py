@@ -19,16 +19,11 @@ from typing import TextIO
 
 import binwright
 from binwright.parser import parser
-from binwright.simcore.cores import MB, check_address_space
 from binwright.simcore.errors import UserError
 
 FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 """Exit codes: some run failed; the user has to mend something; we have to; Ctrl-C; SIGTERM, of a batch system for one.
 """
-MUCH, LITTLE = 800 * MB, 450 * MB
-"""Bytes of addresses that commands take at least; they fail in the middle, or wait for ever, if they get fewer."""
-LIGHT = ("catalogue", "solving", "traces")
-"""Modules of commands that take little: what they need in this process is numba, or the tables, but not both."""
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -110,7 +105,6 @@ def _answer(top: argparse.ArgumentParser, args: argparse.Namespace) -> int:
         top.print_help()
         return MISTAKE
     module, _, function = args.answer.partition(".")
-    check_address_space(LITTLE if module in LIGHT else MUCH)
     from binwright.commands.console import talking
 
     with talking(args.quiet, args.verbose):

@@ -70,9 +70,6 @@ def raised(agent: object, error: Exception, of: str) -> AgentError:
     if isinstance(error, WorkloadError):  # of what it asked, such as a predictor
         raise error
     kind = type(agent)
-    undecided = isinstance(agent, Agent) and type(agent).decide is Agent.decide
-    if undecided and isinstance(error, NotImplementedError):  # not one that its own code raised
-        return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")
     return AgentError(f"{kind.__name__} raised {error!r} at {place_in(kind.__module__, error)} for {of}")
 
 

@@ -1,12 +1,8 @@
-"""The processors of this machine, and what `ulimit -v`, or a batch system, lets this process have of addresses."""
+"""The processors that this process may use."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-from contextlib import suppress
-
-from binwright.simcore.errors import UserError
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -30,34 +26,3 @@ def usable_threads() -> int:
     """
     given = os.environ.get("BINWRIGHT_THREADS", "")
     return min(usable_cpus(), max(1, int(given))) if given.isdecimal() else usable_cpus()
-
-
-MB = 2**20
-ROOMY = 1024 * MB
-"""Bytes of addresses, and once more as many for each CPU, below which libraries get one thread and one heap each."""
-M_ARENA_MAX = -8
-"""Of glibc's `mallopt`: heaps, each of which reserves 64 MB, at most."""
-LIBRARIES = [name for name in ONE_THREAD if not name.startswith(("BINWRIGHT", "NUMBA"))]
-"""The variables of the environment that say how many threads Polars and libraries of linear algebra have."""
-
-
-def check_address_space(needed: int) -> None:
-    """Refuse to begin with fewer bytes of addresses than are needed, and be sparing where there are few.
-
-    Libraries that get none do not raise an error: they end the process, or wait for some for ever.
-    """
-    try:
-        import resource
-    except ImportError:  # not on this system
-        return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY or limit >= ROOMY * (1 + usable_cpus()):
-        return
-    if limit < needed:
-        problem = f"only {limit // MB:,} MB of addresses may be used, and about {needed // MB:,} MB are needed"
-        remedy = "Raise the limit: ulimit -v unlimited, or what the batch system calls virtual memory."
-        raise UserError(problem, remedy=remedy)
-    for name in LIBRARIES:
-        os.environ.setdefault(name, "1")
-    with suppress(AttributeError, OSError, TypeError):  # another C library, another system
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)

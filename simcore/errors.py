@@ -11,14 +11,8 @@ from traceback import FrameSummary, extract_tb
 
 FEW, MANY = 12, 30
 """So many names are listed beside the nearest, and so many at most."""
-SHORTEST = 3
-"""Letters of a part of a name by which others are found that have it."""
 LONGEST = 600
 """Letters of a part of a message: what users give us may be of any length."""
-
-
-_LISTING = re.compile(r"`binwright [^`]+` lists all \d+\.$")
-"""The end of a remedy that `suggest` wrote."""
 
 
 class BinwrightError(Exception):
@@ -84,15 +78,8 @@ def without_numbers(error: str) -> str:
 
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:
-    """Join mistakes: the first of them says the others, too, and it alone says what lists all names."""
-    first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
-    first.others = others
-    said: set[str] = set()
-    for one in first.each():
-        if (listing := _LISTING.search(one.remedy)) and listing[0] in said:
-            one.remedy = one.remedy.removesuffix(listing[0]).rstrip()
-        elif listing:
-            said.add(listing[0])
+    """Join mistakes: the first of them says the others, too."""
+    first, *first.others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
     return first
 
 
@@ -167,44 +154,15 @@ def edits(one: str, other: str) -> int:
 
 
 def suggest(name: str, known: Iterable[str], listed: str = "") -> str:
-    """Write a remedy for an unknown name: what may have been meant, or else what is known.
-
-    All of a few names are known, too. `listed` says what lists many.
-    """
+    """Write a remedy for an unknown name: what may have been meant, and what is known; `listed` lists many."""
     names = sorted(set(known))
-    near = [one for one in (nearest(name, names),) if one is not None]
-    if not near and len(longer := [one for one in names if one.startswith(name)]) == 1:
-        near = longer
-    many = len(names) > FEW
-    if many:
-        near = near or _related(name, names)[:3]
-    text = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
-    if many and listed:
+    near = nearest(name, names)
+    text = f"Did you mean {near!r}? " if near else ""
+    if len(names) > FEW and listed:
         return f"{text}{listed} lists all {len(names)}."
-    if many and near:
-        return f"{text}{len(names)} are known."
-    if len(names) > MANY:
-        return f"Known: {', '.join(names[:FEW])}, and {len(names) - FEW} more."
+    if len(names) > MANY or (near and len(names) > FEW):
+        return text.rstrip() or f"Known: {', '.join(names[:FEW])}, and {len(names) - FEW} more."
     return f"{text}Known: {', '.join(names) or 'none'}."
-
-
-def _related(name: str, known: Iterable[str]) -> list[str]:
-    """List the names that hold this one, or of which a word begins as one of its words does; the nearest first."""
-    if not SHORTEST <= len(name) <= LONGEST:
-        return []
-    name = name.lower()
-    words = _words(name)
-    alike = [
-        one
-        for one in known
-        if name in one.lower()
-        or any(mine.startswith(its) or its.startswith(mine) for mine in words for its in _words(one.lower()))
-    ]
-    return sorted(alike, key=lambda one: edits(name, one.lower()))
-
-
-def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[\W_]+", name) if len(word) >= SHORTEST]
 
 
 def meant(file: str | Path, ending: str = "") -> str:

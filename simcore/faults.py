@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -39,24 +39,10 @@ class Faults:
     announced: tuple[tuple[float, int, float], ...] = ()
 
 
-class FailingParts(Protocol):
-    """What fails: `fail` is false for a part that is down already, which nothing then happens to."""
-
-    def fail(self, part: int, kind: Kind, requeue: bool) -> bool: ...
-    def repair(self, part: int, kind: Kind) -> None: ...
-
-
-class FailingServers(Protocol):
-    """What fails and comes back together; a server may be down for several reasons."""
-
-    def down(self, servers: Sequence[int], requeue: bool) -> None: ...
-    def up(self, servers: Sequence[int]) -> None: ...
-
-
 class FailingDomains:
     """Domains of servers as parts that fail. `count` is how many servers there are."""
 
-    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: FailingServers, count: int) -> None:
+    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: Any, count: int) -> None:
         self._domains, self._servers = domains, servers
         self._down: dict[int, Sequence[int]] = {}
         self.grow(count)
@@ -79,7 +65,7 @@ class FailingDomains:
 class FaultProcess:
     """Fails and repairs parts on the clock: as scheduled once, at random for ever."""
 
-    def __init__(self, faults: Faults, clock: Clock, parts: FailingParts) -> None:
+    def __init__(self, faults: Faults, clock: Clock, parts: Any) -> None:
         self.kind = faults.kind
         self._faults = faults
         self._clock = clock
@@ -125,7 +111,7 @@ class FaultProcess:
             self._clock.at(self._clock.now + repair_after, self._repair, part)
 
     def _fail(self, part: int) -> bool:
-        return self._parts.fail(part, self._faults.kind, self._faults.requeue)
+        return bool(self._parts.fail(part, self._faults.kind, self._faults.requeue))
 
     def _repair(self, part: int) -> None:
         self._parts.repair(part, self._faults.kind)

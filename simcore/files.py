@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from time import time
 
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
@@ -29,12 +28,6 @@ def others_write(found: os.stat_result) -> bool:
     return found.st_uid not in (0, os.geteuid()) or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-STALE = 60.0
-"""Seconds after which what is unfinished, and of no process here, is nobody's."""
-IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
-
-
 @contextmanager
 def writing(file: str | Path) -> Iterator[None]:
     """Turn what the system has against writing `file` into a `ResultsError`."""
@@ -42,11 +35,7 @@ def writing(file: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        remedy = "Make room there, or name another place with --out."
-        if error.errno in IN_THE_WAY:
-            remedy = "Move away what is there, or name another place with --out."
-        elif error.errno not in FULL:
-            remedy = "Name another place with --out."
+        remedy = "Make room there, move away what is in the way, or name another place with --out."
         raise ResultsError(f"cannot be written: {why}", file=file, remedy=remedy) from None
 
 
@@ -71,8 +60,6 @@ def replacing(file: str | Path, *, lasting: bool = True) -> Iterator[Path]:
         target = target.resolve()
         make_folder(target.parent)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-        if lasting:  # of the others there are many in a folder, which `clear` clears
-            _clear_after_the_dead(target)
         try:
             yield unfinished
             if lasting:
@@ -83,20 +70,6 @@ def replacing(file: str | Path, *, lasting: bool = True) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)
-
-
-def _clear_after_the_dead(target: Path) -> None:
-    """Remove what processes that were killed have left unfinished of a file; one of another machine may be at it."""
-    with suppress(OSError):  # a folder that may be written to, but not read
-        for left in [*target.parent.iterdir()]:
-            stem, _, number = left.name.rpartition(".")
-            if stem == f".{target.name}" and number.isdecimal() and left.stat().st_mtime < time() - STALE:
-                try:
-                    os.kill(int(number), 0)
-                except ProcessLookupError:
-                    left.unlink()
-                except (PermissionError, OverflowError):  # there is one, or none that could have written it
-                    continue
 
 
 def make_folder(folder: Path) -> None:

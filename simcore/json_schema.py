@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, TypeAlias
 
-from binwright.simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, TIME, Measure
+from binwright.simcore.units import COUNT, LARGEST, MEASURES, SHARE, TIME, Measure
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -100,14 +100,9 @@ def quantity(
     }
 
 
-_MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
-    ("mem", "memory", "disk", "ssd", "hdd"), DATA
-)
-
-
 def amounts() -> Schema:
     """Amount by resource."""
-    properties = {name: nullable(quantity(measure, largest=LARGEST)) for name, measure in _MEASURES.items()}
+    properties = {name: nullable(quantity(measure, largest=LARGEST)) for name, measure in MEASURES.items()}
     others = nullable(quantity(COUNT, largest=LARGEST))
     return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": others}
 
@@ -121,7 +116,7 @@ def emptied() -> Schema:
 
 def units() -> Schema:
     """Make the schema of units by resource, or by column of times."""
-    known = _MEASURES | dict.fromkeys(("arrival", "end", "lifetime"), TIME)
+    known = MEASURES | dict.fromkeys(("arrival", "end", "lifetime"), TIME)
     properties = {name: nullable(quantity(each, above_zero=True, bare=True)) for name, each in known.items()}
     others = nullable(quantity(COUNT, above_zero=True))
     return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": others}

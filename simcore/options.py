@@ -66,18 +66,16 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
             raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:
             # A union has a finding for each of its members; one item of a list may be named.
-            all_said = error.errors(include_url=False)
-            for each in all_said:
-                if each["type"] == "binwright":  # our own mistake, which knows its place below this option
-                    said = each["ctx"]
-                    below = (*at, name, *_keys(each), *said["at"])
-                    raise wrong(said["problem"], said["remedy"], below, said["value"]) from None
-            inner = _keys(all_said[0]) if len(all_said) == 1 else ()
-            if len(all_said) == 1 and (known := choices_of(all_said[0])):
-                remedy = suggest(str(all_said[0]["input"]), known)
-                raise wrong("is no known value", remedy, (*at, name, *inner)) from None
-            texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in all_said)
-            raise wrong(f"expected {' or '.join(texts)}", "", (*at, name, *inner)) from None
+            found_in = error.errors(include_url=False)
+            ours = next((each for each in found_in if each["type"] == "binwright"), None)
+            below = (*at, name, *(_keys(ours or found_in[0]) if ours or len(found_in) == 1 else ()))
+            if ours:  # our own mistake, which knows its place below this option
+                said = ours["ctx"]
+                raise wrong(said["problem"], said["remedy"], (*below, *said["at"]), said["value"]) from None
+            if len(found_in) == 1 and (known := choices_of(found_in[0])):
+                raise wrong("is no known value", suggest(str(found_in[0]["input"]), known), below) from None
+            texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in found_in)
+            raise wrong(f"expected {' or '.join(texts)}", "", below) from None
 
     def there(name: str) -> None:
         if name not in options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import importlib.util
@@ -81,8 +80,6 @@ class Registry:
         try:
             if where.endswith(".py"):
                 return getattr(_from_file(where, folder), attribute)
-            if name in self._builtin:
-                return getattr(importlib.import_module(where), attribute)
             return getattr(importlib.import_module(where), attribute)
         except (Exception, SystemExit) as error:
             if name in self._builtin:
@@ -95,49 +92,21 @@ class Registry:
             remedy = f"Write package.module:{what}, or file.py:{what} relative to the scenario"
             remedy += " (--agents: the working folder)."
             if isinstance(error, AttributeError) and error.name == attribute:
-                why, remedy = f"there is no {attribute} in it", named_in(where, folder, self.functions) or remedy
-            elif at := _line_in(where, folder, error):
+                why = f"there is no {attribute} in it"
+            elif at := line_in(str(((folder or Path.cwd()) / where).resolve()), error):
                 problem = error.problem if isinstance(error, UserError) else getattr(error, "msg", why)
-                why, remedy = f"{problem} ({at})", "Mend that line: before, no class of this file can be used."
+                why, remedy = f"{problem} ({at})", "Mend that line: before, nothing of this file can be used."
             if isinstance(error, ModuleNotFoundError) and where.endswith(".py"):
                 remedy = f"Install {error.name}, or name the folder that it is in: PYTHONPATH=FOLDER binwright ..."
             raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
 
 
-def _line_in(where: str, folder: Path | None, error: BaseException) -> str:
-    """Name the line of a file that an error came through as it was read, and the class there; empty if none is."""
-    path = str(((folder or Path.cwd()) / where).resolve())
-    shown = from_here(path)
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return f"{shown}:{error.lineno}"
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path and frame.lineno]
-    if not lines:
-        return ""
-    body = ast.parse(Path(path).read_bytes()).body
-    kind = next(
-        (one.name for one in body if isinstance(one, ast.ClassDef) and one.lineno <= lines[0] <= (one.end_lineno or 0)),
-        None,
-    )
-    return f"{shown}:{lines[-1]}{f', in class {kind}' if kind else ''}"
-
-
-def named_in(name: str, folder: Path | None = None, functions: bool = False) -> str:
-    """Say what to write for a Python file without a class, or with a wrong one; empty where the name is no file's.
-
-    It may be a function that belongs there instead.
-    """
-    if not name.endswith(".py"):
-        return ""
-    try:
-        found = [
-            one.name
-            for one in ast.parse(((folder or Path.cwd()) / name).read_bytes()).body
-            if isinstance(one, ast.FunctionDef if functions else ast.ClassDef)
-        ]
-    except (SyntaxError, ValueError, OSError):
-        found = []
-    what = "function" if functions else "class"
-    return f"Name the {what} in this file, too: {' or '.join(f'{name}:{one}' for one in found or [what.title()])}."
+def line_in(file: str, error: BaseException) -> str:
+    """Name the line of a file that an error came through as it was read; empty if none is."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f"{from_here(file)}:{error.lineno}"
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{from_here(file)}:{lines[-1]}" if lines else ""
 
 
 def _from_file(where: str, folder: Path | None) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from binwright.simcore.lifetime_info import LifetimeOracle
-from binwright.simcore.model import KeepsSpeeds
 from binwright.simcore.record import Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
 
@@ -56,7 +55,7 @@ class RequestRows:
         """When the requests of the workload arrive, float64 [n]."""
         self.longer: dict[int, float] = {}
         """How long rows stay that are on faster servers, or of a gang that does without some parts."""
-        self.speeds: KeepsSpeeds | None = None
+        self.speeds: Any = None
         foresight = workload.foresight
         self.oracle = None if foresight is None else LifetimeOracle(foresight)
         """What agents may ask about lifetimes, unless they are told."""

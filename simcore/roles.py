@@ -55,22 +55,13 @@ class Roles:
         `where` reads `zone=a|b;kind=large`, and `tolerates` `spot|gpu`; an empty text, as None, says nothing.
         """
         columns = [
-            np.broadcast_to(np.asarray(text or "" if text is None else text, np.str_), rows)
+            np.broadcast_to(np.asarray(text or "" if text is None else text, np.str_), rows).tolist()
             for text in (group, where, tolerates)
         ]
-        # Each combination is read once, whatever the number of requests.
-        codes, parts = np.zeros(rows, np.int64), []
-        for column in columns:
-            found, inverse = np.unique(column, return_inverse=True)
-            codes = codes * max(len(found), 1) + inverse
-            parts.append(found.tolist())
-        kinds, of = np.unique(codes, return_inverse=True)
-        roles = []
-        for code in kinds.tolist():
-            rest, last = divmod(code, len(parts[2]))
-            first, middle = divmod(rest, len(parts[1]))
-            roles.append(Role(parts[0][first], read_where(parts[1][middle]), read_names(parts[2][last])))
-        return cls(tuple(roles) or (NO_ROLE,), of.astype(np.int64))
+        texts = list(zip(*columns, strict=True))
+        place = {each: number for number, each in enumerate(sorted(set(texts)))}
+        roles = [Role(group, read_where(where), read_names(tolerates)) for group, where, tolerates in place]
+        return cls(tuple(roles) or (NO_ROLE,), np.array([place[each] for each in texts], np.int64))
 
 
 def where_of(wanted: Mapping[str, Iterable[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:

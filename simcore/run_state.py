@@ -6,7 +6,6 @@ from typing import Any
 
 from binwright.simcore.clock import Clock
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.model import KeepsQueues, KeepsQuotas, KeepsSpeeds, Moves, Preempts, Routes
 from binwright.simcore.record import Record
 from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow
@@ -36,19 +35,19 @@ class RunState:
         """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
         self.recurring = 0
         """How many things on the clock happen at every step, for ever."""
-        self.moving: Moves | None = None
+        self.moving: Any = None
         """What moves requests that run, where something does."""
-        self.preempting: Preempts | None = None
+        self.preempting: Any = None
         """What evicts requests that run, where something does."""
-        self.quotas: KeepsQuotas | None = None
+        self.quotas: Any = None
         """What keeps requests within quotas, where something does."""
-        self.queues: KeepsQueues | None = None
+        self.queues: Any = None
         """What keeps requests in several queues, where something does."""
-        self.routing: Routes | None = None
+        self.routing: Any = None
         """What sends requests to sites, where there are several."""
         self.features: dict[str, Any] = {}
         """What other features keep of the run, by their keys."""
-        self.speeds: KeepsSpeeds | None = None
+        self.speeds: Any = None
         """What has requests end sooner on faster servers, where there are some."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)
         self.view.asking = rows.oracle

@@ -156,10 +156,6 @@ class Request(NamedTuple):
     priority: int = 0
     gang: Gang | None = None
 
-    def __repr__(self) -> str:
-        kind = "spread" if self.spread else "whole"
-        return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
-
     @property
     def parts(self) -> int:
         """How many parts it has: those of its gang, or one."""

@@ -4,47 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args
 
 from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag, WithJsonSchema
 from pydantic_core import CoreSchema
 
-from binwright.simcore.errors import suggest
-from binwright.simcore.fields import OneOf, wrong
+from binwright.simcore.fields import wrong
 
 
 class PlainOrMapping:
-    """Tells a plain value from a mapping, which the second member of the union reads.
-
-    Where the first one is words, and the second a `OneOf`, who writes another word is told of the keys of the latter.
-    """
+    """Tells a plain value from a mapping, which the second member of the union reads."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         plain, more = get_args(source)
-        words = get_args(plain) if get_origin(plain) is Literal else ()
 
         def form(value: Any) -> str:
             return "<more>" if isinstance(value, (Mapping, more) if isinstance(more, type) else Mapping) else "<plain>"
 
-        def word(value: Any) -> Any:
-            return _word(value, words, more) if words else value
-
-        return handler.generate_schema(
-            Annotated[
-                Annotated[plain, BeforeValidator(word), Tag("<plain>")] | Annotated[more, Tag("<more>")],
-                Discriminator(form),
-            ]
-        )
-
-
-def _word(value: Any, words: tuple[str, ...], more: type[OneOf]) -> Any:
-    """Refuse other words than these, and say what else there is."""
-    if value not in words:
-        fields, word = more.known(), str(value)
-        if word in fields:
-            raise wrong("takes more than a word", f"Write it like {{{word}: {fields[word].examples[0]}}}.")
-        raise wrong("is no known value", suggest(word, [*words, *fields]))
-    return value
+        tagged: Any = Annotated[plain, Tag("<plain>")] | Annotated[more, Tag("<more>")]
+        return handler.generate_schema(Annotated[tagged, Discriminator(form)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,28 +40,23 @@ class Measure:
     def _number(self, value: object) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value) if abs(value) < 1e300 else inf
-        if not isinstance(value, str):
-            raise UserError(f"is not a valid {self.name}", value=value, remedy=self.accepted)
-        match = _TEXT.fullmatch(value.strip())
+        match = _TEXT.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None:
             raise UserError(f"is not a valid {self.name}", value=value, remedy=self.accepted)
         number, unit = match.groups()
         if unit and unit not in self.factors:
-            problem = f"{unit!r} is not a unit of {self.name}"
-            raise UserError(problem, value=value, remedy=f"{self._meant(unit)}{self.accepted}")
+            near = nearest(unit, self.factors)
+            remedy = f"{f'Did you mean {near!r}? ' * bool(near)}{self.accepted}"
+            raise UserError(f"{unit!r} is not a unit of {self.name}", value=value, remedy=remedy)
         # Decimals: 0.1 TB is 100 GB exactly.
         return float(Decimal(number) * self.factors.get(unit, Decimal(1)))
-
-    def _meant(self, unit: str) -> str:
-        """Guess what was meant by `GBytes`, `gb`, `minutes` or `Gibs`."""
-        begins = [known for known in self.factors if unit.lower().startswith(known.lower()) and unit.isalpha()]
-        near = max(begins, key=len, default=None) or nearest(unit, self.factors)
-        return f"Did you mean {near!r}? " if near else ""
 
     @property
     def accepted(self) -> str:
         """What may be written, as a sentence."""
         plain = f"a plain number (of {self.base})" if self.base else "a plain number"
+        if self is COUNT:
+            plain += f": only {', '.join(MEASURES)} have units"
         return f"Write {plain}{', or one with ' if self.factors else ''}{', '.join(self.factors)}."
 
     def show(self, amount: float) -> str:
@@ -94,38 +89,20 @@ POWER = Measure("power", "W", _factors(mW="1e-3", W="1", kW="1e3", MW="1e6"), la
 ENERGY = Measure("energy", "Wh", _factors(mWh="1e-3", Wh="1", kWh="1e3"), largest=LARGEST)
 COUNT = Measure("amount", "")
 
-_MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
+MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
     ("mem", "memory", "disk", "ssd", "hdd"), DATA
 )
 
 
-def _meant_by(resource: str, value: str) -> str:
-    """Guess what was meant by a resource of another name with the unit of one that is known."""
-    unit = (_TEXT.fullmatch(value.strip()) or ("", "", ""))[2]
-    kinds = [name for name, measure in _MEASURES.items() if unit in measure.factors]
-    if not unit or not kinds:
-        return ""
-    within = [name for name in kinds if name in resource.lower()]
-    meant = nearest(resource, kinds) or (within or [name for name in kinds if name == "mem"] or kinds)[0]
-    others = f" {unit} is a unit of {', '.join(kinds)}; resources of other names take none."
-    return f"Did you mean {meant!r}?{others}"
-
-
 def measure_of(resource: str) -> Measure:
     """How amounts of a resource are written; resources of unknown name are plain numbers."""
-    return _MEASURES.get(resource, COUNT)
+    return MEASURES.get(resource, COUNT)
 
 
 def amount(resource: str, value: object) -> float:
     """Units of a resource from what a scenario says."""
     measure = measure_of(resource)
-    try:
-        units = measure.parse(value)
-    except UserError as error:
-        if measure is COUNT and isinstance(value, str) and (other := _meant_by(resource, value)):
-            problem = f"amounts of {resource} have no unit"
-            raise UserError(problem, value=value, remedy=f"{other} {error.remedy}") from None
-        raise
+    units = measure.parse(value)
     if units > LARGEST:
         raise UserError(f"is more than {measure.show(LARGEST)}", value=value, remedy="Check the unit.")
     if units > 0 and quanta(units) == 0:

@@ -18,7 +18,6 @@ from binwright.fabric.servers import with_room
 from binwright.simcore.errors import LedgerError, UserError, suggest
 from binwright.simcore.gangs import NO_RULES, Gangs
 from binwright.simcore.jit import prepared
-from binwright.simcore.model import Routes
 from binwright.simcore.roles import NO_ROLE, Role
 from binwright.simcore.types import Ints, Request, Workload, read_only
 
@@ -42,7 +41,7 @@ class RuleBook:
     def __init__(self, ledger: Ledger, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._ledger, self._view = ledger, ledger.view
         self.labels, self.written = labels, tuple(rules)
-        self.routing: Routes | None = None
+        self.routing: Any = None
         """What sends requests to sites, of which the view then shows one."""
         self.unasked: dict[str, str] = {}
         """Groups that rules of placement name and no request has, with what may have been meant."""

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
-from binwright.simcore.cores import ONE_THREAD, check_address_space
+from binwright.simcore.cores import ONE_THREAD
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
 
@@ -58,7 +58,6 @@ RUNS = Work("from binwright.scenarios.batch.pool import work; work({handle})", O
 
 def work(handle: int) -> None:
     """Do runs, until nobody listens."""
-    check_address_space(0)
     serve(handle, attempt, lambda: os._exit(0))
 
 

@@ -13,7 +13,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.json_schema import PLUGIN, Schema, mapping, nullable
 from binwright.simcore.options import by_name, check_options, needs_none
-from binwright.simcore.registry import named_in
 from binwright.simcore.types import Agent
 
 LONG = 40
@@ -58,7 +57,7 @@ class AgentSpec(Model):
             problem, remedy = AGENTS.unknown(name)
             if len(several) > 1:
                 remedy = f"Write commas between agents: {','.join(several)}."
-            raise wrong(problem, named_in(name) or remedy, at_name, name)
+            raise wrong(problem, remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             kind = _load(name, at_name)

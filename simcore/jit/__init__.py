@@ -125,21 +125,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
                     raise
                 raise mistake_in(self.py_func, error) from error
 
-    def _reduce_states(self) -> dict[str, Any]:
-        """Return what is pickled, which is never the machine code."""
-        made = {"callers": self._callers, "generated": self.generated, "options": self._options}
-        return {"uuid": str(self._uuid), "function": self.py_func, **made}
-
-    @classmethod
-    def _rebuild(
-        cls, uuid: str, function: Callable[..., object], callers: bool, generated: bool, options: dict[str, Any]
-    ) -> Kernel:
-        if (known := cls._memo.get(uuid)) is not None:
-            return cast(Kernel, known)
-        made = cls(function, callers, generated, **options)
-        made._set_uuid(uuid)
-        return made
-
 
 class Argument(CompileResultWAP):
     """A form of a kernel that other kernels take as an argument.

@@ -89,16 +89,16 @@ class Mine(ScanAgent):
 """
 # What a file says that should have an agent, Mine, and what the message has.
 AGENTS = [
-    (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
+    (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "file.py:Class"]),
     ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of binwright.Agent."]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("from binwright import Agent\nclass Other(Agnt):\n    pass\n",
-     ["cannot import this agent: name 'Agnt' is not defined (mine.py:2, in class Other)", "Mend that line"]),
-    ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2, in class Mine)"]),
+     ["cannot import this agent: name 'Agnt' is not defined (mine.py:2)", "Mend that line"]),
+    ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2)"]),
     ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
     (RULE.replace(", taken, node", "").format("return 0"),
-     ["cannot import this agent: Mine.scan takes 2 arguments, and not (free, cap", "(mine.py:4, in class Mine)"]),
+     ["cannot import this agent: Mine.scan takes 2 arguments, and not (free, cap", "(mine.py:4)"]),
     ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
 ]  # fmt: skip
 

@@ -461,7 +461,7 @@ def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, exec
     (tmp_path / "file").write_text("in the way")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(
-            ResultsError, match=r"cannot be written: .*\n  Move away what is there, or name another place"
+            ResultsError, match=r"cannot be written: .*\n  Make room there, move away what is in the way"
         ) as found:
             Batch(scenario(), out).run()
         assert str(out) in str(found.value)

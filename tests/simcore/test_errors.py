@@ -18,30 +18,17 @@ def test_a_full_message() -> None:
 def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("frist-fit", ["worst-fit", "first-fit"]) == "Did you mean 'first-fit'? Known: first-fit, worst-fit."
     assert suggest("zzz", ["worst-fit", "first-fit"]) == "Known: first-fit, worst-fit."
-    assert suggest("zzz", ["two", "one", "two"]) == "Known: one, two."
     assert suggest("zzz", []) == "Known: none."
-    assert suggest("ffd", ["ffd-prod", "bfd-sum"]).startswith("Did you mean 'ffd-prod'?")
-    assert suggest("gpu", ["gpu-packing", "gpu-random"]) == "Known: gpu-packing, gpu-random."
 
 
 def test_a_suggestion_of_many_names_is_short() -> None:
     many = [f"name-{number:02}" for number in range(40)]
-    assert suggest("nmae-07", many) == "Did you mean 'name-07'? 40 are known."
+    assert suggest("nmae-07", many) == "Did you mean 'name-07'?"
     assert suggest("zzz", many).startswith("Known: name-00, name-01, ")
     assert suggest("zzz", many).endswith(", name-11, and 28 more.")
     assert suggest("zzz", many[:30]) == f"Known: {', '.join(many[:30])}."
     assert suggest("nmae-07", many, "`x list`") == "Did you mean 'name-07'? `x list` lists all 40."
     assert suggest("-3", many, "`x list`") == "`x list` lists all 40."
-    assert (
-        suggest("e-3", many, "`x list`") == "Did you mean 'name-30' or 'name-31' or 'name-32'? `x list` lists all 40."
-    )
-    assert suggest("zzz", many[:12], "`x list`").startswith("Known: name-00")
-
-
-def test_a_suggestion_among_many_names_has_a_part_in_common_with_what_was_written() -> None:
-    many = ["downtime", "stay", "wait_mean", "wait_p95", "wait_weighted_per_class", "waiting", *"abcdefghij"]
-    assert suggest("waiting_time", many) == "Did you mean 'waiting' or 'wait_mean' or 'wait_p95'? 16 are known."
-    assert suggest("waiting_time" * 60, many).startswith("Known: a, b, ")
 
 
 @pytest.mark.parametrize(

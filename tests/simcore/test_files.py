@@ -1,10 +1,8 @@
 """Files that are written whole or not at all."""
 
 import os
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import time
 from typing import Any
 
 import polars as pl
@@ -32,7 +30,10 @@ def test_a_failed_write_changes_no_file(tmp_path: Path) -> None:
 def test_a_folder_in_the_way_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
-        with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Move away what is there"):
+        with pytest.raises(
+            ResultsError,
+            match=rf"{target}: cannot be written: ({why})\n  Make room there, move away what is in the way",
+        ):
             write_table(target, pl.DataFrame({"a": [1]}))
 
 
@@ -78,21 +79,3 @@ def test_temporary_files_of_killed_commands_are_removed(tmp_path: Path) -> None:
     clear(tmp_path)
     clear(tmp_path / "none")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", ".notes.txt", "runs.parquet"]
-
-
-def test_leftovers_of_a_killed_command_go_with_the_next_write(tmp_path: Path) -> None:
-    """But not what somebody may be at: here, or a moment ago on another machine."""
-    with subprocess.Popen(["true"]) as over:
-        over.wait()
-    names = {".size.png.": 99, ".size.png.now": 99, ".other.png.": 99, ".size.png.0": 0}
-    for name, age in names.items():
-        file = tmp_path / f"{name}{over.pid}"
-        file.touch()
-        os.utime(file, (time() - age,) * 2)
-    mine = tmp_path / f".size.png.{os.getppid()}"
-    mine.touch()
-    os.utime(mine, (1, 1))
-    write_text(tmp_path / "size.png", "drawn")
-    left = {file.name for file in tmp_path.iterdir()}
-    assert f".size.png.{over.pid}" not in left
-    assert len(left) == len(names) + 1

@@ -17,7 +17,7 @@ from binwright.simcore.errors import AgentError, UserError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import Agent, Floats, Placement, Placements, Request, View, Workload
+from binwright.simcore.types import Agent, Placement, Placements, Request, View, Workload
 from binwright.workloads.predictors import Noise, Shuffled, Survival
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
@@ -106,19 +106,6 @@ def test_noise_asked_again_says_the_median_of_what_is_left(first: float, elapsed
         assert (1 - law.cdf(np.log(found))) / beyond == pytest.approx(0.5, abs=1e-5)
 
 
-def test_noise_asked_again_never_breaks() -> None:
-    for first in (0.0, 1e-9, 1.0, 1e12, inf):
-        for elapsed in (1e-12, 1.0, 1e15):
-            assert not isnan(Noise(sigma=0.5).again(workload_of([]), 0, first, elapsed))
-
-
-def test_noise_is_as_large_as_it_says() -> None:
-    workload = workload_of([(0.0, 5.0, (1,))] * 20_000)
-    errors = np.log(Noise(sigma=1.5).predict(workload, np.random.default_rng(1)) / 5)
-    assert errors.mean() == pytest.approx(0, abs=0.05)
-    assert errors.std() == pytest.approx(1.5, abs=0.05)
-
-
 requests = st.lists(st.tuples(st.just(0.0), st.sampled_from([0.0, 1.0, 3.0, 9.0, inf]), st.tuples(st.integers(1, 3))))
 
 
@@ -153,15 +140,6 @@ def test_a_table_goes_by_labels_and_groups_too() -> None:
         assert predictor.again(known, 0, 2.0, 3.0) == (6 if apart else 7)
     with pytest.raises(UserError, match=r"no such label.*\n  Known: tenant\."):
         Survival(by="owner").fit(workload)
-
-
-def test_shuffled_predictions_keep_only_the_mix_of_lifetimes() -> None:
-    workload = workload_of([(0.0, float(n), (1,)) for n in range(99)])
-    found: Floats = Shuffled().predict(workload, np.random.default_rng(0))
-    assert sorted(found) == sorted(workload.duration)
-    assert found.tolist() != workload.duration.tolist()
-    assert Shuffled().again(workload, 0, 5.0, 3.0) == 5
-    assert Shuffled().again(workload, 0, 5.0, 8.0) == 16
 
 
 def test_ended_placements_are_forgotten() -> None:

@@ -15,7 +15,6 @@ from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.run import Preemption
-from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import OUTCOMES
@@ -228,18 +227,6 @@ def gangs(parts: list[int]) -> Workload:
     return replace(workload, gangs=Gangs.of_parts(parts))
 
 
-def test_a_gang_of_one_part_is_a_request() -> None:
-    plain = replace(gangs([1] * 6), gangs=None)
-    found: list[list[int]] = []
-    for workload in (plain, gangs([1] * 6)):
-        simulation = Simulation(workload, WatchedLedger(cluster(2, 1)))
-        agent = BestFit()
-        agent.start(simulation.view, np.random.default_rng(0))
-        play(simulation, agent)
-        found.append(simulation.record.server.tolist())
-    assert found[0] == found[1] == [1, 0, 0, -1, -1, 1]
-
-
 def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
     simulation = Simulation(gangs([2, 3, 1]), WatchedLedger(cluster(3, 1)))
     agent = BestFit()
@@ -250,25 +237,6 @@ def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
     assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
     assert simulation.gangs.lacked == {2: (2, "no server has enough a")}
     assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3
-
-
-def test_more_parts_than_there_is_room_for_are_impossible() -> None:
-    simulation = Simulation(gangs([4, 5]), WatchedLedger(cluster(3, 1)), Overflow("wait"))
-    assert simulation.record.outcome.tolist() == [0] * 4 + [3] * 5
-
-
-def test_parts_are_answered_in_their_order() -> None:
-    both = replace(gangs([2, 2]), arrival=np.zeros(2))
-    simulation = Simulation(both, WatchedLedger(cluster(9)), Overflow("wait", together=9))
-    assert simulation.advance() is not None
-    first, second = simulation.offer
-    with pytest.raises(AgentError, match=r"request 1 .*part 2 of 2"):
-        simulation.answer(None, [*first.each()][1])
-    simulation.answer(first.on(0, 0), first)
-    with pytest.raises(AgentError, match="not offered"):
-        simulation.answer(second.on(0, 0), second)
-    with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
-        simulation.answer(first.on(1, 0), [*first.each()][1])
 
 
 @pytest.mark.parametrize(("work", "stays"), [(False, 5.0), (True, 32 / 3)])

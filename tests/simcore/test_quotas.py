@@ -27,9 +27,9 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Ints, Request
+from binwright.simcore.types import Request
 from binwright.simcore.units import quanta
-from tests.reference.engine import Case, Reference, Tenants
+from tests.reference.engine import Case, Reference
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
 from tests.support.scenarios import WAYS, first_run, random_requests
@@ -288,18 +288,6 @@ def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any
         check_scenario(scenario(quotas, overflow=overflow))
 
 
-@pytest.mark.parametrize(
-    ("only", "overflow", "key"),
-    [
-        ("d", "wait", "quotas.only.group"),
-        ("a", {"preempt": {"budgets": [{"of": {"group": "d"}, "at_most": 1}]}}, "overflow.preempt.budgets.0.of.group"),
-    ],
-)
-def test_groups_that_nobody_is_of_are_refused(only: str, overflow: Any, key: str) -> None:
-    with pytest.raises(UserError, match=f"{key}: no request is of this group"):
-        scenario({"of": COHORT, "only": {"group": only}}, overflow=overflow)
-
-
 def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Path) -> None:
     """The second of tenant a is evicted for b, and stays out; the first may not be evicted beside it for c."""
     lines = ["0,0,90,2,a,0", "1,1,90,2,a,0", "2,2,50,2,b,5", "3,3,10,2,c,5"]
@@ -319,19 +307,3 @@ def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Pat
     evicted = requests.filter(pl.col("outcome") == "interrupted").select("row", "evicted_for").rows()
     assert (1, 2) in evicted
     assert all(row != 0 for row, _ in evicted)
-
-
-def test_held_requests_are_checked_again_only_after_quota_returns() -> None:
-    """400 requests of two sizes, of which 10 run at a time: each is looked at a few times, not at every event."""
-    looked = []
-
-    class Counted(QuotaBook):
-        def lacks(self, request: Request, used: Ints | None = None) -> str:
-            looked.append(request.index)
-            return super().lacks(request, used)
-
-    requests: list[tuple[float, float, tuple[int, ...]]] = [(float(n // 4), 20.0, (1 + n % 2,)) for n in range(400)]
-    case = Case([[[99]]], [[99]], (99,), requests, "wait", groups=("a",) * 400, tenants=Tenants({"a": Queue(15)}))
-    simulation = simulate(case, quotas=Counted)
-    drive(simulation, first_fit)
-    assert len(looked) < 8 * 400

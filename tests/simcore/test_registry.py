@@ -48,11 +48,6 @@ def test_an_unknown_name_suggests_the_nearest(things: Registry) -> None:
     assert isinstance(caught.value, UserError)
 
 
-def test_a_broken_entry_of_our_own_is_a_bug(things: Registry) -> None:
-    with pytest.raises(AttributeError, match="NoSuchThing"):
-        things.load("gone")
-
-
 def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, answer in (("one", 1), ("two", 2)):
         (tmp_path / folder).mkdir()
@@ -72,13 +67,9 @@ def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatc
     [
         ("missing.py:Mine", "there is no file .*missing.py"),
         ("mine.py:Yours", "Yours"),
-        ("mine.py:", "cannot import this thing"),
-        ("needy.py:Mine", "No module named 'no_such_module'"),
-        ("no_such_module:Thing", "No module named 'no_such_module'"),
-        ("collections:NoSuchThing", "NoSuchThing"),
-        ("collections:", "cannot import this thing"),
+        ("needy.py:Mine", r"No module named 'no_such_module'.*\n  Install no_such_module, or name the folder"),
+        ("collections:NoSuchThing", r"NoSuchThing.*\n  Write package.module:Class, or file.py:Class"),
         (":Thing", "cannot import this thing"),
-        (".mine:Thing", "cannot import this thing"),
     ],
 )
 def test_names_that_cannot_be_imported_are_refused(things: Registry, tmp_path: Path, name: str, message: str) -> None:
@@ -87,13 +78,6 @@ def test_names_that_cannot_be_imported_are_refused(things: Registry, tmp_path: P
     with pytest.raises(UnknownName, match=message) as caught:
         things.load(name, tmp_path)
     assert caught.value.value == name
-    remedies = {
-        "needy.py:Mine": "Install no_such_module, or name the folder",
-        "mine.py:Yours": "Name the class in this file, too: mine.py:Mine.",
-        "mine.py:": "Name the class in this file, too: mine.py:Mine.",
-    }
-    remedy = remedies.get(name, "module:Class, or file.py:Class")
-    assert remedy in str(caught.value)
 
 
 def test_a_file_that_raises_is_tried_again(things: Registry, tmp_path: Path) -> None:

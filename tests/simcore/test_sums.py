@@ -1,14 +1,8 @@
 """Sums that results come from do not depend on how many threads or processors there are."""
 
 import ast
-import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,21 +30,6 @@ def test_products_add_up(pairs: list[tuple[float, int]]) -> None:
     assert dot(left, right) == pytest.approx(exact, rel=1e-12)
     [found] = rows_dot(right[None], left)
     assert found == pytest.approx(exact, rel=1e-12)
-
-
-def test_results_do_not_depend_on_threads() -> None:
-    command = [sys.executable, "-m", "tests.support.sums"]
-
-    def told(threads: int) -> dict[str, Any]:
-        env = os.environ | {"OPENBLAS_NUM_THREADS": str(threads)}
-        found: dict[str, Any] = json.loads(subprocess.check_output(command, cwd=ROOT, env=env))
-        return found
-
-    with ThreadPoolExecutor(2) as pool:
-        found = [*pool.map(told, (1, 8))]
-    assert {"allocation_cpu", "load_cpu", "income", "cost", "energy"} <= found[0].keys()
-    for name, value in found[0].items():
-        assert found[1][name] == value, name
 
 
 def test_no_result_is_a_matrix_product() -> None:

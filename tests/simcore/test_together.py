@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.fabric.run.play import play
-from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore import rng
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
@@ -147,34 +144,6 @@ def test_nobody_is_answered_twice(answers: list[tuple[int, Placement | None]]) -
         play(simulate(TWO), Answering(answers))
 
 
-def test_a_request_of_its_own_making_is_not_the_one_that_was_offered() -> None:
-    class Same(Request):
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = None  # type: ignore[assignment]
-
-    class Forger(Agent):
-        def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
-            for request in requests:
-                yield Same(request.index, 0.0, 9.0, (0,), False), Placement(((0, 0, (0,)),))
-
-    case = Case([[[1]]], [[1]], (9,), [(0, 9, (1,)), (0, 9, (1,))], "wait", together=2)
-    simulation = simulate(case)
-    with pytest.raises(AgentError, match="not offered"):
-        play(simulation, Forger())
-    assert not len(simulation.record.sequence)
-
-
-def test_errors_of_an_agent_name_the_offer() -> None:
-    with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from request 0 \("):
-        play(simulate(TWO), Answering([(7, None)]))
-    unpaired = Answering([])
-    unpaired.decide_line = lambda view, requests: iter([None])  # type: ignore[method-assign,list-item]
-    with pytest.raises(AgentError, match="Answering raised TypeError"):
-        play(simulate(TWO), unpaired)
-
-
 @pytest.mark.parametrize("later", [1, 2])
 def test_a_line_that_a_warm_start_leaves(later: int) -> None:
     """A failure sends two back. One has its answer when the warm start ends, and the other one's turn is next."""
@@ -192,67 +161,7 @@ def test_a_line_that_a_warm_start_leaves(later: int) -> None:
     assert simulation.record.decided[[back, *new]].tolist() == [6.0] * (1 + later)
 
 
-def test_watched_by_placements() -> None:
-    """What is not placed counts once, and a watch that says never is not asked again."""
-    case = replace(long_case(3), mode="wait", together=8, failures=[])
-    for pace in (1, 4):
-        simulation = simulate(case)
-        calls: list[int] = []
-
-        def watch(simulation: Simulation = simulation, calls: list[int] = calls, pace: int = pace) -> int:
-            calls.append(simulation.waiting)
-            return pace
-
-        agent = AGENTS.load("first-fit")()
-        play(simulation, agent, watch)
-        assert 2 < len(calls) <= 2 + 60 // pace
-    calls.clear()
-    play(simulate(case), agent, lambda: calls.append(0) or -1)  # type: ignore[func-returns-value]
-    assert calls == [0]
-
-
 # -- in scenarios ------------------------------------------------------------------------------------------------------
-
-SMALL = {
-    "cluster": {"servers": 2, "node": {"cpu": 4}},
-    "workload": {
-        "requests": 40,
-        "arrivals": {"bursty": {"every": "10 s", "size": 6}},
-        "flavours": [{"cpu": 1}, {"cpu": 3}],
-        "lifetimes": {"exponential": {"mean": "20 s"}},
-    },
-    "overflow": {"wait": {"together": 6, "window": "5 s"}},
-    "agents": ["first-fit", "best-fit"],
-}
-
-
-def test_in_a_scenario_it_is_compiled(tmp_path: Path) -> None:
-    results = Batch(scenario_from(SMALL), tmp_path).run()
-    assert not len(results.failed)
-    assert results.runs["compiled"].all()
-    assert not results.runs["rejected"].sum()
-
-
-def test_after_a_warm_start(tmp_path: Path) -> None:
-    warm = {"resource": "cpu", "until": 0.5, "with": "first-fit"}
-    results = Batch(scenario_from({**SMALL, "warm_start": warm}), tmp_path).run()
-    assert not len(results.failed)
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"overflow": {"wait": {}}}, "overflow.wait.together: is missing"),
-        ({"overflow": {"wait": {"together": 0}}}, "overflow.wait.together"),
-        ({"overflow": {"wait": {"together": 8, "windows": 1}}}, "Did you mean 'window'"),
-        ({"overflow": {"wait": {"together": 8}, "expand": {"by": 1, "limit": 2}}}, "more than one way to overflow"),
-        ({"pacing": {"step": 1}}, "pacing: does not go with requests that are offered together"),
-    ],
-)
-def test_wrong_scenarios(changed: dict[str, object], said: str) -> None:
-    with pytest.raises(ScenarioError) as error:
-        scenario_from({**SMALL, **changed})
-    assert said in str(error.value)
 
 
 @pytest.mark.parametrize(
