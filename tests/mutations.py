@@ -36,14 +36,16 @@ SOLVER, HEURISTICS, FABRIC = "tests/agents/solver/", "tests/agents/heuristics/",
 MEASURE, SIMCORE = "tests/analysis/measure", "tests/simcore/test_"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
-    ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {HEURISTICS}test_movers.py"),
+    ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {FABRIC}devices.py {HEURISTICS}test_movers.py"),
     (
         "fabric/network.py",
         2,
         f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE} tests/scenarios/test_conservation.py",
     ),
     ("fabric/network_accounting.py", 2, f"{FABRIC}network.py"),
-    ("fabric/peak_book.py", 1, f"{FABRIC}predicting_ledger.py"),
+    ("fabric/peak_book.py", 1, f"{FABRIC}predicting_ledger.py tests/scenarios/test_pairs.py"),
+    ("agents/network_availability.py", 2, f"{HEURISTICS}test_promises.py"),
+    ("scenarios/features/sites/run.py", 3, f"{SIMCORE}routing.py tests/scenarios/test_sites.py"),
     ("fabric/device_book.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
     ("fabric/placement/rule_book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
     (
