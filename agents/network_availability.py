@@ -27,12 +27,12 @@ class NetworkAvailability(ClusterAvailability):
         self._profile = AvailabilityProfile(view.now, self._levels(view.everything_free, np.maximum(view.link_free, 0)))
         for job in jobs:
             self._profile.ends(job.end, self._vector(*view.holding(job.request.index)))
-        for server, begins, until in view.closures:
-            if until > view.now:
-                own = self._vector([(server, node, amounts) for node, amounts in enumerate(view.capacity[server])])
-                if begins <= view.now:
-                    self._profile.ends(until, own)
-                self._profile.close(max(begins, view.now), until, own > 0)
+        self._outages = [closure for closure in view.closures if closure[2] > view.now]
+        for server, begins, until in self._outages:
+            own = self._vector([(server, node, amounts) for node, amounts in enumerate(view.capacity[server])])
+            if begins <= view.now:
+                self._profile.ends(until, own)
+            self._profile.close(max(begins, view.now), until, own > 0)
 
     @staticmethod
     def _levels(free: Ints, links: Ints) -> Ints:
@@ -109,7 +109,7 @@ class NetworkAvailability(ClusterAvailability):
 
     def harmless(self, view: View, request: Request, but: Collection[int] = ()) -> View:
         """Return what a request may see free now: on servers and links, what is free for as long as it stays."""
-        if not self._reserved and not len(but):
+        if not (self._reserved or self._outages or but):
             return view
         [level] = self._profile.least(np.array([self.now]), self._lasts(request))
         open_to = self._may(request, self.now)

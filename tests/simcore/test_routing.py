@@ -151,6 +151,13 @@ def test_no_agent_places_at_another_site() -> None:
         simulated(FULL, "home", agent=Elsewhere())
 
 
+def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: np.full(2, np.inf))
+    record = simulated(FULL, "mine").record
+    assert (record.server[:4] == -1).all()
+    assert {record.reasons[reason] for reason in record.reason[:4].tolist()} == {"no room at its site"}
+
+
 @pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
 def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def mine(routing: Routing, request: Request) -> Floats:
