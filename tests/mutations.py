@@ -9,8 +9,8 @@ function make the same mistakes in it.
 On 24 November 2026, with seed 0, three mistakes in the solver survive because they change nothing that counts. `answer`
 says that two units are left, which nobody reads there; `look_at_clock` shows progress at .2 s rather than after it;
 `span` is wrong only of products below 0, before which UTILFN rejects.
-On 28 November 2026 the 14 in analysis were made again. Two survive, which change nothing, either: `seeds_needed` asks
-for a pair more only where two floats are equal, and `bill` adds up two zeros rather than one.
+On 28 November 2026 the 14 in analysis were made again. One survives, which changes nothing, either: `bill` adds up two
+zeros rather than one.
 """
 
 import argparse

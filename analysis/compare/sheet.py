@@ -15,8 +15,8 @@ from binwright.analysis.results.escaping import cut, plain
 if TYPE_CHECKING:
     import rich.table
 
-FILTERED, TALL = 12, 16
-"""HTML tables of more rows than that get a box to filter them, and a height that they scroll in."""
+TALL = 16
+"""HTML tables of more rows than that have a height that they scroll in."""
 STYLES = {"best": "bold green", "wrong": "red"}
 """Classes of report.css, and what they look like in a terminal."""
 DIGITS = 12
@@ -126,26 +126,17 @@ class Sheet:
         title = f"**{escaping.markdown(self.title)}**\n\n" if self.title else ""
         return title + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    def html(self, name: str, *, is_sortable: bool = True) -> str:
+    def html(self, name: str) -> str:
         """Write it for a page, as an element of this name, with its title as the caption."""
-        tag, how = ("button", ' type="button"') if is_sortable else ("span", "")
         meanings = self.meanings or [""] * len(self.headings)
-        titles = [f' title="{escape(meaning)}"' if meaning else "" for meaning in meanings]
         first = "".join(
-            f'<th scope="col"{self._class(number)}><{tag}{how}{title}>{escape(text)}</{tag}></th>'
-            for number, (text, title) in enumerate(zip(self.headings, titles, strict=True))
+            f'<th scope="col"{self._class(number)} title="{escape(meaning)}">{escape(text)}</th>'
+            for number, (text, meaning) in enumerate(zip(self.headings, meanings, strict=True))
         )
         body = "\n".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
-        box = (
-            f'<p class="filter" hidden><label for="{name}-filter">Only rows with</label>'
-            f'<input type="search" id="{name}-filter" autocomplete="off"><output id="{name}-count"></output></p>\n'
-        )
-        kind, tall = ' class="sortable"' * is_sortable, " tall" * (len(self.rows) > TALL)
         return (
-            f"{box if is_sortable and len(self.rows) > FILTERED else ''}"
-            f'<div class="scroll{tall}" tabindex="0" role="region" '
-            f'aria-label="{escape(self.title)}">\n'
-            f'<table{kind} id="{name}">\n<caption>{escape(self.title)}</caption>\n'
+            f'<div class="scroll{" tall" * (len(self.rows) > TALL)}" tabindex="0" role="region" '
+            f'aria-label="{escape(self.title)}">\n<table id="{name}">\n<caption>{escape(self.title)}</caption>\n'
             f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
 
@@ -155,13 +146,12 @@ class Sheet:
     def _cells(self, row: Sequence[Cell]) -> Iterator[str]:
         for number, cell in enumerate(row):
             style = f' class="{cell.style}"' if cell.style else ""
-            value = "" if cell.value is None else f' data-v="{cell.value:.6g}"'
             if number == self.words - 1:
                 yield f'<th scope="row"{style}>{escape(cell.text)}</th>'
             elif number < self.words:
                 yield f'<td class="text">{escape(cell.text)}</td>'
             else:
-                yield f"<td{style}{value}>{escape(cell.text)}</td>"
+                yield f"<td{style}>{escape(cell.text)}</td>"
 
 
 def hidden(sheets: Sequence[Sheet], width: int, most: int | None = None, otherwise: str = "") -> str:

@@ -282,7 +282,7 @@ def _short(effect: float) -> str:
 
 def _does(metric: Metric, agents: list[str]) -> str:
     said = SAID.get(metric.name, f"has the {'highest' if metric.better == 'higher' else 'lowest'} {metric.heading}")
-    who = _and(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
+    who = and_(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
     if len(agents) > 1:
         verb, _, what = said.partition(" ")
         said = f"{'have' if verb == 'has' else verb.removesuffix('s')} {what}"
@@ -296,7 +296,7 @@ def _at_one(metric: Metric, ranked: Ranked) -> str:
     unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
     said = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}"
     if tied:
-        them = _and(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
+        them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
         said += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
     return said
 
@@ -315,12 +315,13 @@ def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     by = " to ".join(dict.fromkeys(map(_short, (min(found), max(found)))))
     where = f"{'all' if len(found) == len(points) else f'{len(found)} of'} {len(points)} points"
     parts = [f"{_does(metric, list(first))} at {where}, by {by} {'points' if metric.unit == '%' else '%'}"]
-    parts += [f"{_and(list(names))} at {len(one)}" for names, one in others[:NAMED]]
+    parts += [f"{and_(list(names))} at {len(one)}" for names, one in others[:NAMED]]
     parts += [f"no significant difference at {len(nowhere)}"] * bool(nowhere)
     return "; ".join(parts)
 
 
-def _and(names: list[str]) -> str:
+def and_(names: list[str]) -> str:
+    """Name several in a sentence."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

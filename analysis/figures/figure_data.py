@@ -226,9 +226,8 @@ class FigureData:
         """Return the first seed that all of these agents finished at the only point, and their runs of it, by agent."""
         self.few_points(1)
         runs = {agent: runs for _, agent, runs in self.seeded() if agent in agents}
-        shared = set.intersection(*map(set, runs.values()))
-        if not shared:
-            remedy = "Choose agents with --agents, or one seed with --where seed=NUMBER."
+        if not (shared := set.intersection(*map(set, runs.values()))):
+            remedy = "Choose agents with --agents."
             raise ResultsError("no seed was finished by all agents", file=self.results.folder, remedy=remedy)
         return min(shared), {agent: runs[agent][min(shared)] for agent in agents}
 
@@ -268,18 +267,18 @@ class FigureData:
 
     def few_points(self, most: int = MOST) -> list[Point]:
         """Return the points, if there are few enough to draw a panel each."""
-        what = "one point" if most == 1 else f"{most} points at most"
-        self.check_few(len(self.points), most, what, f"Choose some with --where {[*self.swept, ''][0]}=VALUE.")
+        self.check_few(len(self.points), most, "one point" if most == 1 else f"{most} points at most")
         return self.points
 
     def few_agents(self, most: int = MOST) -> list[str]:
         """Return the agents, if there are few enough to draw a panel each."""
-        self.check_few(len(self.agents), most, f"{most} agents at most", "Choose some with --agents.")
+        self.check_few(len(self.agents), most, f"{most} agents at most")
         return self.agents
 
-    def check_few(self, count: int, most: int, what: str, remedy: str) -> None:
-        """Refuse what are more than can be drawn."""
+    def check_few(self, count: int, most: int, what: str) -> None:
+        """Refuse what are more than can be read."""
         if count > most:
+            remedy = "Choose some with --where KEY=VALUE, --agents or --metric."
             raise ResultsError(f"{what} can be drawn, not {count}", file=self.results.folder, remedy=remedy)
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
@@ -291,7 +290,7 @@ class FigureData:
 
 
 def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
-    """Return the runs of the points and agents that were asked for."""
+    """Return the runs of the points and agents that were asked for: of one key any value, of all keys one."""
     import polars as pl
 
     runs, folder = results.runs, results.folder
@@ -299,18 +298,15 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     for key, value in options.where:
         if key not in (known := [*results.swept, "seed"]):
             raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=suggest(key, known))
-        values = [text for text in results.runs[key].unique(maintain_order=True).cast(pl.String) if text is not None]
-        found = [text for text in values if text == value] or [text for text in values if _same_number(text, value)]
-        if not found:
-            problem, remedy = "no run has this value", suggest(value, values)
-            raise ResultsError(problem, key=f"--where {key}", value=value, remedy=remedy)
+        values = results.runs[key].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
+        if not (found := [text for text in values if _is_same(text, value)]):
+            remedy = suggest(value, values)
+            raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
         wanted.setdefault(key, []).extend(found)
-    for key, texts in wanted.items():  # of one key any, of all keys one
+    for key, texts in wanted.items():
         runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
     if not len(runs):
-        said = " and ".join(f"{key}={' or '.join(texts)}" for key, texts in wanted.items())
-        problem, remedy = "no run has these values together", "Leave one of them out."
-        raise ResultsError(problem, file=folder, key=f"--where {said}", remedy=remedy)
+        raise ResultsError("no run has these values together", file=folder, key="--where", remedy="Leave one out.")
     known = results.runs["agent"].unique(maintain_order=True).to_list()
     for agent in options.agents:
         if agent not in known:
@@ -318,10 +314,10 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
 
 
-def _same_number(one: str, other: str) -> bool:
-    """Tell whether two texts say the same number: 2 and 2.0."""
+def _is_same(text: str, other: str) -> bool:
+    """Tell whether two texts are the same, or say the same number: 2 and 2.0."""
     try:
-        return float(one) == float(other)
+        return text == other or float(text) == float(other)
     except ValueError:
         return False
 

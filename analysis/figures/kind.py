@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 from warnings import catch_warnings
 
 from matplotlib.figure import Figure as Figure  # for those who may not import matplotlib
-from PIL import Image
 
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import FigureData, Options
@@ -119,8 +117,6 @@ def short_name(name: str) -> str:
 
 LARGE = 100_000
 """Bytes of an SVG for a page; larger ones become PNG, if that is smaller."""
-PALETTE = 256
-"""Colours of such a PNG, which has a third of the bytes of one with all colours."""
 
 
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
@@ -142,10 +138,7 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     text = text[text.index(b"<svg") :]
     if len(text.decode()) <= LARGE:
         return "svg", text, size
-    drawn, few = BytesIO(), BytesIO()
-    figure.savefig(drawn, format="png", dpi=150)
-    Image.open(drawn).convert("RGB").quantize(PALETTE).save(few, "png", optimize=True)
-    kind, content = min(("svg", text), ("png", few.getvalue()), key=lambda one: len(one[1]))
+    kind, content = min(("svg", text), ("png", rendered(figure, "png")), key=lambda one: len(one[1]))
     return kind, content, size
 
 

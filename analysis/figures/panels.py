@@ -16,7 +16,6 @@ from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
 from binwright.analysis.figures.style import BLACK, heading, legend, narrow, new, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
-from binwright.simcore.errors import ResultsError
 
 TICKS = 8
 """More values than that have ticks at round numbers instead."""
@@ -41,12 +40,7 @@ def panels(
     unrelated = {point: tuple(point[place] for place in names) for point in chosen.points}
     shown = [(metric, other) for metric in metrics for other in dict.fromkeys(apart.values())]
     count = len(shown)
-    if count > MOST:
-        raise ResultsError(
-            f"{count} panels are more than the {MOST} that can be read",
-            file=chosen.results.folder,
-            remedy="Choose points with --where KEY=VALUE, or fewer with --metric.",
-        )
+    chosen.check_few(count, MOST, f"{MOST} panels at most")
     width = chosen.options.width or ("column" if count == 1 else "page")
     beside = count // len(metrics)
     most = beside if 1 < beside <= 4 else 3  # a row of panels has one metric, and one scale
@@ -128,16 +122,6 @@ def named_rows(ax: Axes, chosen: FigureData, rows: Sequence[tuple[Point, str]], 
     return places
 
 
-def few_rows(chosen: FigureData, rows: Sequence[tuple[Point, str]]) -> None:
-    """Refuse more rows than can be read."""
-    if len(rows) > BARS:
-        raise ResultsError(
-            f"{len(rows)} bars are more than the {BARS} that can be read",
-            file=chosen.results.folder,
-            remedy="Choose some with --where KEY=VALUE or --agents.",
-        )
-
-
 def stacked(
     chosen: FigureData,
     options: Options,
@@ -153,7 +137,7 @@ def stacked(
     A whisker is the 95 % interval of where the part `told` ends.
     """
     rows = [(point, agent) for point in chosen.points for agent in chosen.agents if (point, agent) in parts]
-    few_rows(chosen, rows)
+    chosen.check_few(len(rows), BARS, f"{BARS} bars at most")
     colours = colours or [
         to_hex(colormaps["YlGnBu"](0.95 - 0.75 * at / max(1, len(names) - 1))) for at in range(len(names))
     ]

@@ -212,31 +212,26 @@ def added_metric(asked: Asked) -> Definition:
     found = definition_of(asked.name)
     if not isinstance(found, Definition):
         raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
-    if asked.last is None and not asked.by:
-        return found
     if asked.by and asked.name not in OF_CLASSES:
-        problem, remedy = "is no metric of waits", f"By class there are {', '.join(OF_CLASSES)}."
-        raise UserError(problem, value=asked.name, remedy=remedy)
+        remedy = f"By class there are {', '.join(OF_CLASSES)}."
+        raise UserError("is no metric of waits", value=asked.name, remedy=remedy)
     if asked.last is not None and not found.in_parts:
-        known = ", ".join(name for name in (*BUILT_IN, *ASKED) if definition_of(name).in_parts)
-        problem, remedy = "is a metric of whole runs only", f"Of the last part of the requests there are {known}."
-        raise UserError(problem, value=asked.name, remedy=remedy)
+        remedy = "Take `last` out; it is of metrics that a part of the run can have, such as acceptance."
+        raise UserError("is a metric of whole runs only", value=asked.name, remedy=remedy)
     classes = tuple((label, value) for label, values in asked.by for value in values)
-    return replace(found, last=asked.last, classes=classes)
+    return found if asked.last is None and not classes else replace(found, last=asked.last, classes=classes)
 
 
 def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
     """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
-    own = {n: one.name for n, one in enumerate(added) if one.name in BUILT_IN and one.last is None and not one.by}
-    if own:
-        problem = "is measured without being asked for, in every run that has what it needs"
-        remedy = f"Take {', '.join(own.values())} out of the list."
-        raise UserError(problem, key=str(min(own)), value=own[min(own)], remedy=remedy)
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
     for number, asked in enumerate(added):
         try:
+            if asked.name in BUILT_IN and asked.last is None and not asked.by:
+                remedy = "Take it out of the list."
+                raise UserError("is measured in every run that has what it needs", value=asked.name, remedy=remedy)
             columns = {one.name for one in added_metric(asked).columns(tuple(resources), tuple(tiers))}
             if shared := sorted(columns & taken):
                 remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'

@@ -142,7 +142,7 @@ def compose(
     hero = next((drawn.shown.pop(name) for name in HEROES if name in drawn.shown), "")
     answers = "\n".join(f'<div class="answer">{escape(text)}.</div>' for text in _answer(results, table))
     sites = site_table(results)
-    all_of_it = table.sheet.html("table-all") + (sites.html("table-sites", is_sortable=False) if sites else "")
+    all_of_it = table.sheet.html("table-all") + (sites.html("table-sites") if sites else "")
     sections = {
         "answer": (
             "The answer",
@@ -169,7 +169,6 @@ def compose(
         contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in (sections | rest).items()),
         sections="\n".join(parts),
         css=_file("report.css"),
-        script=_file("report.js"),
     )
 
 
@@ -253,16 +252,13 @@ def _failed(results: ResultsFolder) -> Iterator[str]:
 
 def _scenario(results: ResultsFolder) -> str:
     try:
-        return _copied("scenario-yaml", results.scenario_file.read_text("utf-8"))
+        return _code(results.scenario_file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
         return "<p>The file scenario.yaml is not in the results' folder any more, or cannot be read.</p>"
 
 
-def _copied(name: str, text: str) -> str:
-    return (
-        f'<div class="copied"><pre id="{name}" tabindex="0">{escape(text)}</pre>'
-        f'<button type="button" class="plain" data-copies="{name}" hidden>Copy</button></div>'
-    )
+def _code(text: str) -> str:
+    return f'<pre tabindex="0">{escape(text)}</pre>'
 
 
 def _versions(results: ResultsFolder) -> str:
@@ -274,7 +270,7 @@ def _versions(results: ResultsFolder) -> str:
         f"<p>binwright {escape(made)} made the runs. This report is by {escape(by)}; its machine has "
         f'{os.cpu_count()} cores and {escape(platform.platform())}.</p>\n<p class="soft">The same numbers, times '
         "apart, come from the folder where it was made, or with the scenario above saved to a file:</p>\n"
-        f"{_copied('command', shlex.join(command))}"
+        f"{_code(shlex.join(command))}"
     )
 
 

@@ -328,7 +328,7 @@ def test_every_topology_can_be_drawn(make: Callable[[str], Topology], name: str,
     found = make(name)
     figure = Figure()
     loaded = figure.subplots()
-    paint(loaded, found, np.linspace(0, 1, found.links))
+    paint(loaded, found, np.linspace(0, 1, found.links), 7.0, is_named=True)
     figure.savefig(tmp_path / "loaded.png")
     boxed = found.servers > 200
     lines = loaded.collections[0]

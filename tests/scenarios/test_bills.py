@@ -98,21 +98,19 @@ def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] 
 
 FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
     ("a,b\n1,2\n", {}, 1, "has 2 columns of numbers"),
-    ("a,b\n1,2\n", {"time": "c"}, 1, "has 2 columns of numbers"),
     ("a\n1\n", {"time": "c"}, 1, "has no column c"),
-    ("at,a\n2026-01-01T00:00Z,1\n2026-01-01T01:00,1\n", {"time": "at"}, 3, "is not such a time"),
-    ("at,a\n2026-01-01T00:00Z,1\nnoon,1\n", {"time": "at"}, 3, "is not such a time"),
-    ("at,a\n2026-01-01 00:00,1\n2026-01-01 02:00,1\n", {"time": "at"}, 3, "is 7200 s after the time of the row"),
-    ("at,a\n2026-10-25 02:00,1\n2026-10-25 02:00,1\n", {"time": "at"}, 3, "is 0 s after the time of the row"),
+    ("at,a\n2026-01-01T00:00Z,1\n2026-01-01T01:00,1\n", {"time": "at"}, 3, "is not what belongs here"),
+    ("at,a\n2026-01-01T00:00Z,1\nnoon,1\n", {"time": "at"}, 3, "is not what belongs here"),
+    ("at,a\n2026-01-01 00:00,1\n2026-01-01 02:00,1\n", {"time": "at"}, 3, "is not what belongs here"),
     ("a,b\n1,2\n", {"column": "c"}, 1, "has no column c"),
-    ("a\n1\nmany\n", {}, 3, "is not such a number"),
-    ("a\n1\n-1\n", {}, 3, "is not such a number"),
+    ("a\n1\nmany\n", {}, 3, "is not what belongs here"),
+    ("a\n1\n-1\n", {}, 3, "is not what belongs here"),
     ("a\n", {}, None, "has no rows"),
     ("a\n1\n2\n", {"start": "2 h"}, None, "is after the end of the file"),
 ]
 
 
-@pytest.mark.parametrize(("text", "more", "line", "problem"), FILES, ids=[problem for *_, problem in FILES])
+@pytest.mark.parametrize(("text", "more", "line", "problem"), FILES)
 def test_a_file_of_carbon_that_cannot_be_read_is_refused(
     text: str, more: dict[str, Any], line: int | None, problem: str, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from binwright.analysis.figures.figure_data import Average, FigureData, Options, verdicts
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.panels import few_rows, named_rows
+from binwright.analysis.figures.panels import BARS, named_rows
 from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.escaping import cut
@@ -30,7 +30,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     averages = [chosen.averages(metric.name) for metric in metrics]
     rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
     rows = [row for row in rows if any(row in each for each in averages)]
-    few_rows(chosen, rows)
+    chosen.check_few(len(rows), BARS, f"{BARS} rows at most")
     panels = [
         (metric, means, {row: np.array([*one.values()]) for row, one in chosen.by_seed(metric.name).items()}, "")
         for metric, means in zip(metrics, averages, strict=True)

@@ -3,14 +3,13 @@
 A training's folder has a `log.parquet` with a row per report: `step` (int), `seconds` (float), `split` (`train` or
 `validation`), `seed` (int), and a float column per metric, null where the report did not have it. Folders of the same
 name (without a number at the end) are seeds of one training, as are the seeds of one log. `results/NAME/training` and
-its `seed-0` are called NAME. A point of a sweep, `results/NAME/training/rate=0.5`, is a training of its own, called
-`rate=0.5`, or `NAME, rate=0.5` beside other trainings.
+its `seed-0` are called NAME; a point of a sweep, `results/NAME/training/rate=0.5`, is called `rate=0.5`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,11 +39,10 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
     for name in options.metrics:
         if name not in known:
             raise ResultsError("is in no log", key=f"--metric {name}", remedy=suggest(name, known))
-    judged = _judged(logs)
-    metrics = (
-        list(options.metrics)
-        or sorted((name for name in known if not name.endswith("seconds")), key=lambda name: name not in judged)[:MOST]
-    )
+    checked = pl.concat(logs.values(), how="diagonal_relaxed").filter(pl.col("split") == "validation")
+    judged = [name for name in known if checked[name].count()]  # what a training is for, and shown first
+    shown = [name for name in dict.fromkeys([*judged, *known]) if not name.endswith("seconds")]
+    metrics = list(options.metrics) or shown[:MOST]
     width = options.width or ("column" if len(metrics) == 1 else "page")
     figure, axes, _ = panel_axes(width, len(metrics), 3, 1.7)
     look = looks(logs)
@@ -67,50 +65,31 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
     return figure
 
 
-def _judged(logs: Mapping[str, pl.DataFrame]) -> set[str]:
-    """Return what validations report: that is what a training is for, and shown first."""
-    rows = [log.filter(pl.col("split") == "validation") for log in logs.values()]
-    return {name for log in rows for name in log.columns if log[name].count() and not name.endswith("seconds")}
-
-
 def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     """Read the logs by name of the training; the seeds of folders that share one are told apart by the folder."""
-    found: dict[tuple[str, str], list[pl.DataFrame]] = {}
+    found: dict[str, list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
-        path = folder / LOG
+        path, remedy = folder / LOG, f"Name the folder of a training, whose log has {', '.join(COLUMNS)}, and metrics."
         try:
             log = pl.read_parquet(path, glob=False)
-        except FileNotFoundError as error:
-            remedy = "Name the folder of a training."
-            raise ResultsError("there is no training log here", file=path, remedy=remedy) from error
         except (pl.exceptions.PolarsError, OSError) as error:
-            problem = f"this is not a readable Parquet file: {error}"
-            raise ResultsError(problem, file=path, remedy="Train again.") from error
-        missing = [name for name in COLUMNS if name not in log.columns]
-        if missing or not len(log):
-            problem = f"this is not a training log: it has no {', '.join(missing) or 'rows'}"
-            remedy = f"A log has the columns {', '.join(COLUMNS)} and a float column per metric, and a row per report."
-            raise ResultsError(problem, file=path, remedy=remedy)
+            raise ResultsError(f"there is no training log here: {error}", file=path, remedy=remedy) from error
+        if not len(log) or not set(COLUMNS) <= set(log.columns):
+            raise ResultsError("this is not a training log", file=path, remedy=remedy)
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
         found.setdefault(_training(folder.resolve()), []).append(log.with_columns(mine))
-    alone = len({name for name, _ in found}) == 1
-    return {
-        point if point and alone else ", ".join(filter(None, (name, point))): pl.concat(logs, how="diagonal_relaxed")
-        for (name, point), logs in found.items()
-    }
+    return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in found.items()}
 
 
-def _training(folder: Path) -> tuple[str, str]:
-    """Name the training in a folder, and its point if it is one of a sweep."""
+def _training(folder: Path) -> str:
+    """Name the training in a folder: its point if it is one of a sweep, else its name without the seed at the end."""
     if re.fullmatch(r"seed-\d+", folder.name) and "=" in folder.parent.name:
         folder = folder.parent
-    if "=" in folder.name:  # the numbers at its end are a setting, not a seed
-        return _training(folder.parent)[0], folder.name
-    name = re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
+    name = folder.name if "=" in folder.name else re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
     if name and name != "training":
-        return name, ""
+        return name
     above = [part for part in folder.parts[1:-1] if part != "training"]
-    return (above[-1] if above else folder.name), ""
+    return above[-1] if above else folder.name
 
 
 def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:

@@ -84,13 +84,9 @@ def _two(chosen: FigureData) -> tuple[Metric, Metric]:
     """Return the two metrics that were asked for, or the first two of the table that are better one way."""
     shown = [metric for metric in [*chosen.choice.first, *chosen.choice.others] if not metric.timed]
     metrics = chosen.metrics([metric.name for metric in shown if metric.better in WAYS][:2])
-    if len(metrics) != 2:
-        problem = f"it needs two metrics, and these are {len(metrics)}"
+    if len(metrics) != 2 or any(metric.better not in WAYS for metric in metrics):
+        problem = "it needs two metrics of which higher or lower is better"
         raise ResultsError(problem, file=chosen.results.folder, remedy="Name two: --metric acceptance --metric cost.")
-    for metric in metrics:
-        if metric.better not in WAYS:
-            remedy = "Name one that is better one way: `binwright list metrics` says which are."
-            raise ResultsError("neither higher nor lower is better", key=f"--metric {metric.name}", remedy=remedy)
     return metrics[0], metrics[1]
 
 

@@ -45,10 +45,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.yaxis.get_major_locator().set_params(integer=True)
     label_outside(axes, columns, f"time,{unit}", "server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
-    shares = [share for frame in states.values() for share in frame[f"used_{resource}"].to_list()]
-    grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)
-    grey += ["not there yet"] * (len(set(map(len, shares))) > 1)
-    notes = f"{chosen.title}: seed {seed}" + (f"; grey: {' or '.join(grey)}" if grey else "")
+    notes = f"{chosen.title}: seed {seed}; grey: out of service, or not there yet"
     full, empty = (pick(agents, key=lambda agent: known[runs[agent]][0]) for pick in (max, min))
     most, least = (known[runs[agent]][0] for agent in (full, empty))
     said = f"How full every server is: {resource} {most:.0%}"

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from binwright.analysis.compare.table import and_
 from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import curve
@@ -61,25 +62,21 @@ def _finding(chosen: FigureData, found: dict[str, dict[str, Any]], until: str) -
         return f"No size that was looked at is enough for {until}"
     fewest = min(needs.values())
     names = [chosen.heading(agent) for agent in chosen.agents if needs.get(agent) == fewest]
-    who = f"{names[0]} needs" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} need"
-    return f"{who} the fewest servers: {fewest}"
+    return f"{and_(names)} need{'s' * (len(names) == 1)} the fewest servers: {fewest}"
 
 
 def _sizes(chosen: FigureData) -> pl.DataFrame:
     """Read the answer, a row per agent, in the file beside the runs."""
     file = chosen.results.folder / SIZES
-    remedy = "Run `binwright size`, and name the folder that it writes, alone."
-    if not file.is_file():
-        raise ResultsError("there is no answer of binwright size here", file=file, remedy=remedy)
     try:
-        found = pl.read_csv(file)
+        found = pl.read_csv(file).select(COLUMNS)
+        if len(found) and found["key"][0] in chosen.runs.columns:
+            return found
+        problem = "is of other runs than those beside it"
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ResultsError(f"cannot be read: {error}", file=file, remedy=remedy) from None
-    if missing := [name for name in COLUMNS if name not in found.columns]:
-        raise ResultsError(f"has no column {', '.join(missing)}", file=file, remedy=remedy)
-    if not len(found) or found["key"][0] not in chosen.runs.columns:
-        raise ResultsError("is of other runs than those beside it", file=file, remedy=remedy)
-    return found
+        problem = f"has no answer of binwright size: {error}"
+    remedy = "Run `binwright size`, and name the folder that it writes, alone."
+    raise ResultsError(problem, file=file, remedy=remedy)
 
 
 def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:

@@ -26,11 +26,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def _number(chosen: FigureData) -> str:
     """Return the swept key with the most values, of those that are numbers."""
-    numeric = [key for key in chosen.swept if chosen.numbers(key)]
-    if not numeric:
-        remedy = "Write `sweep: {product: {KEY: [1, 2, 3]}}` and run it."
-        raise ResultsError("no number was swept", file=chosen.results.folder, remedy=remedy)
-    return max(numeric, key=lambda key: chosen.runs[key].n_unique())
+    if numeric := [key for key in chosen.swept if chosen.numbers(key)]:
+        return max(numeric, key=lambda key: chosen.runs[key].n_unique())
+    remedy = "Write `sweep: {product: {KEY: [1, 2, 3]}}` and run it."
+    raise ResultsError("no number was swept", file=chosen.results.folder, remedy=remedy)
 
 
 def _over_key(chosen: FigureData, key: str) -> tuple[Places, Sequence[str], str]:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from binwright.simcore.errors import ScenarioError, suggest, unread
+from binwright.simcore.errors import ScenarioError, unread
 from binwright.simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
 from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.time_series import HOUR, TimeSeries
@@ -81,55 +81,49 @@ class OverTime(Model):
         return TimeSeries(values, self.every, self.start, self.at_end == "repeat", source)
 
 
-def _next(before: datetime | None, spec: OverTime, text: str, line: int) -> datetime:
-    """Read the time of a row, which has to follow on that of the row `before`."""
-    try:
-        time = datetime.fromisoformat(text)
-        gap = spec.every if before is None else (time - before).total_seconds()
-    except (ValueError, TypeError):  # which is of times of which one has a zone
-        problem, remedy = "is not such a time", "Write times like 2026-11-23T02:00+00:00, all with a zone or none."
-        raise ScenarioError(problem, file=spec.path, line=line, key=spec.time, value=text, remedy=remedy) from None
-    if gap != spec.every:
-        problem = f"is {TIME.show(abs(gap))} {'before' if gap < 0 else 'after'} the time of the row before it"
-        remedy = f"Give a row every {TIME.show(spec.every)}, also where clocks are put forward or back."
-        raise ScenarioError(problem, file=spec.path, line=line, key=spec.time, value=text, remedy=remedy)
-    return time
-
-
 @lru_cache(8)
 def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats:
-    """Read the numbers in a column of a file that was `changed` last at this time."""
+    """Read the numbers in a column of a file that was `changed` last at this time; times must be `every` apart."""
     assert spec.path
-    path, key = spec.path, f"{key}.column"
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+    with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         columns = list(reader.fieldnames or ())
         others = [column for column in columns if column != spec.time]
-        if spec.column is None and len(others) != 1:
-            remedy = f"Say which column it is: {', '.join(others)}."
-            raise ScenarioError(f"has {len(others)} columns of numbers", file=path, line=1, key=key, remedy=remedy)
-        name = others[0] if spec.column is None else spec.column
-        for column in (name, *([spec.time] if spec.time else [])):
+        name = spec.column or (others[0] if len(others) == 1 else "")
+        for column in (name, spec.time or name):
             if column not in columns:
-                remedy = suggest(column, columns)
-                raise ScenarioError(f"has no column {column}", file=path, line=1, key=key, remedy=remedy)
+                problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
+                remedy = f"Name one of {', '.join(columns)}."
+                raise ScenarioError(problem, file=spec.path, line=1, key=f"{key}.column", remedy=remedy)
         found: list[float] = []
         before: datetime | None = None
         for row in reader:
-            text = (row[name] or "").strip()
             try:
-                number = float(text)
+                number = float((row[name] or "").strip())
             except ValueError:
                 number = inf
             if not isfinite(number) or (number < 0 and not below_zero):
-                remedy = "Give a number in every row" + ("." if below_zero else ", from 0.")
-                problem = "is not such a number"
-                raise ScenarioError(problem, file=path, line=reader.line_num, key=name, value=text, remedy=remedy)
+                remedy = f"Give a number in every row{', from 0' * (not below_zero)}."
+                raise _wrong(spec, reader.line_num, name, row, remedy)
             found.append(number)
             if spec.time:
-                before = _next(before, spec, (row[spec.time] or "").strip(), reader.line_num)
+                try:
+                    time = datetime.fromisoformat((row[spec.time] or "").strip())
+                    is_next = before is None or (time - before).total_seconds() == spec.every
+                except (ValueError, TypeError):  # which is of times of which one has a zone
+                    is_next = False
+                if not is_next:
+                    remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
+                    raise _wrong(spec, reader.line_num, spec.time, row, remedy)
+                before = time
     if not found:
-        raise ScenarioError("has no rows", file=path, key=key, remedy="Give a row for every hour.")
+        raise ScenarioError("has no rows", file=spec.path, key=f"{key}.column", remedy="Give a row for every hour.")
     values = np.array(found, np.float64)
     values.flags.writeable = False  # it is kept for other runs
     return values
+
+
+def _wrong(spec: OverTime, line: int, column: str, row: dict[str, str], remedy: str) -> ScenarioError:
+    """Make the error of a cell of the file."""
+    problem, text = "is not what belongs here", row[column] or ""
+    return ScenarioError(problem, file=spec.path, line=line, key=column, value=text, remedy=remedy)

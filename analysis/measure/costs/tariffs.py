@@ -171,8 +171,7 @@ class CostsSpec(Model):
         if name is not None and name not in resources:
             raise wrong("the cluster has no such resource", suggest(name, resources), ("costs", "utilisation"))
         if self.kinds and kinds is not None and not kinds:
-            remedy = "Take kinds out, or give the cluster groups, or its CSV a column `kind`."
-            raise wrong("the servers are of one kind", remedy, ("costs", "kinds"))
+            raise wrong("the servers are of one kind", "Take kinds out, or give groups a name.", ("costs", "kinds"))
         if kinds or not self.kinds:
             self.check_kinds(kinds or [""])
 

@@ -77,33 +77,6 @@ def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
     assert [one["p"] for one in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("metric", "verdicts"),
-    [
-        ("acceptance", ("better", "worse")),
-        ("decision_us", ("worse", "better")),
-        ("hours", ("more", "less")),  # neither way is better
-    ],
-)
-def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts: tuple[str, str]) -> None:
-    base = list(RNG.normal(1, 0.1, 8))
-    numbers = {
-        "base": base,
-        "up": [x + 0.1 + RNG.normal(0, 0.01) for x in base],
-        "down": [x - 0.1 + RNG.normal(0, 0.01) for x in base],
-        "same": base,
-    }
-    found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
-    told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
-    assert told == (*verdicts, "not significant")
-
-
-def test_a_baseline_of_zero_has_no_percent(tmp_path: Path) -> None:
-    found = Comparison(results(tmp_path, runs({"base": [0.0, 0.0], "other": [1.0, 2.0]}, "lost")))
-    one = only(found, "other", "lost")
-    assert (one["relative"], one["diff"]) == (None, 1.5)
-
-
 drawn = st.lists(
     st.tuples(st.sampled_from([1, 2]), st.sampled_from("abc"), st.integers(1, 9), st.none() | st.integers(0, 6)),
     max_size=30,
@@ -153,22 +126,6 @@ def test_pairs_are_the_seeds_that_both_finished(tmp_path: Path) -> None:
     assert one["diff"] == pytest.approx(0.15)
     assert "2 failed runs left out" in found.legend
     assert "3/5 (2 pairs)" in found.markdown()
-
-
-def test_values_that_are_none_are_not_counted(tmp_path: Path) -> None:
-    numbers = {"a": [0.1, 0.2, float("nan"), 0.4], "b": [0.2, None, 0.1, float("inf")]}
-    one = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
-    assert (one["n"], one["pairs"], one["diff"]) == (2, 1, pytest.approx(0.1))
-
-
-def test_an_agent_may_be_missing_at_some_points(tmp_path: Path) -> None:
-    rows = [row(agent, seed, point={"key": 1}) for agent in "ab" for seed in range(3)]
-    rows += [row("b", seed, point={"key": 2}) for seed in range(3)]
-    found = Comparison(results(tmp_path, rows))
-    assert len(found.frame.filter(metric="acceptance")) == 3
-    one = only(found, "b", key=2)
-    assert (one["n"], one["pairs"], one["verdict"], one["p"]) == (3, 0, None, None)
-    assert "1 row without a seed in common with the baseline" in found.legend
 
 
 def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,14 +178,6 @@ def test_folders_of_one_scenario_are_compared_on_its_seeds(tmp_path: Path) -> No
     found = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
     assert (found.agents, found.keys) == (["a", "b", "c"], [])
     assert (only(found, "c")["pairs"], only(found, "c")["diff"]) == (2, pytest.approx(0.15))
-
-
-def test_same_runs_in_two_folders_count_once(tmp_path: Path) -> None:
-    rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
-    results(tmp_path / "one", rows, "s")
-    results(tmp_path / "two", rows[::-1], "s")
-    alone, both = Comparison(Results(tmp_path / "one")), Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
-    assert both.frame.equals(alone.frame)
 
 
 def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> None:
@@ -383,3 +332,30 @@ def test_spoilt_folders_say_what_to_do(
         (tmp_path / name).write_text(text)
     assert main(["compare", str(tmp_path)]) == 2
     assert re.search(message, capsys.readouterr().err, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("metric", "verdicts"),
+    [
+        ("acceptance", ("better", "worse")),
+        ("decision_us", ("worse", "better")),
+        ("hours", ("more", "less")),  # neither way is better
+    ],
+)
+def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts: tuple[str, str]) -> None:
+    base = list(RNG.normal(1, 0.1, 8))
+    numbers = {
+        "base": base,
+        "up": [x + 0.1 + RNG.normal(0, 0.01) for x in base],
+        "down": [x - 0.1 + RNG.normal(0, 0.01) for x in base],
+        "same": base,
+    }
+    found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
+    told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
+    assert told == (*verdicts, "not significant")
+
+
+def test_values_that_are_none_are_not_counted(tmp_path: Path) -> None:
+    numbers = {"a": [0.1, 0.2, float("nan"), 0.4], "b": [0.2, None, 0.1, float("inf")]}
+    one = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
+    assert (one["n"], one["pairs"], one["diff"]) == (2, 1, pytest.approx(0.1))

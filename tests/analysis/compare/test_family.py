@@ -129,6 +129,19 @@ def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
     assert said(found).startswith("one and other accept most")
 
 
+def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> None:
+    rows = fixed({"a": 0.5, "b": 0.25}) + [
+        row("dice", seed, acceptance=0.3 + seed / 50, random=True) for seed in range(6)
+    ]
+    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
+    by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
+    assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
+    assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
+    assert found.families == {"acceptance": 1}
+    assert "values without an interval are exact" in found.legend
+    assert "Holm over" in found.legend
+
+
 def test_over_points_both_win(tmp_path: Path) -> None:
     rows = [
         one | {"run": f"{one['run']}{key}", "key": key}
@@ -145,19 +158,6 @@ def test_times_have_chance_always(tmp_path: Path) -> None:
     tests = dict(found.frame.filter(agent="b").select("metric", "test").rows())
     assert tests["acceptance"] == "exact"
     assert tests["decision_us"] != "exact"
-
-
-def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> None:
-    rows = fixed({"a": 0.5, "b": 0.25}) + [
-        row("dice", seed, acceptance=0.3 + seed / 50, random=True) for seed in range(6)
-    ]
-    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
-    by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
-    assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
-    assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
-    assert found.families == {"acceptance": 1}
-    assert "values without an interval are exact" in found.legend
-    assert "Holm over" in found.legend
 
 
 def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:

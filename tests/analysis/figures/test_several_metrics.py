@@ -14,7 +14,6 @@ from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.kinds.pareto import front
 from binwright.analysis.results_api import Results
-from binwright.simcore.errors import UserError
 from tests.support.results import row, write_results
 
 VALUES = {"a": (0.9, 0.5, 60.0), "b": (0.8, 0.7, 30.0), "c": (0.7, 0.6, 90.0)}
@@ -43,13 +42,6 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
         (float(line.get_xdata()[0]), float(line.get_ydata()[0]), line.get_markerfacecolor() == line.get_color())
         for line, *_ in groups
     ]
-
-
-def test_a_baseline_was_run_and_one_agent_alone_has_its_values_drawn(results: Results) -> None:
-    with pytest.raises(UserError, match="this baseline was not run"):
-        draw(results, "differences", baseline="d")
-    alone = draw(results, "differences", agents=["a"], metrics=["acceptance"])
-    assert [ax.get_xlabel() for ax in alone.axes] == ["accepted %"]
 
 
 def test_a_long_name_of_the_baseline_stands_on_one_line(tmp_path: Path) -> None:

@@ -152,20 +152,13 @@ def test_objects_that_are_no_metric_are_refused(tmp_path: Path, text: str, says:
         ({"acceptance": "20 %"}, r"metrics\.1\.acceptance: does not say which part of the requests"),
         ({"acceptance": {"last": "120 %"}}, r"metrics\.1\.last: is more than 1"),
         (7, r"metrics\.1: is not a metric"),
-        ({"acceptance": {}}, r"metrics\.1: is measured without being asked for"),
+        ({"acceptance": {}}, r"metrics\.1: is measured in every run"),
         ("acceptance_cumulative", r"metrics\.1: there is a column acceptance_cumulative already"),
     ],
 )
 def test_wrong_parts_of_a_run_are_refused(entry: object, says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
         scenario(metrics=["acceptance_cumulative", entry])
-
-
-def test_all_metrics_that_need_no_asking_are_named_at_once() -> None:
-    """`jain` is of runs with quotas only, and this scenario has none."""
-    said = r"metrics\.1: is measured without being asked for, .*\(got 'jain'\)\s*Take jain, quota_wait out of the list"
-    with pytest.raises(ScenarioError, match=said):
-        scenario(metrics=["acceptance_cumulative", "jain", "turnaround_mean", "quota_wait"])
 
 
 def test_metrics_of_the_last_part_are_those_of_its_requests(tmp_path: Path) -> None:
@@ -217,3 +210,8 @@ def test_metric_example_of_the_documentation_runs(
     assert main(["run", "queues.yaml", *few]) == 0
     assert main(["compare", "results/queues", "--metric", "longest_queue"]) == 0
     assert "longest queue, lower is better" in capsys.readouterr().out
+
+
+def test_headline_metrics_are_ones_that_runs_have() -> None:
+    with pytest.raises(ScenarioError, match=r"headline_metrics\.1: no such metric(?s:.*)energy"):
+        scenario(headline_metrics=["acceptance", "energie"])

@@ -410,17 +410,6 @@ def costs(servers: int, **more: Any) -> Costs:
 
 
 @pytest.mark.parametrize(("time", "measured"), TIMES)
-@pytest.mark.parametrize("requeue", [False, True])
-def test_failures(time: float, measured: int, requeue: bool) -> None:
-    """A request of the warm start is on the server that fails; the other server has room for it."""
-    requests = [(0.0, inf, (2, 2)), (BEGIN, 1.0, (1, 1)), (FINISH, 1.0, (1, 1))]
-    found = run(Case([(2, 2), (4, 4)], requests, failures=[(time, 0, inf)], requeue=requeue, warm=1)).metrics()
-    assert (found["offered"], found["scheduled"]) == (2, 2)
-    assert found["interrupted"] == measured
-    assert found["lost"] == (0 if requeue else measured)
-
-
-@pytest.mark.parametrize(("time", "measured"), TIMES)
 @pytest.mark.parametrize(("lifetime", "downtime", "arrives"), [(99.0, 0.0, 1), (99.0, 1.0, 1), (0.0, 99.0, 0)])
 def test_moves(time: float, measured: int, lifetime: float, downtime: float, arrives: int) -> None:
     """A move ends at that time: it arrives, or its request ends before."""
@@ -477,14 +466,6 @@ def test_drains(time: float, measured: bool, tmp_path: Path) -> None:
         assert found.get("drained") == (max(lifetime - time, 0.0) if measured else None)
 
 
-def test_load() -> None:
-    """Row 0 got a place in the warm start, row 1 was skipped by it; row 2, the first one measured, finds no place."""
-    requests = [(0.0, inf, (1, 1)), (5.0, inf, (4, 4)), (BEGIN, inf, (4, 1)), (FINISH, 1.0, (1, 1))]
-    ran = run(Case([(4, 4)], requests, warm=2))
-    assert ran.first == 2
-    assert ran.metrics()["load_cpu"] == pytest.approx((1 + 4) / 4)
-
-
 @pytest.mark.parametrize(("time", "measured"), TIMES)
 def test_refusals(time: float, measured: int) -> None:
     """A failure sends back a request of the warm start; nobody has room for it, as for the two that are measured."""
@@ -496,13 +477,6 @@ def test_refusals(time: float, measured: int) -> None:
     assert np.sum([*found["refused_sizes"].values()], axis=0).tolist() == [2, 2]
     over = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={})
     assert over.answered.tolist() == [2, 3, *[4] * measured]
-
-
-def test_requests_after_the_end_of_a_stopped_run_are_not_answered() -> None:
-    """Rows 0 and 1 came, and row 1 ended the run; row 2 fits on no server."""
-    requests = [(0.0, inf, (4, 4)), (1.0, inf, (4, 4)), (2.0, inf, (9, 9))]
-    ran = run(Case([(4, 4)], requests, overflow=Overflow("stop")))
-    assert FinishedRun(ran.simulation, 0, ran.samples, 0, prices={}).answered.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("running", "said"), [(1, ""), (2, "fits nowhere")])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import assume, example, given
 from hypothesis.strategies import floats
@@ -37,38 +36,6 @@ BASE: dict[str, Any] = {
     "agents": ["best-fit"],
     "record": ["requests", "states"],
 }
-
-
-def states_of(tmp_path: Path, **changes: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The requests and states of the only run of the scenario with these changes."""
-    results = bw.run(bw.scenario(BASE | changes), out=tmp_path / "results" / "x")
-    run = results.done["run"].item()
-    return results.requests(run), results.states(run)
-
-
-def test_servers_hold_what_requests_were_placed_on_them(tmp_path: Path) -> None:
-    requests, states = states_of(tmp_path)
-    assert KEPT / 2 < len(states) <= KEPT + 2
-    assert states["time"].is_sorted()
-    installed = {"cpu": 16.0, "mem": 32.0}
-    assert states["time"][0] == 0
-    for row in states.iter_rows(named=True):
-        held = requests.filter(pl.col("decided") <= row["time"], pl.col("end") > row["time"])
-        for name, capacity in installed.items():
-            used = [held.filter(pl.col("server") == server)[name].to_numpy().sum() / capacity for server in range(4)]
-            np.testing.assert_allclose(row[f"used_{name}"], used, atol=1e-6)
-        seen = requests.filter(pl.col("arrival") <= row["time"])
-        assert row["offered"] == len(seen)
-        assert row["accepted"] == len(seen.filter(pl.col("outcome") == "placed"))
-    assert "links" not in states.columns
-
-
-def test_a_resource_that_a_server_lacks_is_not_used(tmp_path: Path) -> None:
-    groups = [{"count": 1, "node": {"cpu": 8, "gpu": 2}}, {"count": 1, "node": {"cpu": 8, "gpu": 0}}]
-    workload = BASE["workload"] | {"flavours": [{"cpu": 1, "gpu": 1}]}
-    _, states = states_of(tmp_path, cluster={"groups": groups}, workload=workload)
-    assert {used[1] for used in states["used_gpu"].to_list()} == {0.0}
-    assert max(used[0] for used in states["used_gpu"].to_list()) == 1.0
 
 
 def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:

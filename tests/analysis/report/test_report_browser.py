@@ -1,8 +1,7 @@
-"""The report in a headless Chromium: with the keyboard alone, in light and dark, wide and narrow, fetching nothing."""
+"""The report in a headless Chromium: for everybody, in light and dark, wide and narrow, fetching nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -40,7 +39,6 @@ def reported(scenario: dict[str, Any], folder: Path) -> Path:
     """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
         patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
-        patched.setattr("binwright.analysis.compare.sheet.FILTERED", 1)
         return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 
 
@@ -50,23 +48,10 @@ def window() -> Iterator[Browser]:
         yield found
 
 
-def wait_for(window: Browser, script: str) -> Any:
-    """What a script returns once that is true."""
-    until = monotonic() + 20
-    while not (found := window.run(script)):
-        assert monotonic() < until, f"never true: {script}"
-        sleep(0.02)
-    return found
-
-
 @pytest.fixture
 def opened(window: Browser, path: Path) -> Browser:
     window.open(path)
     return window
-
-
-def focus(window: Browser, name: str) -> None:
-    window.run("document.getElementById(arguments[0]).focus()", name)
 
 
 @pytest.mark.long
@@ -74,29 +59,6 @@ def focus(window: Browser, name: str) -> None:
 def test_everybody_can_use_it(window: Browser, path: Path, width: int, dark: bool) -> None:
     window.open(path, width, dark=dark)
     assert window.inaccessible() == []
-
-
-@pytest.mark.long
-def test_tables_are_sorted_with_the_keyboard(opened: Browser) -> None:
-    column = "return [...document.querySelectorAll('#table-all tbody tr')].map((row) => Number(row.cells[2].dataset.v))"
-    opened.run("document.querySelectorAll('#table-all th button')[2].focus()")
-    opened.press("Enter")
-    ascending = opened.run(column)
-    assert ascending == sorted(ascending)
-    assert opened.run("return document.querySelectorAll('#table-all th')[2].getAttribute('aria-sort')") == "ascending"
-    opened.press("Enter")
-    assert opened.run(column) == ascending[::-1]
-    assert opened.run("return document.querySelectorAll('#table-all th')[2].getAttribute('aria-sort')") == "descending"
-
-
-@pytest.mark.long
-def test_a_box_hides_the_rows_without_its_words(opened: Browser) -> None:
-    focus(opened, "table-all-filter")
-    opened.press(*"nulb")
-    assert wait_for(opened, "return document.getElementById('table-all-count').textContent") == "1 of 2 rows"
-    shown = "return [...document.querySelectorAll('#table-all tbody tr')].filter((row) => !row.hidden).length"
-    assert opened.run(shown) == 1
-    assert not opened.errors()
 
 
 @pytest.mark.long

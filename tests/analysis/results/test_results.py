@@ -132,15 +132,6 @@ def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(said: byte
     assert main(["report", str(tmp_path)]) == 0
 
 
-def test_where_takes_several_values_of_a_key_and_numbers_however_they_are_written(tmp_path: Path) -> None:
-    rows = [row("a", seed, point={"k": k}) | {"run": f"{k}{seed}"} for k in (1, 2, 3) for seed in range(3)]
-    results = made(tmp_path, rows)
-    bars = draw(results, "differences", where=[("k", "1.0"), ("k", "3")]).axes[0].get_yticks()
-    assert len(bars) == 2
-    assert main(["figures", str(tmp_path), "--kind", "differences", "--where", "seed=0", "--where", "seed=2"]) == 0
-    assert main(["figures", str(tmp_path), "--kind", "differences", "--where", "k=1", "--where", "k=4"]) == 2
-
-
 def test_accepted_and_refused_shares_add_up_to_all(tmp_path: Path) -> None:
     """Requests that a failure sent back, and that were refused then, count among those asked, too."""
     reasons = json.dumps({"cpu": 3, "mem": 1})  # of 10 offered 9 got a place, and 3 of these lost it
