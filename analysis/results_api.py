@@ -28,16 +28,11 @@ class Results(ResultsFolder):
         self,
         baseline: str | None = None,
         metrics: Sequence[str] | str | None = None,
-        since: str | Path | Results | None = None,
     ) -> Comparison:
-        """Compare every agent with the baseline (default: the first agent), paired by seed.
-
-        With `since`, earlier results, every agent is compared with itself in those.
-        """
+        """Compare every agent with the baseline (default: the first agent), paired by seed."""
         from binwright.analysis.compare.comparison import Comparison
 
-        before = Results(since) if isinstance(since, str | Path) else since
-        return Comparison(self, baseline, metrics, before)
+        return Comparison(self, baseline, metrics)
 
     def figure(self, kind: str, **options: Any) -> Figure:
         """Draw a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.

@@ -166,12 +166,9 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
             FOLDERS,
             _option("--baseline", metavar="AGENT", help="what the others are compared with; p-values are then "
                     "corrected for these comparisons only (default: the first, and for every two agents)"),
-            _option("--since", metavar="RESULTS", help="earlier results: compare each agent with itself in them"),
             METRICS,
             _option("--format", choices=("terminal", "markdown", "csv", "latex"), help="default: as the file ends"),
             _out("the file to write: .md, .csv or .tex", metavar="FILE"),
-            _several("--fail-if", "limits", "LIMIT", "exit with 1 if it holds for some agent: 'acceptance < -1 %%' of "
-                     "the baseline, 'wait_p95 > 10 min'"),
         )),
         Command("report", "comparing.report", "one HTML file: answer, tables, figures and failures", (
             _option("results", metavar="RESULTS", help="a folder that runs wrote"),

@@ -47,6 +47,8 @@ REMOVED: Mapping[str, str] = {
         f"option {command} --on": "Leave it out; `binwright run --on` uses a Ray cluster."
         for command in ("search", "serve", "train", "tune")
     },
+    "option compare --since": "Name both folders; --baseline BEFORE/AGENT sets the others beside it.",
+    "option compare --fail-if": "Take --format csv; in Python, `bw.load(FOLDER).compare(...).frame` has the verdicts.",
     "option report --open": "Open the file that the command names.",
     "option solve --search": "In Python: `bw.solve(FILE, search='published')`.",
     "option tune --seed": "In Python: `bw.tune(..., seed=N)`.",

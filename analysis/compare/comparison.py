@@ -19,12 +19,11 @@ from binwright.analysis.compare.statistics import (
     mean_interval,
 )
 from binwright.analysis.compare.table import in_one_note
-from binwright.analysis.measure.condition import Limit
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import Groups, metric_named
-from binwright.analysis.results.combined import NOW, Together, points_as_agents, set_beside
+from binwright.analysis.results.combined import Together, points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.types import Floats, Ints
@@ -59,10 +58,8 @@ class Comparison:
 
     `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
     follow from others; `points` their values; `agents` the labels; `metrics` what is compared, of which the `same` need
-    no table; `is_since` whether each agent is beside itself in earlier results: the key `of` is then the agent, and
-    `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as `family` says in
-    words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `versions`
-    those of Binwright that wrote the runs.
+    no table; `families` how many comparisons by each are corrected for at most, as `family` says in words; `overlap`
+    that of the seeds' windows of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs.
     docs/results/results.md says what each column is, and how it is computed.
     """
 
@@ -71,11 +68,10 @@ class Comparison:
         results: ResultsFolder | Sequence[ResultsFolder],
         baseline: str | None = None,
         metrics: Sequence[str] | str | None = None,
-        since: ResultsFolder | None = None,
         *,
         all_pairs: bool = False,
     ) -> None:
-        """Compare agents with the baseline, or each of them with itself in the earlier results `since`.
+        """Compare agents with the baseline, by default the first one.
 
         Who names a baseline asks for the comparisons with it, and p-values are corrected for these; without one they
         are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
@@ -85,13 +81,10 @@ class Comparison:
         if metrics is not None and not metrics:
             remedy = "Name one, or leave it out for all worth showing."
             raise ResultsError("no metric is named", key="metrics", remedy=remedy)
-        if since is not None and baseline is not None:
-            remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
-            raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
         if not isinstance(results, ResultsFolder):
             results = results[0] if len(results) == 1 else Together(results)
-        self.is_since, self.is_named = since is not None, baseline is not None and not all_pairs
-        self._results = results = set_beside(results, since) if since is not None else points_as_agents(results)
+        self.is_named = baseline is not None and not all_pairs
+        self._results = results = points_as_agents(results)
         runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))
         self.row_heading, self.heading, self.short = results.row_heading, results.heading, results.short
         self.keys, self.done = results.swept, results.done
@@ -162,13 +155,11 @@ class Comparison:
     def family(self) -> str:
         """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
         size = max(self.families.values(), default=0)
-        beside = "with earlier results" if self.is_since else ""
-        if self.is_named:
-            beside = f"with {self.heading(self.baseline)}"
-        return in_words(size, apart=len(self.keys) > self.is_since, beside=beside) if size else ""
+        beside = f"with {self.heading(self.baseline)}" if self.is_named else ""
+        return in_words(size, apart=bool(self.keys), beside=beside) if size else ""
 
     def _statistics(self, metric: Metric) -> list[pl.Series]:
-        """Compute the columns of a metric, each [groups]; agents and their earlier selves are one family at a point."""
+        """Compute the columns of a metric, each [groups]."""
         import polars as pl
 
         values = self._groups.matrix(metric.name)
@@ -183,8 +174,7 @@ class Comparison:
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half = by_count(difference, mean_interval, 2)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        together = self._groups.numbered(self.keys[:-1]) if self.is_since else None
-        family = Family(self._groups, metric, base=self._base if self.is_named else None, together=together)
+        family = Family(self._groups, metric, base=self._base if self.is_named else None)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers["exact"]] = 0.0
@@ -227,47 +217,6 @@ class Comparison:
             found.append(pl.Series(name, column.tolist() if kind else column, kind, nan_to_null=True))
         return found
 
-    # -- limits ----------------------------------------------------------------------------------------------------
-
-    def beyond(self, limit: Limit) -> pl.DataFrame:
-        """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.
-
-        Refuses a limit that nothing could break: where no row has the metric, or none has enough seeds to be tested.
-        """
-        import polars as pl
-
-        column = {"mean": "mean", "difference": "diff", "relative": "relative"}[limit.of]
-        rows = self.frame.filter(pl.col("metric") == limit.metric.name, pl.col(column).is_not_null())
-        if self.is_since:
-            rows = rows.filter(pl.col("agent") == NOW)
-        if limit.of != "mean":
-            rows = rows.filter(pl.col("pairs") > 0)
-        if rows.is_empty():
-            remedy = "Name results that have it, on the same points and seeds as the baseline's."
-            raise ResultsError("there is nothing to hold against it", key="--fail-if", value=limit.text, remedy=remedy)
-        broken = rows.filter(pl.Series([limit.broken(value) for value in rows[column]], dtype=pl.Boolean))
-        if limit.of == "mean":
-            return broken
-        if (untested := broken.filter(pl.col("verdict") == UNTESTED)).height:
-            first = untested.row(0, named=True)
-            problem = f"{first['pairs']} seeds in common are too few to test whether {first['agent']} is beyond it"
-            remedy = f"Run {FEWEST} seeds or more."
-            raise ResultsError(problem, key="--fail-if", value=limit.text, remedy=remedy)
-        return broken.filter(~pl.col("verdict").is_in([SAME, EQUAL]))
-
-    def broken(self, limit: Limit) -> list[str]:
-        """Say which rows are beyond a limit, a line each."""
-        lines = []
-        for row in self.beyond(limit).iter_rows(named=True):
-            keys = [key for key in self.shown_keys if key != "of"]
-            point = ", ".join(f"{self.heading(key)} {as_written(row[key])}" for key in keys)
-            value = _mean(limit.metric, row)
-            if limit.of != "mean":
-                relative = "" if row["relative"] is None else f" ({_relative(row['relative'])} %)"
-                value = f"{_difference(limit.metric, row)}{relative} beside {self.heading(self.baseline)}"
-            lines.append(f"{self.heading(row.get('of', row['agent']))}{f' at {point}' if point else ''}: {value}")
-        return lines
-
     # -- what is shown ---------------------------------------------------------------------------------------------
 
     @property
@@ -276,12 +225,12 @@ class Comparison:
         return [self._sheet(metric) for metric in self.metrics if metric not in self.same]
 
     def _sheet(self, metric: Metric) -> Sheet:
-        keys = ["agent" if key == "of" else self.short(key) for key in self.shown_keys]
+        keys = [self.short(key) for key in self.shown_keys]
         rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
         words = len(keys) + 1
         points = "; differences in percentage points" if metric.unit == "%" else ""
         return Sheet(
-            [*keys, "results" if self.is_since else self.row_heading, *NUMBERS],
+            [*keys, self.row_heading, *NUMBERS],
             [self._cells(metric, row) for row in rows],
             words,
             metric.heading + WAYS[metric.better] + points,
@@ -305,7 +254,7 @@ class Comparison:
             ("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"]),
             (runs, row["n"]),
         )
-        keys = [self.heading(row[key]) if key == "of" else as_written(row[key]) for key in self.shown_keys]
+        keys = [as_written(row[key]) for key in self.shown_keys]
         agent = Cell(self.heading(row["agent"]), style=style)
         return [*map(Cell, keys), agent, *(Cell(text, value, style) for text, value in numbers)]
 

@@ -169,7 +169,7 @@ class Family:
     """Compares agents at every point by one metric; `size` is the largest number of comparisons in a family.
 
     A family is what is asked for at a point: every two agents, or all agents with the one that `base` int64 [groups]
-    names there (-1 is nobody). Points that `together` int64 [groups] gives one number share a family.
+    names there (-1 is nobody).
 
     Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
     differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, would survive the
@@ -177,12 +177,10 @@ class Family:
     goes by numbers of agents and seeds and not by what they found.
     """
 
-    def __init__(
-        self, groups: Groups, metric: Metric, *, base: Ints | None = None, together: Ints | None = None
-    ) -> None:
+    def __init__(self, groups: Groups, metric: Metric, *, base: Ints | None = None) -> None:
         values, self._exact = groups.matrix(metric.name), groups.exact(metric)
         one, other = _pairs(groups.point)
-        number = (groups.point if together is None else together)[one]
+        number = groups.point[one]
         difference = differences(values[one], values[other])
         count = (~np.isnan(difference)).sum(axis=1)
         largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)

@@ -1,4 +1,4 @@
-"""Conditions on metrics as people write them: `acceptance >= 99 %`, `wait_p95 <= 10 min`, `acceptance < -1 %`."""
+"""Conditions on metrics as people write them: `acceptance >= 99 %`, `wait_p95 <= 10 min`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
-from typing import Any, Literal
+from typing import Literal
 
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.units import TIME, Measure
 
-_FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤|<|>)\s*(.*?)\s*")
+_FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤)\s*(.*?)\s*")
 _PERCENT = Measure("share", "", {"%": Decimal("0.01")})
-
-
-_SHARE = Metric("difference", "difference", "%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +39,20 @@ class Target:
         return self.sign * (mean - self.value) >= -1e-12 * max(1.0, abs(self.value))
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What must not be: the mean of `metric`, or its difference to a baseline, is below or above `value`.
-
-    `of` says what is compared: the "mean" or the "difference", both in the unit of runs.parquet, or the "relative"
-    difference, in percent of the baseline's mean. `text` is how it was written.
-    """
-
-    metric: Metric
-    relation: Literal["<", ">"]
-    of: Literal["mean", "difference", "relative"]
-    value: float
-    text: str
-
-    def broken(self, value: float) -> bool:
-        """Whether a value is beyond the limit by more than what floats round."""
-        beyond = value - self.value if self.relation == ">" else self.value - value
-        return beyond > 1e-12 * max(1.0, abs(self.value))
-
-
 def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
-    problem, found = "does not say when a cluster is large enough", []
+    problem, found = "does not say when a cluster is large enough", list[Target]()
+    known = {metric.name: metric for metric in metrics}
     for each in until.split(" and "):
-        metric, sign, text = _parts(each, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
-        target = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, each, "until"))
+        if (parts := _FORM.fullmatch(each)) is None:
+            raise UserError(problem, key="until", value=each, remedy=remedy)
+        name, sign, text = parts.groups()
+        if name not in known:
+            missing = f"runs of this scenario have no metric {name}"
+            raise UserError(missing, key="until", value=each, remedy=suggest(name, known))
+        metric = known[name]
+        target = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, each))
         if metric.unit == "%" and not metric.beyond and not any(map(target.met, (0.0, 1.0))):
             problem = f"no share is so: {metric.name} lies between 0 and 100 %"
             raise UserError(problem, key="until", value=each, remedy=remedy)
@@ -76,34 +60,7 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     return replace(found[0], others=tuple(found[1:]))
 
 
-def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:
-    """Read `acceptance < -1 %` or `wait_p95 > 10 min`: a number with a sign is about the difference to a baseline."""
-    remedy = 'Write a metric, < or >, and a number: "acceptance < -1 %" of the baseline, "wait_p95 > 10 min" by itself.'
-    metric, sign, text = _parts(limit, "--fail-if", metrics, ("<", ">"), "does not say what must not be", remedy)
-    by = {"-": -1.0, "+": 1.0}.get(text[:1])
-    size = text if by is None else text[1:].strip()
-    is_relative = by is not None and "%" in size
-    value = (by or 1.0) * _value(_SHARE if is_relative else metric, size, limit, "--fail-if")
-    of: Any = "mean" if by is None else "relative" if is_relative else "difference"
-    return Limit(metric, "<" if sign == "<" else ">", of, 100 * value if is_relative else value, limit)
-
-
-def _parts(
-    said: str, key: str, metrics: Sequence[Metric], signs: Sequence[str], problem: str, remedy: str
-) -> tuple[Metric, str, str]:
-    """Divide what was said into a metric, one of the `signs`, and what is behind it."""
-    found = _FORM.fullmatch(said)
-    if found is None or found[2] not in signs:
-        raise UserError(problem, key=key, value=said, remedy=remedy)
-    name, sign, text = found.groups()
-    known = {metric.name: metric for metric in metrics}
-    if name not in known:
-        problem = f"runs of this scenario have no metric {name}"
-        raise UserError(problem, key=key, value=said, remedy=suggest(name, known))
-    return known[name], sign, text
-
-
-def _value(metric: Metric, text: str, said: str, key: str) -> float:
+def _value(metric: Metric, text: str, said: str) -> float:
     """Read the number behind the sign, in the metric's unit."""
     try:
         if metric.unit == "s":
@@ -119,5 +76,5 @@ def _value(metric: Metric, text: str, said: str, key: str) -> float:
     except UserError as error:
         problem, remedy = error.problem, error.remedy
     except ValueError:
-        problem, remedy = "is not a number", "Write a plain number; with a sign, % is of the baseline."
-    raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key=key, value=said, remedy=remedy)
+        problem, remedy = "is not a number", "Write a plain number."
+    raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=said, remedy=remedy)

@@ -54,10 +54,6 @@ class Groups:
         found[self._group[use], self._seed[use]] = values[use]
         return found
 
-    def numbered(self, keys: Sequence[str]) -> Ints:
-        """Give the points with the same values of some of the keys one number, int64 [groups]."""
-        return _numbered(self.heads, keys)
-
     def exact(self, metric: Metric) -> npt.NDArray[np.bool_]:
         """Tell which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
         values = self.matrix(metric.name)

@@ -14,8 +14,6 @@ from binwright.analysis.results.folder import ResultsFolder, as_written, telling
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
 
-BEFORE, NOW = "before", "now"
-
 
 class Together(ResultsFolder):
     """Puts several results together: a column `scenario` tells different names apart, as if it had been swept.
@@ -68,28 +66,6 @@ class Together(ResultsFolder):
     def part(self, run: str) -> ResultsFolder:
         """Return the results that a run belongs to."""
         return self._part[run]
-
-
-def set_beside(now: ResultsFolder, before: ResultsFolder) -> ResultsFolder:
-    """Put runs beside earlier ones, so that each agent is compared with itself.
-
-    The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order. Where each side is of one
-    scenario, the two may have different names.
-    """
-    found, sides = copy(now), {BEFORE: before, NOW: now}
-    frames = [
-        part.runs.with_columns(of=pl.col("agent"), agent=pl.lit(side), _agent=pl.lit(side))
-        for side, part in sides.items()
-    ]
-    if "scenario" in {*now.swept, *before.swept}:
-        frames = [
-            frame if "scenario" in frame.columns else frame.with_columns(scenario=pl.lit(part.name))
-            for frame, part in zip(frames, sides.values(), strict=True)
-        ]
-    found.runs = joined([before, now], frames)
-    columns = merged([now.columns, before.columns])
-    found.columns = replace(columns, swept=(*columns.swept, "of"))
-    return found
 
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:

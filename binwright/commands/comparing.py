@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 
-from binwright.cli import FAILED
 from binwright.commands.console import note, out, print_location
 from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import ResultsError
@@ -18,10 +16,8 @@ FORMS = {".md": "markdown", ".csv": "csv", ".tex": "latex"}
 def compare(args: Namespace) -> int:
     """Answer `binwright compare RESULTS...`."""
     from binwright.analysis.compare.comparison import Comparison
-    from binwright.analysis.measure.condition import limit_of
-    from binwright.analysis.results.columns import merged
     from binwright.analysis.results.folder import check_target
-    from binwright.analysis.results_api import Results, load_many
+    from binwright.analysis.results_api import load_many
 
     form = args.format or (FORMS.get(Path(args.out).suffix) if args.out else "terminal")
     if form is None:
@@ -33,9 +29,7 @@ def compare(args: Namespace) -> int:
     if all(each.done.is_empty() for each in results):
         problem = f"there is nothing to compare: every run failed, the first with {results[0].failed['error'][0]}"
         raise ResultsError(problem, file=results[0].folder, remedy="Mend what failed, and run the scenario again.")
-    limits = [limit_of(text, merged(one.columns for one in results).metrics) for text in args.limits]
-    since = Results(args.since) if args.since else None
-    comparison = Comparison(results, args.baseline, args.metrics or None, since)
+    comparison = Comparison(results, args.baseline, args.metrics or None)
     if form == "terminal" and not args.out:
         out.print(comparison.rich(out.width))
     else:
@@ -44,15 +38,7 @@ def compare(args: Namespace) -> int:
             write_text(args.out, text)
         else:
             print(text, end="")
-    if not limits:
-        return 0
-    looked_at = Comparison(results, args.baseline, [limit.metric.name for limit in limits], since)
-    code = 0
-    for limit in limits:  # who is beyond it is said on stderr
-        lines = looked_at.broken(limit)
-        print(f"{limit.text}:{'' if lines else ' nowhere'}", *lines, sep="\n  ", file=sys.stderr)
-        code = FAILED if lines else code
-    return code
+    return 0
 
 
 def report(args: Namespace) -> int:

@@ -4,7 +4,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.table import BEST, TIED, finding
 from binwright.analysis.results_api import Results
-from tests.reference.stats import holm_slowly, slow_verdicts, values_of
+from tests.reference.stats import slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import row, write_results
 
@@ -76,19 +75,6 @@ def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list
         for agent, mark in marks.items():
             if mark in ("", TIED) and agent != best:
                 assert wanted[(), agent, best][1] == (mark == "")
-
-
-def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    sides = {}
-    for side in ("before", "now"):
-        rows = [row(f"a{n}", seed, acceptance=0.5 + rng.normal(0, 0.01)) for n in range(6) for seed in range(10)]
-        sides[side] = results(tmp_path / side, rows)
-    found = Comparison(sides["now"], None, "acceptance", sides["before"])
-    mine = found.frame.filter(agent="now")
-    assert found.families == {"acceptance": 6}
-    assert mine["p"].to_list() == pytest.approx(holm_slowly(mine["p_alone"].to_list()))
-    assert "Holm over 6 pairs with earlier results" in found.legend
 
 
 # -- without chance ----------------------------------------------------------------------------------------------------
