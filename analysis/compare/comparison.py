@@ -41,16 +41,8 @@ MOST = 100
 WAYS = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 WORDS = {SAME: "=", UNTESTED: "?", BASELINE: "", None: "-"}
 STYLES = {BETTER: "best", WORSE: "wrong"}
-NUMBERS = {
-    "mean": "over the runs, with its 95 % interval",
-    "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
-    "verdict": "better or worse than the baseline by the corrected p-values; = not significant; ? not "
-    "tested, with fewer than five seeds in common",
-    "%": "the difference in % of the baseline's mean",
-    "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm over all "
-    "pairs of agents at this point, whatever the baseline",
-    "runs": "finished runs",
-}
+NUMBERS = ("mean", "difference", "verdict", "%", "p", "runs")
+"""docs/results/results.md says how they are computed."""
 
 
 class Comparison:
@@ -236,7 +228,6 @@ class Comparison:
             metric.heading + WAYS[metric.better] + points,
             groups=[tuple(row[key] for key in self.shown_keys) for row in rows],
             foremost=[words + 2, words + 1],
-            meanings=["a key of the sweep"] * len(keys) + ["", *NUMBERS.values()],
         )
 
     def _cells(self, metric: Metric, row: dict[str, Any]) -> list[Cell]:

@@ -39,8 +39,7 @@ class Cell:
 class Sheet:
     """Holds a table: the first `words` columns are words, the last of these names the row.
 
-    Between rows of different `groups` is a gap. `foremost` are columns that a narrow terminal shows first, `meanings`
-    what the headings mean.
+    Between rows of different `groups` is a gap. `foremost` are columns that a narrow terminal shows first.
     """
 
     headings: Sequence[str]
@@ -49,7 +48,6 @@ class Sheet:
     title: str = ""
     groups: Sequence[object] = ()
     foremost: Sequence[int] = ()
-    meanings: Sequence[str] = ()
 
     @property
     def texts(self) -> list[list[str]]:
@@ -128,10 +126,8 @@ class Sheet:
 
     def html(self, name: str) -> str:
         """Write it for a page, as an element of this name, with its title as the caption."""
-        meanings = self.meanings or [""] * len(self.headings)
         first = "".join(
-            f'<th scope="col"{self._class(number)} title="{escape(meaning)}">{escape(text)}</th>'
-            for number, (text, meaning) in enumerate(zip(self.headings, meanings, strict=True))
+            f'<th scope="col"{self._class(number)}>{escape(text)}</th>' for number, text in enumerate(self.headings)
         )
         body = "\n".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
         return (

@@ -115,10 +115,9 @@ class Table:
         shown = [place for place, one in enumerate(self.metrics) if one.table == "harm"]
         shown += [place for place, one in enumerate(self.metrics) if one.name in self._added]
         foremost = [words + 1, *(words + 1 + place for place in shown)] if self.metrics else []
-        meanings = ["a key of the sweep"] * len(self.swept) + ["", "finished runs", *(one.meaning for one in metrics)]
         headings = [*map(self._short, self.swept), *self.headings[len(self.swept) :]]
         groups = [row.point for row in self.rows]
-        return Sheet(headings, rows, words, groups=groups, foremost=foremost, meanings=meanings)
+        return Sheet(headings, rows, words, groups=groups, foremost=foremost)
 
     def texts(self) -> list[list[str]]:
         """Return the cells as they are shown, row by row."""

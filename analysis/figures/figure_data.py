@@ -120,10 +120,8 @@ class FigureData:
 
     @property
     def title(self) -> str:
-        """Which results these are, and whether their demands are stand-ins."""
-        demands = [name for name in self.demands if name.endswith("-like")]
-        note = f" ({', '.join(demands)}: fitted stand-ins, not the original tables)" if demands else ""
-        return f"{self.results.name}{note}"
+        """Which results these are."""
+        return self.results.name
 
     @cached_property
     def table(self) -> Table:
@@ -145,16 +143,6 @@ class FigureData:
         for (_, agent), average in self.averages(metric.name).items():
             found[agent].append(average.mean if metric.better == "lower" else -average.mean)
         return sorted(self.agents, key=lambda agent: sum(found[agent]) / len(found[agent]) if found[agent] else inf)
-
-    @property
-    def demands(self) -> list[str]:
-        """What the requests ask for, by name, where it has one."""
-        if (key := "workload.demand") in self.runs.columns:
-            return [str(value) for value in self.runs[key].unique(maintain_order=True)]
-        workloads = [part.said("workload") for part in dict.fromkeys(map(self.part, self.runs["run"]))]
-        found = [one.get("demand") for one in workloads if isinstance(one, dict)]
-        # Its name may stand alone, or be a key, whose options follow.
-        return list(dict.fromkeys(str(next(iter(one))) if isinstance(one, dict) and one else str(one) for one in found))
 
     @property
     def success(self) -> str:

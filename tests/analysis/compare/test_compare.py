@@ -201,24 +201,6 @@ def test_scenarios_are_points(tmp_path: Path) -> None:
     assert found.frame.columns[:3] == ["scenario", "agent", "metric"]
 
 
-def test_a_key_that_one_folder_sweeps_is_null_in_the_other(tmp_path: Path) -> None:
-    results(tmp_path / "one", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
-    swept = [row(agent, seed, point={"key": key}) for key in ("x", "y") for agent in "ab" for seed in range(2)]
-    results(tmp_path / "two", swept, "s")
-    assert Comparison(load_many([tmp_path / "one", tmp_path / "two"])).points == [(None,), ("x",), ("y",)]
-
-
-def test_metrics_of_one_folder_only_are_missing_in_the_other(tmp_path: Path) -> None:
-    """Another version, or other resources."""
-    old = [{key: value for key, value in one.items() if key != "servers_used"} for one in runs({"a": [0.1, 0.2]})]
-    results(tmp_path / "old", [one | {"version": "0.0"} for one in old], "s")
-    results(tmp_path / "new", runs({"b": [0.1, 0.2]}), "s")
-    found = Comparison(load_many([tmp_path / "old", tmp_path / "new"]))
-    one = only(found, "b", "servers_used")
-    assert (one["n"], one["pairs"], one["verdict"]) == (2, 0, None)
-    assert "Different versions of Binwright wrote these runs: 0, 0.0." in found.legend
-
-
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """Differences to a baseline, two metrics against each other, and several beside one another."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -63,15 +62,6 @@ def test_points_of_one_agent_stand_in_one_panel_with_their_names(tmp_path: Path)
     figure = draw(Results(tmp_path), "pareto", metrics=["acceptance", "wait_p95"])
     [ax] = figure.axes
     assert [text.get_text() for text in ax.texts] == ["k 1", "k 2", "k 3"]
-
-
-def test_long_numbers_below_a_scatter_stay_apart(tmp_path: Path) -> None:
-    spread = (0.961, 0.9605, 0.966, 0.9695, 0.98)
-    write_results(tmp_path, [row("a", seed, jain=x, wait_p95=60.0 + x) for seed, x in enumerate(spread)])
-    figure = draw(Results(tmp_path), "pareto", metrics=["jain", "wait_p95"])
-    figure.canvas.draw()
-    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
-    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def pale(figure: Figure) -> list[bool]:

@@ -4,7 +4,6 @@ import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -52,7 +51,7 @@ def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, caps
     assert "**longest queue, lower is better**" in capsys.readouterr().out
     figure = results.figure("differences", metrics=["longest_queue"])
     assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["longest queue"] * 2
-    assert "Most requests that waited at once." in results.report().read_text()
+    assert "longest queue" in results.report().read_text()
 
 
 PLACES = """
@@ -161,27 +160,6 @@ def test_wrong_parts_of_a_run_are_refused(entry: object, says: str) -> None:
         scenario(metrics=["acceptance_cumulative", entry])
 
 
-def test_metrics_of_the_last_part_are_those_of_its_requests(tmp_path: Path) -> None:
-    data = {
-        "name": "filled", "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
-        "workload": {"demand": "uniform", "requests": 40, "holding": 30, "step": "1 s"}, "agents": ["tetris"],
-        "pacing": {"step": "1 s", "await_room": True}, "replications": 2, "record": ["requests"],
-        "metrics": [{"acceptance": {"last": "20 %"}}, {"name": "acceptance_cumulative", "last": 0.2},
-                    {"allocation_decisions": {"last": "50 %"}}, {"span_1": {"last": "12.5 %"}}],
-    }  # fmt: skip
-    results = bw.run(bw.scenario(data), out=tmp_path, jobs=1)
-    for run in results.done.iter_rows(named=True):
-        rows = results.requests(run["run"])
-        placed = (rows["outcome"] == "placed").to_numpy()
-        cpu, decided, end = (rows[name].to_numpy() for name in ("cpu", "decided", "end"))
-        assert run["acceptance_last_20"] == placed[32:].mean()
-        so_far = np.cumsum(placed) / np.arange(1, 41)
-        assert run["acceptance_cumulative_last_20"] == pytest.approx(so_far[32:].mean())
-        held = [cpu[: row + 1][placed[: row + 1] & (end[: row + 1] > decided[row])].sum() for row in range(20, 40)]
-        assert run["allocation_cpu_decisions_last_50"] == pytest.approx(np.mean(held) / 400)
-        assert run["span_1_last_12.5"] == pytest.approx((rows["span"].to_numpy()[35:][placed[35:]] == 1).mean())
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -213,5 +191,5 @@ def test_metric_example_of_the_documentation_runs(
 
 
 def test_headline_metrics_are_ones_that_runs_have() -> None:
-    with pytest.raises(ScenarioError, match=r"headline_metrics\.1: no such metric(?s:.*)energy"):
+    with pytest.raises(ScenarioError, match=r"headline_metrics\.1: there is no such metric.*\n.*energy"):
         scenario(headline_metrics=["acceptance", "energie"])
