@@ -1,4 +1,4 @@
-"""Change an allocation a little: empty some bins and fill them again, or put a unit in by force.
+"""Put a unit in by force, and what that puts out anywhere else.
 
 A move may leave units out that were in; whoever makes it decides whether it stands. All functions write the state.
 """
@@ -9,7 +9,6 @@ from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.local.state import (
     COUNT,
     DIMS,
-    FRIENDS,
     RING,
     SPREAD,
     TOTAL,
@@ -22,65 +21,8 @@ from binwright.agents.solver.local.state import (
     settle,
     sound,
 )
-from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.search.ruin import MOST_BINS, MOST_UNPLACED
+from binwright.agents.solver.model.program import NULL
 from binwright.simcore.jit import lean
-
-MOST_OFFERED = 256
-"""Units from which on nothing more is taken out for a move."""
-
-
-@lean
-def offer_unplaced(state: State, many: int) -> int:
-    """Offer some unplaced units, by chance; returns how many."""
-    left, slot, count = state.room.left, state.slot, state.tally[COUNT]
-    many = min(many, count)
-    for i in range(many):
-        last = count - 1 - i
-        j = drawn(state, last + 1)
-        unit, other = left[j], left[last]
-        left[j], slot[other] = other, j
-        left[last], slot[unit] = unit, last
-        state.offered[i] = unit
-    return many
-
-
-@lean
-def offer_out(call: Utilfn, state: State, unit: int, many: int) -> int:
-    """Take a unit out, and those that a wish wants beside it, and offer them; returns how many are offered, -1 if not.
-
-    A unit that has friends by chance could not go anywhere else without them.
-    """
-    flat, friends = state.flat, state.tally[FRIENDS]
-    if remove(call, state, unit, False) < 0:
-        return -1
-    state.offered[many] = unit
-    first, many = many, many + 1
-    while first < many and state.bound[unit]:
-        unit = state.offered[first]
-        first += 1
-        for at in range(flat.units[unit], flat.units[unit + 1]):
-            ball = flat.unit_balls[at]
-            for k in range(flat.of[ball], flat.of[ball + 1]):
-                number = flat.of_sets[k]
-                if number >= friends or state.room.imposed[number] == 0 or flat.chance[number] == MICRO:
-                    continue
-                for member in range(flat.sets[number], flat.sets[number + 1]):
-                    other = flat.unit_of[flat.set_balls[member]]
-                    if state.where[other] != NULL:
-                        if remove(call, state, other, False) < 0:
-                            return -1
-                        state.offered[many] = other
-                        many += 1
-    return many
-
-
-@lean
-def offer_all_in(call: Utilfn, state: State, place: int, many: int) -> int:
-    """Offer what is in a bin, as far as there may be more; returns how many are offered, -1 if that cannot be."""
-    while many >= 0 and state.head[place] != NULL and many < MOST_OFFERED:
-        many = offer_out(call, state, state.head[place], many)
-    return many
 
 
 @lean
@@ -98,52 +40,19 @@ def order(state: State, many: int) -> None:
 
 
 @lean
-def refill(call: Utilfn, scan: Scan, state: State, many: int, emptied: int, wide: bool, most: int) -> bool:
-    """Put the offered units into the first `emptied` chosen bins, or if `wide` into any; False if too much stays out.
-
-    `most` is the weight that may.
-    """
+def refill(call: Utilfn, scan: Scan, state: State, many: int, most: int) -> bool:
+    """Put the offered units into any bins; returns whether no more stays out than weighs `most`."""
     out = state.tally[TOTAL]
     for i in range(many):
         out -= state.weight[state.offered[i]]
     for i in range(many):
         if state.room.stop[0]:
             return False
-        unit, done = state.offered[i], False
-        for a in range(emptied):
-            if insert(call, state, unit, state.chosen[a], False):
-                done = True
-                break
-        if not done and not (wide and settle(call, scan, state, unit)):
-            out += state.weight[unit]
+        if not settle(call, scan, state, state.offered[i]):
+            out += state.weight[state.offered[i]]
             if out > most:
                 return False
     return True
-
-
-@lean
-def empty_bins(call: Utilfn, scan: Scan, state: State) -> bool:
-    """Empty a few bins, and fill them again; returns whether it may stand.
-
-    It is two in half of all moves, and more in fewer: small moves are the cheap ones.
-    """
-    bins, most = len(state.head), state.tally[TOTAL]
-    draw = drawn(state, 8)
-    emptied = min(MOST_BINS, bins, 2 if draw < 4 else 3 if draw < 6 else 1 if draw < 7 else 4)
-    many = offer_unplaced(state, MOST_UNPLACED)
-    for a in range(emptied):
-        again = True
-        while again:
-            state.chosen[a] = drawn(state, bins)
-            again = False
-            for b in range(a):
-                again = again or state.chosen[b] == state.chosen[a]
-    for a in range(emptied):
-        many = offer_all_in(call, state, state.chosen[a], many)
-        if many < 0:
-            return False
-    order(state, many)
-    return refill(call, scan, state, many, emptied, drawn(state, 4) == 0, most)
 
 
 @lean
@@ -174,43 +83,9 @@ def in_the_way(call: Utilfn, state: State, unit: int, dim: int) -> int:
 
 
 @lean
-def part(call: Utilfn, state: State, unit: int, place: int) -> bool:
-    """Take out friends by chance of a unit that are in other bins, and one of its foes if all others are in this one.
-
-    Returns whether that could be done.
-    """
-    flat, where, friends = state.flat, state.where, state.tally[FRIENDS]
-    for at in range(flat.units[unit], flat.units[unit + 1]):
-        ball = flat.unit_balls[at]
-        for k in range(flat.of[ball], flat.of[ball + 1]):
-            number = flat.of_sets[k]
-            if state.room.imposed[number] == 0 or (number < friends and flat.chance[number] == MICRO):
-                continue
-            here, others = NULL, 0
-            for member in range(flat.sets[number], flat.sets[number + 1]):
-                other = flat.unit_of[flat.set_balls[member]]
-                if other == unit:
-                    continue
-                if number < friends:
-                    if where[other] != NULL and where[other] != place and remove(call, state, other, False) < 0:
-                        return False
-                elif where[other] != place:
-                    others = -1
-                elif others >= 0:
-                    others += 1
-                    if drawn(state, others) == 0:
-                        here = other
-            if number >= friends and others > 0 and remove(call, state, here, False) < 0:
-                return False
-    return True
-
-
-@lean
 def make_room(call: Utilfn, state: State, unit: int, place: int) -> bool:
     """Put a unit into a bin, and take out what is in its way; returns whether that could be done."""
-    if state.bound[unit] and not part(call, state, unit, place):
-        return False
-    while not insert(call, state, unit, place, True):  # what makes UTILFN reject it may be in this bin
+    while not insert(call, state, unit, place, True):  # its foes, or what makes UTILFN reject it, may be in this bin
         other = state.head[place]
         if other == NULL or remove(call, state, other, False) < 0:
             return False
@@ -244,17 +119,17 @@ def excess(call: Utilfn, state: State, unit: int, place: int) -> int:
 
 
 @lean
-def force(call: Utilfn, scan: Scan, state: State, bins: int) -> bool:
+def force(call: Utilfn, scan: Scan, state: State) -> bool:
     """Put an unplaced unit in by force, what that put out anywhere, and so on; returns whether it may stand.
 
-    It goes into that of so many random bins that is least too small.
+    It goes into that of three random bins that is least too small.
     """
     tally, where = state.tally, state.where
     most = tally[TOTAL]
     unit = state.room.left[drawn(state, tally[COUNT])]
     for _ in range(4):
         place, least = state.pin[unit], 0
-        for tried in range(bins if place == NULL else 0):
+        for tried in range(3 if place == NULL else 0):
             other = drawn(state, len(state.head))
             beyond = excess(call, state, unit, other)
             if tried == 0 or beyond < least:
@@ -267,7 +142,7 @@ def force(call: Utilfn, scan: Scan, state: State, bins: int) -> bool:
                 state.offered[many] = state.moves[k]
                 many += 1
         order(state, many)
-        if refill(call, scan, state, many, 0, True, most):
+        if refill(call, scan, state, many, most):
             break
         for k in range(many):
             unit = state.offered[k]

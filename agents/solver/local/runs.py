@@ -74,23 +74,16 @@ class LocalSearch:
         return in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        """Make a run. From where units are now, its first 16,000 moves are gentle.
-
-        Wishes that keep anything out are given up halfway.
-        """
+        """Make a run."""
         problem, (call, scan), place = self._problem, self._compiled, self._state()
         staying = number % 2 == 0 and bool((problem.unit_now != NULL).any())
         now = problem.unit_now if staying else np.full(len(problem.units), NULL)
-        left = search.begin(call, scan, place, self._sets, now, self._seed, number)
+        left, made = search.begin(call, scan, place, self._sets, now, self._seed, number), 0
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
-        made, half = 0, most // 2 if self._sets else most
         while left and made < most and not cancelled():
-            if made == half:
-                search.relent(place)
-            steps = min(SLICE, (half if made < half else most) - made)
-            left = search.improve(call, scan, place, steps, left, staying and made < 16_000)
-            made += steps
+            left = search.improve(call, scan, place, min(SLICE, most - made), left)
+            made += SLICE
         return Found(left, place.room.best, number, made + 1)
 
     def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Found]:
@@ -170,9 +163,8 @@ def prepare(problem: Problem) -> None:
     """Compile UTILFN and what places balls, or read it from disk; the latter is the same for all problems."""
     source, numbers = utilfn(problem.program)
     call, scan = compiled(source)
-    if getattr(search.relent, "signatures", None):  # the last one: to look for them takes longer than some searches
+    if getattr(search.improve, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
     place = state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
     prepared(search.begin, call, scan, place, 0, place.where, 0, 0)
-    prepared(search.improve, call, scan, place, 0, 0, False)
-    prepared(search.relent, place)
+    prepared(search.improve, call, scan, place, 0, 0)

@@ -12,8 +12,6 @@ some moves ago (Burke and Bykov, "The late acceptance hill-climbing heuristic", 
 
 from __future__ import annotations
 
-import numpy as np
-
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
 from binwright.agents.solver.local.goals import (
     BEST,
@@ -31,11 +29,10 @@ from binwright.agents.solver.local.goals import (
     take_back,
     worse,
 )
-from binwright.agents.solver.local.moves import empty_bins, force, offer_all_in, offer_out, order, trim
+from binwright.agents.solver.local.moves import force, order, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
-    STREAM,
     TOTAL,
     UNITS,
     State,
@@ -51,12 +48,14 @@ from binwright.agents.solver.local.state import (
     undo,
 )
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import IMPROVING, PLACING, below_kernel
+from binwright.agents.solver.model.random import IMPROVING, PLACING
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
 SAMPLES = 4
-"""Bins in which a unit's weight is measured, and bins of other units that are tried for a unit before all bins are."""
+"""Bins in which a unit's weight is measured."""
+MOST_OFFERED = 256
+"""Units that are taken out of bins for a move, at most."""
 LIGHTEST = 256
 """What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
 COMPARED = 32
@@ -92,13 +91,11 @@ def begin(call: Utilfn, scan: Scan, state: State, sets: int, now: Ints, seed: in
     """
     tally, pin, offered, imposed = state.tally, state.pin, state.offered, state.room.imposed
     begin_run(state, seed, PLACING, number)
-    start = np.uint64(tally[STREAM])
+    tally[DRAWS] = 0
     state.weight[:] = 0
     clear(state)
     for index in range(sets):
-        chance = state.flat.chance[index]
-        imposed[index] = 1 if chance == MICRO or below_kernel(start, index, MICRO) < chance else 0
-    tally[DRAWS] = sets
+        imposed[index] = 1 if state.flat.chance[index] == MICRO else 0
     weigh(call, state)
     clear(state)
     many = 0
@@ -121,11 +118,10 @@ def begin(call: Utilfn, scan: Scan, state: State, sets: int, now: Ints, seed: in
 
 
 @lean
-def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int, gentle: bool) -> int:
+def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int) -> int:
     """Make so many more moves of a run, fewer if all units are placed; returns the fewest left out that were seen.
 
-    `fewest` is that of before; the allocation is in `best`. If `gentle`, moves change only what is in the way of units
-    that are left out.
+    `fewest` is that of before; the allocation is in `best`.
     """
     tally = state.tally
     waited = 0
@@ -134,12 +130,7 @@ def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int, gen
             break
         begin_move(state)
         most = tally[TOTAL]
-        if not gentle and drawn(state, 2) == 0:
-            stands = empty_bins(call, scan, state)
-        else:
-            # Of more bins one is nearly large enough sooner; in all moves it would be the same few.
-            stands = force(call, scan, state, 24 if gentle and drawn(state, 2) == 0 else 3)
-        if not (stands and trim(call, state) and tally[TOTAL] <= most):
+        if not (force(call, scan, state) and trim(call, state) and tally[TOTAL] <= most):
             undo(state)
         waited += 1
         if tally[COUNT] < fewest:
@@ -150,19 +141,6 @@ def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int, gen
                 state.weight[state.room.left[i]] += LIGHTEST
                 tally[TOTAL] += LIGHTEST
     return int(fewest)
-
-
-@lean
-def relent(state: State) -> None:
-    """Impose no wish any more on what is left out."""
-    flat = state.flat
-    for i in range(state.tally[COUNT]):
-        unit = state.room.left[i]
-        for at in range(flat.units[unit], flat.units[unit + 1]):
-            ball = flat.unit_balls[at]
-            for k in range(flat.of[ball], flat.of[ball + 1]):
-                if flat.chance[flat.of_sets[k]] < MICRO:
-                    state.room.imposed[flat.of_sets[k]] = 0
 
 
 @lean
@@ -187,11 +165,7 @@ def shift(call: Utilfn, state: State) -> bool:
     place = state.where[drawn(state, units)]
     if drawn(state, 2) == 0:
         place = drawn(state, len(state.head))
-    many = offer_out(call, state, unit, 0)
-    for i in range(many):
-        if not insert(call, state, state.offered[i], place, False):
-            return False
-    return many > 0
+    return transfer(call, state, unit, place)
 
 
 @lean
@@ -205,22 +179,30 @@ def swap(call: Utilfn, state: State) -> bool:
 
 
 @lean
-def close(call: Utilfn, scan: Scan, state: State) -> bool:
-    """Empty a bin, and put what was in it into bins that have something, if they take it."""
-    where = state.where
-    place = where[drawn(state, len(where))]
-    many = offer_all_in(call, state, place, 0)
-    if many < 0:
-        return False
+def empty_bins(call: Utilfn, scan: Scan, state: State, emptied: int) -> bool:
+    """Empty so many bins, and put what was in them into these, or what was in one into bins that have something.
+
+    What one does not take goes anywhere, and what several do not take in a quarter of the moves.
+    """
+    where, chosen, many = state.where, state.room.placed, 0
+    wide = emptied == 1 or drawn(state, 4) == 0
+    for k in range(emptied):
+        chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
+        while state.head[chosen[k]] != NULL and many < MOST_OFFERED:
+            state.offered[many] = state.head[chosen[k]]
+            if remove(call, state, state.offered[many], False) < 0:
+                return False
+            many += 1
     order(state, many)
     for i in range(many):
-        unit, done = state.offered[i], False
-        for _ in range(SAMPLES):
-            there = where[drawn(state, len(where))]
-            if there != NULL and there != place and insert(call, state, unit, there, False):
-                done = True
+        done = False
+        for k in range(SAMPLES if emptied == 1 else emptied):
+            place = where[drawn(state, len(where))] if emptied == 1 else chosen[k]
+            if place != NULL and (emptied > 1 or place != chosen[0]):
+                done = insert(call, state, state.offered[i], place, False)
+            if done:
                 break
-        if not done and not settle(call, scan, state, unit):
+        if not done and not (wide and settle(call, scan, state, state.offered[i])):
             return False
     return True
 
@@ -314,7 +296,7 @@ def best_move_from_bin(
                 place = home[unit]
             elif k % 4 > 0 and bins >= COMPARED:
                 goes = any_in(state, where[unit])
-        if place == where[goes] or state.bound[goes] or state.pin[goes] != NULL:
+        if place == where[goes] or state.pin[goes] != NULL:
             continue
         done = sent == NULL or transfer(call, state, sent, home[sent])
         if done and transfer(call, state, goes, place) and not is_over(state):
@@ -385,10 +367,8 @@ def polish(
             done = shift(call, state)
         elif draw < 11:
             done = swap(call, state)
-        elif draw < 13:
-            done = close(call, scan, state)
         else:
-            done = empty_bins(call, scan, state)
+            done = empty_bins(call, scan, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
         late = PAST + step % LATE
         if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
             evaluate(goals, state, score)
@@ -397,15 +377,15 @@ def polish(
             done = False
         if draw >= 11:
             failed = 0 if done else failed + 1
-        if not done:
-            take_back(goals, state, score)
-        else:
+        if done:
             stood += 1
             stale = True
             copy(values, TRIED, NOW)
             if worse(values, BEST, NOW):
                 copy(values, NOW, BEST)
                 keep_best(state)
+        else:
+            take_back(goals, state, score)
         if worse(values, late, NOW):
             copy(values, NOW, late)
     return stood

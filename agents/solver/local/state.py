@@ -65,12 +65,8 @@ class State(NamedTuple):
     """[units]: those that a move puts back, and by what they are sorted"""
     pin: Ints
     """[units]: the bin that it must be in, or NULL"""
-    bound: Ints
-    """[units]: whether it is in a set of friends or foes"""
     head: Ints
     """[bins]: its first unit, or NULL"""
-    chosen: Ints
-    """[bins]: those that a move empties"""
 
 
 def state(problem: Problem, flat: Flat, stop: Ints) -> State:
@@ -78,13 +74,10 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
     tally = np.zeros(9, np.int64)
     tally[FRIENDS] = len(problem.friends)
-    pin, bound = np.full(units, NULL), np.zeros(units, np.int64)
-    np.maximum.at(pin, flat.unit_of, flat.pins)
-    np.maximum.at(bound, flat.unit_of, np.diff(flat.of) > 0)
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units, pin, bound,
-        *np.full((2, bins), NULL),
+        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units, problem.unit_pin,
+        np.full(bins, NULL),
     ]  # fmt: skip
     every = flat._replace(group_bins=np.arange(bins))
     return State(every, room(problem)._replace(stop=stop), tally, *arrays)

@@ -285,22 +285,15 @@ class Problem:
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
     """Join the balls that are in a set together, directly or by others: sets of all balls, sorted by first ball."""
-    leader = list(range(balls))
-
-    def find(ball: int) -> int:
-        while leader[ball] != ball:
-            leader[ball] = leader[leader[ball]]
-            ball = leader[ball]
-        return ball
-
+    groups = [[ball] for ball in range(balls)]
     for members in sets:
         for ball in members:
-            low, high = sorted((find(members[0]), find(ball)))
-            leader[high] = low
-    found: dict[int, list[int]] = {}
-    for ball in range(balls):
-        found.setdefault(find(ball), []).append(ball)
-    return Sets.of([(members, MICRO) for members in found.values()])
+            small, large = sorted((groups[members[0]], groups[ball]), key=len)
+            if small is not large:
+                large += small
+                for other in small:
+                    groups[other] = large
+    return Sets.of([(sorted(group), MICRO) for group in {id(group): group for group in groups}.values()])
 
 
 def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:

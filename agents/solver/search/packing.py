@@ -40,15 +40,6 @@ class Packing(NamedTuple):
         demand = np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
         return cls(demand, np.ascontiguousarray(matrix.capacity))
 
-    def keeps(self, where: Ints) -> bool:
-        """Tell whether a placement [balls], -1 for who is left out, keeps the rule: plain numpy, without any kernel."""
-        placed = where != NULL
-        if (where < NULL).any() or (where >= len(self.capacity)).any():
-            return False
-        used = np.zeros_like(self.capacity)
-        np.add.at(used, where[placed], self.demand[placed])
-        return bool((used <= self.capacity).all())
-
     def weigh(self) -> Ints:
         """Weigh balls, int64 [balls], from 1: by their shares of a mean bin, the scarcer a resource the more."""
         share = self.demand / np.maximum(self.capacity.mean(axis=0), 1)

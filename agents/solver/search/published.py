@@ -56,13 +56,10 @@ def search(
     Writes the best placement to `best` [balls]. `groups` are the offsets of each grouping's groups and of each group's
     bins, and the bins.
     """
-    balls, dims = demand.shape
-    where, open_bins, least = np.empty(balls, np.int64), np.empty(len(capacity), np.int64), np.empty(dims, np.int64)
-    for d in range(dims):
-        least[d] = demand[:, d].min()
-    number, which, fewest = first, first, balls + 1
+    where = np.empty(len(demand), np.int64)
+    number, which, fewest = first, first, len(demand) + 1
     while number < last and fewest > 0 and not (stop[0] and number > first):
-        left = attempt(demand, capacity.copy(), groups, seed, number, stop, where, open_bins, least)
+        left = attempt(demand, capacity.copy(), groups, seed, number, stop, where)
         if left < fewest:
             which, fewest = number, left
             best[:] = where
@@ -72,13 +69,9 @@ def search(
 
 @kernel
 def attempt(
-    demand: Ints, free: Ints, groups: tuple[Ints, Ints, Ints], seed: int, number: int, stop: Ints, where: Ints,
-    open_bins: Ints, least: Ints,
-) -> int:  # fmt: skip
-    """Place all balls; returns how many are left. Writes where [balls] and free [bins, d].
-
-    A bin that has less free than `least` [d], what the smallest ball needs, is closed.
-    """
+    demand: Ints, free: Ints, groups: tuple[Ints, Ints, Ints], seed: int, number: int, stop: Ints, where: Ints
+) -> int:
+    """Place all balls; returns how many are left. Writes where [balls] and free [bins, d]."""
     of_ways, of_groups, members = groups
     ways = len(of_ways) - 1
     way = number % ways
@@ -86,40 +79,22 @@ def attempt(
     left, count = np.arange(len(where)), len(where)
     where[:] = -1
     for group in range(of_ways[way], of_ways[way + 1]):
-        if stop[0] or count == 0:
-            break
-        base, size = of_groups[group], of_groups[group + 1] - of_groups[group]
-        bins, still = size, 0
-        for i in range(size):
-            open_bins[i] = i
+        base, size, still = of_groups[group], of_groups[group + 1] - of_groups[group], 0
         for i in range(count):
             j = i + below_kernel(start, draws, count - i)
-            turn = below_kernel(start, TURNS + (draws if number // ways % 2 == 0 else group - of_ways[way]), size)
+            at = below_kernel(start, TURNS + (draws if number // ways % 2 == 0 else group - of_ways[way]), size)
             draws += 1
             ball = left[j]
             left[j] = left[i]
-            k = int(np.searchsorted(open_bins[:bins], turn))  # the first open bin from there on
-            target = -1
-            for _ in range(bins):
-                if stop[0]:
-                    break
-                k = k if k < bins else 0
-                if fits(demand, ball, free, members[base + open_bins[k]]):
-                    target = members[base + open_bins[k]]
-                    break
-                k += 1
-            if target < 0:
+            tried = 0
+            while tried < size and not fits(demand, ball, free, members[base + at]):
+                tried += 1
+                at = at + 1 if at + 1 < size else 0
+            if tried == size or stop[0]:
                 left[still] = ball
                 still += 1
-                continue
-            where[ball] = target
-            take(demand, ball, free, target, 1)
-            closed = False
-            for d in range(demand.shape[1]):
-                closed = closed or free[target, d] < least[d]
-            if closed:
-                bins -= 1
-                for other in range(k, bins):
-                    open_bins[other] = open_bins[other + 1]
+            else:
+                where[ball] = members[base + at]
+                take(demand, ball, free, where[ball], 1)
         count = still
     return count

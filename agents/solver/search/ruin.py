@@ -43,7 +43,7 @@ def attempts(
     stop, weight, seed = np.zeros(1, np.int64), packing.weigh(), word(seed)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
-        where, draws = begin(packing, weight, seed, number, stop, number == 0 and not problem.searched), 0
+        where, draws = begin(packing, weight, seed, number, stop), 0
         left, made, most = int((where < 0).sum()), 0, luby(number) * STEPS * len(where)
         while left and made < most and not cancelled():
             left, draws = improve(*packing, weight, seed, number, draws, SLICE, where)
@@ -57,7 +57,7 @@ def attempts(
 def prepare() -> None:
     """Compile the search, or read what is kept of it."""
     stop, weight = np.zeros(1, np.int64), TINY.weigh()
-    improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop, True))
+    improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop))
 
 
 def luby(number: int) -> int:
@@ -67,18 +67,14 @@ def luby(number: int) -> int:
     return (number + 2) >> 1
 
 
-def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints, scatters: bool = False) -> Ints:
+def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints) -> Ints:
     """Make the first fit that an attempt begins with: the bin of each ball, int64 [balls], or -1.
 
-    If it `scatters` balls, those that fit go into random bins first. `stop` [1] is set from outside.
+    `stop` [1] is set from outside.
     """
     where, key = np.full(len(weight), -1), weight.copy()
-    if scatters and len(packing.capacity):
-        bins = np.random.default_rng(seed % 2**63).integers(len(packing.capacity), size=len(weight))
-        scatter(packing.demand, packing.capacity.copy(), bins, where)
     bend(key, seed, number)
-    order = np.argsort(-key, kind="stable")
-    fit(packing, where, order[where[order] < 0], stop)
+    fit(packing, where, np.argsort(-key, kind="stable"), stop)
     return where
 
 
@@ -88,15 +84,6 @@ def bend(key: Ints, seed: int, number: int) -> None:
     start, spread = stream_kernel(seed, RUIN, -1 - number), SPREADS[number % len(SPREADS)]
     for ball in range(len(key)):
         key[ball] *= 1024 + below_kernel(start, ball, spread)
-
-
-@kernel
-def scatter(demand: Ints, free: Ints, bins: Ints, where: Ints) -> None:
-    """Put each ball into its bin of `bins` [balls], if it fits; writes where [balls] and free [bins, d]."""
-    for ball in range(len(where)):
-        if fits(demand, ball, free, bins[ball]):
-            where[ball] = bins[ball]
-            take(demand, ball, free, bins[ball], 1)
 
 
 @kernel

@@ -60,7 +60,7 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
     if search == PUBLISHED or problem.dims > KEPT:
         return [attempts]
     ours = Attempts(LOCAL, lambda: runs.prepare(problem), local_runs)
-    return [ours] if device == "cpu" else [attempts, ours]
+    return [ours] if device == "cpu" and not problem.wishes else [attempts, ours]
 
 
 def _on(device: str, problem: Problem) -> tuple[Any, Callable[[], object], Callable[[], object]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -15,7 +15,6 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.local import state as s
-from binwright.agents.solver.local.moves import offer_out
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -59,51 +58,25 @@ def is_consistent(given: Problem, state: s.State) -> None:
 
 
 @scaled(0.6)
-@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9), gentle=st.booleans())
-def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int, gentle: bool) -> None:
+@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
+def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int) -> None:
     (call, scan), state, sets = opened(given)
     now = np.random.default_rng(seed).integers(NULL, given.bins, len(given.units))
     left = begin(call, scan, state, sets, now, seed, number)
     is_consistent(given, state)
     for _ in range(25):
         before = int(state.tally[s.TOTAL])
-        left = improve(call, scan, state, 1, left, gentle)
+        left = improve(call, scan, state, 1, left)
         assert state.tally[s.TOTAL] <= before
         is_consistent(given, state)
         assert left == sum(state.room.best[members[0]] == NULL for members, _ in given.units)
         assert not faults(given, state.room.best.tolist())
 
 
-@scaled(0.6)
-@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
-@example(
-    given=problem(
-        "BALLS 2 BINS 2 RESOURCES C[b in BINS] => 2 FRIENDS 0, 1 WITH 0.999999 "
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
-    ),
-    seed=0,
-    number=0,
-)
-def test_all_that_are_taken_out_are_offered(given: Problem, seed: int, number: int) -> None:
-    """A unit whose friends are wanted beside it takes them along: each of them gets a place again, or none does."""
-    (call, scan), state, sets = opened(given)
-    begin(call, scan, state, sets, np.full(len(given.units), NULL), seed, number)
-    where = state.where
-    for unit in np.flatnonzero(where != NULL).tolist():
-        if where[unit] == NULL:  # it went along with another
-            continue
-        before = set(np.flatnonzero(where != NULL).tolist())
-        many = offer_out(call, state, unit, 0)
-        if many < 0:  # UTILFN rejects it where it is
-            return
-        out = before - set(np.flatnonzero(where != NULL).tolist())
-        assert sorted(state.offered[:many].tolist()) == sorted(out)
-
-
 @scaled(0.4)
 @given(given=forms(), seed=st.integers(0, 2**40))
 def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
-    [ours] = searches(given, "cpu", "ours", seed, inf)
+    ours = searches(given, "cpu", "ours", seed, inf)[-1]
     assume(ours.name == "local search")
     *_, found = ours.make(given, 0, 3)
     assert found.left == len(np.unique(given.unit_of[found.where == NULL]))
