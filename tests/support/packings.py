@@ -16,6 +16,13 @@ def packings(draw: st.DrawFn) -> Packing:
     return Packing(demand, capacity)
 
 
+def keeps(packing: Packing, where: Ints) -> bool:
+    """Tell whether a placement [balls], -1 for who is left out, keeps capacities."""
+    used, placed = np.zeros_like(packing.capacity), where >= 0
+    np.add.at(used, where[placed], packing.demand[placed])
+    return bool((used <= packing.capacity).all())
+
+
 @st.composite
 def balls(draw: st.DrawFn, most: int = 12) -> tuple[Ints, Ints]:
     """Small numbers, so that ties abound; every ball fits an empty bin, some need nothing."""

@@ -205,10 +205,6 @@ class Compiler:
         self.out: list[p.Stmt] = []
         self.slots, self.steps, self.trips = 2, 0, 1
         """Locals, the two arguments included; nodes that one call evaluates, and how often this place runs, at most."""
-        self.within_block = 0
-        """Blocks around that are collected apart."""
-        self.reductions: list[tuple[s.Node, str, p.Local, p.Block, p.For]] = []
-        """The loops of goals that are in no block, and need nothing that was computed before: see `Reduction`."""
         self.guards: list[tuple[int, str]] = []
         self.starts: dict[str, int] = {}
         """Where in `data` the values of a table start; its rows' starts come behind them."""
@@ -244,15 +240,14 @@ class Compiler:
 
         It is in a loop if that runs so often, at most.
         """
-        before = self.out, self.locals, self.facts, self.depth, self.trips, self.within_block
+        before = self.out, self.locals, self.facts, self.depth, self.trips
         self.out, self.locals, self.facts = [], dict(self.locals), self.facts | facts
-        self.within_block += 1
         if trips is not None:
             self.depth, self.trips = self.depth + 1, self.trips * trips
         try:
             yield self.out
         finally:
-            self.out, self.locals, self.facts, self.depth, self.trips, self.within_block = before
+            self.out, self.locals, self.facts, self.depth, self.trips = before
 
     def guard(self, wrong: p.Expr, what: str, at: At) -> None:
         """Write a test that rejects at run time."""
@@ -650,11 +645,9 @@ class Compiler:
             found = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
 
         self.loop(axis, body)
-        initial, loops = self.out[begun : begun + 1 + extremes], self.out[begun + 1 + extremes :]
+        loops = self.out[begun + 1 + extremes :]
         empty = extremes and (axis.parts[2] is not None or not loops or not _constant(loops[-1]))
         refuse(empty, f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
-        if self.ceiling is not None and not self.within_block and len(loops) == 1 and _constant(loops[0]):
-            self.reductions.append((node, kind if extremes else "add", total, tuple(initial), loops[0]))
         return found
 
 

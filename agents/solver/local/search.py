@@ -17,13 +17,11 @@ from binwright.agents.solver.local.goals import (
     BEST,
     LATE,
     LEAST,
-    MAX,
     NOW,
     PAST,
     TRIED,
     Goals,
     GoalState,
-    bin_of_largest,
     copy,
     evaluate,
     take_back,
@@ -259,12 +257,11 @@ def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, hot: In
         if remove(call, state, unit, False) > 0 and not is_over(state):
             for at in range(flat.units[unit], flat.units[unit + 1]):  # goals are for allocations of all balls
                 state.room.alloc[flat.unit_balls[at]] = place
-            for k in range(evaluate(goals, state, score)):
-                score.from_bin[score.waiting[k]] = place
+            evaluate(goals, state, score)
             if worse(score.values, NOW, TRIED):
                 hot[count] = place
                 count += 1
-        take_back(goals, state, score)
+        take_back(state)
     return count
 
 
@@ -304,7 +301,7 @@ def best_move_from_bin(
             if best == NULL or worse(score.values, LEAST, TRIED):
                 best = goes * bins + place
                 copy(score.values, TRIED, LEAST)
-        take_back(goals, state, score)
+        take_back(state)
     return best
 
 
@@ -355,9 +352,6 @@ def polish(
             draw = 0  # no large move stood of late: where there are many bins, they take time
         if draw < 5:
             unit = any_away(state, home) if kept and drawn(state, 4) == 0 else NULL
-            which = drawn(state, 2 * len(score.kind)) if len(score.kind) > 0 else 0
-            if unit == NULL and which < len(score.kind) and score.kind[which] == MAX:
-                unit = any_in(state, bin_of_largest(score, which))
             if unit == NULL and count > 0:
                 unit = any_in(state, hot[drawn(state, count)])
             if unit == NULL and drawn(state, 8) == 0:
@@ -385,7 +379,7 @@ def polish(
                 copy(values, NOW, BEST)
                 keep_best(state)
         else:
-            take_back(goals, state, score)
+            take_back(state)
         if worse(values, late, NOW):
             copy(values, NOW, late)
     return stood

@@ -52,21 +52,15 @@ def utilfn(program: Program, *, spelt: bool = False, early: bool = True) -> tupl
     return "\n".join([head, *start, *body, "    return n", ""]), lines.numbers
 
 
-def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]:
+def goals(objective: Objective) -> tuple[str, list[int]]:
     """Write the source of the function `goals` in Python, and list its argument `numbers`, all constants.
 
-    It returns term `at` of reduction `which`. If `which` is -1, it writes into `values` what each goal comes to where
-    the reductions come to `totals`; goals that are to be made large count with a minus. If `whole`, none are taken out.
+    It writes into `values` what each goal comes to; goals that are to be made large count with a minus.
     """
     lines = _Lines(early=False, spelt=False)
-    reductions, rest = ((), objective.body) if whole else (objective.reductions, objective.rest)
-    text = ["def goals(which, at, alloc, data, numbers, used, totals, values):", f"    v{BALL} = -1"]
+    text = ["def goals(alloc, data, numbers, used, values):", f"    v{BALL} = -1"]
     text += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
-    for number, one in enumerate(reductions):
-        text += [f"    if which == {number}:", f"        v{one.loop.slot} = at"]
-        text += [*lines.block((*one.first, *one.loop.body), 2), f"        return v{one.total}"]
-    text += [f"    v{one.total} = totals[{number}]" for number, one in enumerate(reductions)]
-    text += lines.block(rest) if rest else ()
+    text += lines.block(objective.body) if objective.body else ()
     for number, (goal, value) in enumerate(zip(objective.goals, objective.values, strict=True)):
         sign = "-" if goal.aim == "MAXIMISE" else ""
         text.append(f"    values[{number}] = {sign}({lines.value(value)})")

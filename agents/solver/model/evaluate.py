@@ -58,12 +58,12 @@ def _rejects(block: Block) -> Iterator[Reject]:
 
 def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
     """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
-    source, numbers = goals(objective, whole=True)
+    source, numbers = goals(objective)
     run, data = function_of(source, "goals"), objective.data.data
 
     def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
         values = [0] * len(objective.goals)
-        run(-1, 0, alloc, data, numbers, used, (), values)
+        run(alloc, data, numbers, used, values)
         return tuple(values)
 
     return evaluate

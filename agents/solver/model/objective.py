@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from binwright.agents.solver.model.program import MICRO, Block, Const, Expr, For
+from binwright.agents.solver.model.program import MICRO, Block, Expr
 from binwright.simcore.types import Ints
-
-DIMENSION, BALL = 0, 1
-"""What a term reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +38,6 @@ class Goal:
         return raw / MICRO if self.quantity else raw
 
 
-class Reduction(NamedTuple):
-    """A sum, minimum or maximum at the outside of a goal: a move evaluates only those of its *terms* that it changes.
-
-    A term is a round of the loop: `total` after `first` and then the body. It can be evaluated alone, and reads the
-    same dimensions and bins of balls whatever the allocation is.
-    """
-
-    kind: str
-    """What joins the terms: `add`, `min` or `max`."""
-    total: int
-    """The local that has the term, and in the rest of the program what all terms come to."""
-    first: Block
-    loop: For
-    reads: Callable[[int], Iterable[tuple[int, int]]]
-    """What a term reads, by its number: dimensions or balls, and which of the two."""
-
-    @property
-    def rounds(self) -> range:
-        """Return the numbers of the terms."""
-        assert isinstance(self.loop.start, Const)
-        assert isinstance(self.loop.stop, Const)
-        return range(self.loop.start.value, self.loop.stop.value)
-
-
 @dataclass(frozen=True)
 class Objective:
     """All goals, as a program of the kind that `binwright.agents.solver.model.program` describes, with `Used` in it.
@@ -79,14 +51,6 @@ class Objective:
     """What each goal comes to after the body."""
     slots: int
     data: Ints
-    reductions: tuple[Reduction, ...]
-    """In the order of the body."""
-
-    @property
-    def rest(self) -> Block:
-        """Return the body without its reductions."""
-        taken = {id(each) for found in self.reductions for each in (*found.first, found.loop)}
-        return tuple(each for each in self.body if id(each) not in taken)
 
     def proven(self, bounds: Sequence[int]) -> Objective:
         """Let the bounds of the first goals be these, less being better."""

@@ -25,7 +25,7 @@ from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
 from tests.reference import attempts as reference
-from tests.support.packings import packings
+from tests.support.packings import keeps, packings
 from tests.support.properties import scaled
 from tests.support.solving import stated
 
@@ -37,9 +37,7 @@ def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, 
     where, draws = ruin.begin(packing, weight, seed, number, np.zeros(1, np.int64)), 0
     heaviest = weight.sum()
     for _ in range(30):
-        used = np.zeros_like(packing.capacity)
-        np.add.at(used, where[where >= 0], packing.demand[where >= 0])
-        assert (used <= packing.capacity).all()
+        assert keeps(packing, where)
         assert weight[where < 0].sum() <= heaviest
         heaviest = weight[where < 0].sum()
         left, draws = ruin.improve(*packing, weight, seed, number, draws, 1, where)

@@ -22,7 +22,7 @@ from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
 from binwright.agents.solver.specification.load import load_problem
 from tests.reference.utilisation import evaluate
-from tests.support.packings import packings
+from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
 from tests.support.solver_forms import FORMS
 
@@ -133,7 +133,7 @@ def by_definition(packing: Packing) -> list[int]:
         for place in range(len(packing.capacity)) if where[ball] == NULL else ():
             there = [*where]
             there[ball] = place
-            if packing.keeps(np.array(there)):
+            if keeps(packing, np.array(there)):
                 where = there
                 break
     return where
@@ -143,8 +143,8 @@ def by_definition(packing: Packing) -> list[int]:
 @given(packings())
 def test_first_fit_is_first_fit(packing: Packing) -> None:
     assert first_fit(packing).tolist() == by_definition(packing)
-    assert packing.keeps(first_fit(packing, monotonic()))
-    assert packing.keeps(next_fit(packing, np.full(len(packing.demand), NULL)))
+    assert keeps(packing, first_fit(packing, monotonic()))
+    assert keeps(packing, next_fit(packing, np.full(len(packing.demand), NULL)))
 
 
 @pytest.mark.long
