@@ -12,7 +12,6 @@ from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.local.state import State, begin_move, undo
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.objective import Objective
-from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.jit import callback, generated, lean
 from binwright.simcore.types import Ints
 
@@ -35,10 +34,8 @@ class GoalState(NamedTuple):
     """[PAST + LATE, goals]: less is better"""
 
 
-def goal_state(problem: Problem) -> GoalState:
-    """Make the room for keeping up the goals of a problem."""
-    objective = problem.objective
-    assert objective is not None
+def goal_state(objective: Objective) -> GoalState:
+    """Make the room for what the goals come to."""
     _, numbers = emit.goals(objective)
     values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
     return GoalState(np.append(objective.data, 0), np.array([*numbers, 0], np.int64), values)

@@ -17,6 +17,7 @@ from binwright.agents.solver.local import goals, search
 from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
 from binwright.agents.solver.local.state import State, state
 from binwright.agents.solver.model.emit import utilfn
+from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import word
@@ -40,28 +41,25 @@ class LocalSearch:
 
     @cached_property
     def _compiled(self) -> tuple[Utilfn, Scan]:
-        """UTILFN."""
         return compiled(self._source)
 
-    @cached_property
-    def _goals(self) -> tuple[Goals, GoalState]:
-        """The goals, and what every run for them begins with a copy of."""
+    @property
+    def _objective(self) -> Objective:
         assert self._problem.objective is not None
-        return goals.compiled(self._problem.objective), goal_state(self._problem)
+        return self._problem.objective
+
+    @cached_property
+    def _goals(self) -> Goals:
+        return goals.compiled(self._objective)
 
     @cached_property
     def _bounds(self) -> tuple[int, ...]:
         """What goals come to where none can be better."""
-        assert self._problem.objective is not None
-        return tuple(goal.signed(goal.bound) for goal in self._problem.objective.goals)
+        return tuple(goal.signed(goal.bound) for goal in self._objective.goals)
 
     def halt(self) -> None:
         """End all runs."""
         self._stop[:] = 1
-
-    def _state(self) -> State:
-        """Make room for a run."""
-        return state(self._problem, self._flat, self._stop)
 
     def place(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
         """Make runs first, ..., first + count - 1 that place balls, up to the first success; yields the best so far.
@@ -74,10 +72,8 @@ class LocalSearch:
         return in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        """Make a run."""
-        problem, (call, scan), place = self._problem, self._compiled, self._state()
-        staying = number % 2 == 0 and bool((problem.unit_now != NULL).any())
-        now = problem.unit_now if staying else np.full(len(problem.units), NULL)
+        problem, (call, scan), place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
+        now = problem.unit_now if number % 2 == 0 else np.full(len(problem.units), NULL)
         left, made = search.begin(call, scan, place, self._sets, now, self._seed, number), 0
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
@@ -117,46 +113,43 @@ class LocalSearch:
         """
         problem = self._problem
         sets = [(True, *one) for one in problem.friends] + [(False, *one) for one in problem.foes]
-        self._imposed = np.array(
-            [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets] or [False],
-            np.int64,
-        )
-        self._where = where
-        values = tuple(self.begun()[1].values[BEST].tolist())
-        return Found(int(values != self._bounds), where, -1, 0, values)
+        holds = [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets]
+        self._imposed, self._where = np.array(holds or [False], np.int64), where
+        return self._found(*self.begun(), -1, 0)._replace(where=where)
 
     def begun(self) -> tuple[State, GoalState]:
         """Return the room for a run, with what it begins with."""
-        place, score = self._state(), GoalState(*(part.copy() for part in self._goals[1]))
+        place, score = state(self._problem, self._flat, self._stop), goal_state(self._objective)
         place.room.imposed[:] = self._imposed
         assert search.load(self._compiled[0], place, self._where), "an allocation that is not allowed"
-        goals.begin(self._goals[0], place, score)
+        goals.begin(self._goals, place, score)
         return place, score
+
+    def _found(self, place: State, score: GoalState, number: int, made: int) -> Found:
+        values = tuple(score.values[BEST].tolist())
+        return Found(int(values != self._bounds), place.room.best, number, made, values)
 
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
         place, score = self.begun()
-        best = score.values[BEST]
-        most = 2000 + 20 * len(self._problem.units)
-        made = 0
-        while made < most and not cancelled() and tuple(best.tolist()) != self._bounds:
-            steps = min(SLICE, most - made)
-            self.polish(place, score, number, steps)
-            made += steps
-        values = tuple(best.tolist())
-        return Found(int(values != self._bounds), place.room.best, number, made, values)
+        most, made = 2000 + 20 * len(self._problem.units), 0
+        while made < most and not cancelled() and self._found(place, score, number, made).left:
+            self.polish(place, score, number, min(SLICE, most - made))
+            made += SLICE
+        return self._found(place, score, number, min(made, most))
 
     def polish(self, place: State, score: GoalState, number: int, steps: int) -> None:
         """Make so many more moves of a run for goals."""
-        given = *self._compiled, self._goals[0], place, score, self._seed, number, steps
+        given = *self._compiled, self._goals, place, score, self._seed, number, steps
         search.polish(*given, self._problem.unit_now, np.zeros(self._problem.bins, np.int64))
 
     def prepare_goals(self) -> None:
         """Compile what runs for goals need, or read it from disk."""
-        (call, scan), (evaluated, score), place = self._compiled, self._goals, self._state()
+        call, scan = self._compiled
+        place, score = state(self._problem, self._flat, self._stop), goal_state(self._objective)
         prepared(search.load, call, place, place.room.best)
-        prepared(goals.begin, evaluated, place, score)
-        prepared(search.polish, call, scan, evaluated, place, score, 0, 0, 0, place.where, place.head)
+        prepared(goals.begin, self._goals, place, score)
+        prepared(search.polish, call, scan, self._goals, place, score, 0, 0, 0, place.where, place.head)
 
 
 def prepare(problem: Problem) -> None:
