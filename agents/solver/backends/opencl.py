@@ -34,10 +34,8 @@ WAVE = 0.05
 """Seconds between two looks at the clock, roughly."""
 FIRST = 16
 """Units that the first launch tries in every attempt."""
-WIDEST, ON_PROCESSORS = 128, 1
-"""Lanes of a work-group, at most: as many as run in lock-step, but processors take them in turns."""
-GROUPS = 64
-"""Work-groups per compute unit at a time, at most: when one ends, another takes its place."""
+ON_PROCESSORS = 1
+"""Lanes of a work-group: elsewhere as many as run in lock-step, but processors take them in turns."""
 LANES = """
 /* Begins an attempt per lane if FRESH, and goes on with it for BUDGET units; CUT leaves those that are not tried. The
  * outcome is -1 while it is not over. Neighbours are of the same grouping where that can be: so they do alike. */
@@ -142,13 +140,14 @@ class Session:
             self._kernel.get_work_group_info(key, device)
             for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
         )
-        self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, WIDEST))
+        self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
         flags, each = cl.mem_flags, lengths(problem) | {"best": 0}
         flat = Flat.of_problem(problem, numbers)
         self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._room, self._dims, self._balls = sum(each.values()), each["used"], each["alloc"]
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
-        self.most = max(1, min(GROUPS * device.max_compute_units * self._beside, memory // (8 * self._room)))
+        groups = 64 * device.max_compute_units  # when one ends, another takes its place
+        self.most = max(1, min(groups * self._beside, memory // (8 * self._room)))
         """Attempts that there is room for at a time."""
         self._rooms, self._outcome = (
             cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)

@@ -15,7 +15,6 @@ from binwright.simcore.extras import LazyModule, need
 
 cl: Any = LazyModule("pyopencl")
 
-LANES = 32
 SOURCE = """
 __kernel void probe(__global const long *before, __global long *after) {
     const long value = before[get_global_id(0)];
@@ -90,7 +89,7 @@ def tried(number: int) -> Device:
 
 def reason_against(device: Any) -> str:
     """Return why a device cannot be used, "" if it can."""
-    before = np.arange(-LANES, LANES, dtype=np.int64) * 123_456_789_012
+    before = np.arange(-32, 32, dtype=np.int64) * 123_456_789_012
     after = np.zeros_like(before)
     try:
         context = cl.Context([device])
@@ -98,7 +97,7 @@ def reason_against(device: Any) -> str:
         program = cl.Program(context, SOURCE).build()
         into = cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=before)
         back = cl.Buffer(context, flags.WRITE_ONLY, after.nbytes)
-        cl.Kernel(program, "probe")(queue, before.shape, (LANES,), into, back)
+        cl.Kernel(program, "probe")(queue, before.shape, (32,), into, back)
         cl.enqueue_copy(queue, after, back)
     except cl.Error as error:
         return fault(error)

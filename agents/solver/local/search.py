@@ -52,8 +52,6 @@ from binwright.simcore.types import Ints
 
 SAMPLES = 4
 """Bins in which a unit's weight is measured."""
-MOST_OFFERED = 256
-"""Units that are taken out of bins for a move, at most."""
 LIGHTEST = 256
 """What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
 COMPARED = 32
@@ -186,7 +184,7 @@ def empty_bins(call: Utilfn, scan: Scan, state: State, emptied: int) -> bool:
     wide = emptied == 1 or drawn(state, 4) == 0
     for k in range(emptied):
         chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
-        while state.head[chosen[k]] != NULL and many < MOST_OFFERED:
+        while state.head[chosen[k]] != NULL and many < 256:
             state.offered[many] = state.head[chosen[k]]
             if remove(call, state, state.offered[many], False) < 0:
                 return False

@@ -16,9 +16,6 @@ from binwright.agents.solver.model.problem import Problem, leaving
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
 
-NAMED = 6
-"""Balls that a message names."""
-
 
 def lower_bound(problem: Problem) -> int:
     """Return a number of bins that every allocation of all balls needs, for a specification with `BINS ?`.
@@ -92,11 +89,11 @@ def _reasons(problem: Problem) -> Iterator[str]:
 
 
 def _balls(problem: Problem, members: Sequence[int]) -> str:
-    """Name some balls."""
+    """Name some balls, six at most."""
     if len(members) == 1:
         return f"ball {problem.ball(members[0])}"
-    more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
-    return f"balls {', '.join(map(problem.ball, sorted(members)[:NAMED]))}{more}"
+    more = f" and {len(members) - 6:,} more" if len(members) > 6 else ""
+    return f"balls {', '.join(map(problem.ball, sorted(members)[:6]))}{more}"
 
 
 def _amount(micro: int) -> str:

@@ -16,9 +16,6 @@ from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.types import Ints
 
-WIDEST = 2_000_000
-"""Capacities that `Problem.widest` has, at most."""
-
 
 @dataclass(frozen=True)
 class Sets:
@@ -183,11 +180,11 @@ class Problem:
 
     @cached_property
     def widest(self) -> Problem | None:
-        """The problem with as many bins as may be tried; None if that is too large."""
+        """The problem with as many bins as may be tried; None if it has more than two million capacities."""
         if not self.searched:
             return self
         most = self.limits[1]
-        return None if most * self.dims // self.bins > WIDEST else self.with_bins(most)
+        return None if most * self.dims // self.bins > 2_000_000 else self.with_bins(most)
 
     @cached_property
     def owner(self) -> Ints:

@@ -21,9 +21,6 @@ from binwright.agents.solver.online.template import Template
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import Ints
 
-BIAS = 8
-"""A biased attempt draws the next ball from the next 2, 3, ... up to so many and one."""
-
 
 @kernel
 def explore(
@@ -45,8 +42,8 @@ def explore(
             turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
             for at in range(low, high):
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
-        # The first attempt takes the balls as they are, the others nearly so.
-        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % BIAS
+        # Biased, the first attempt takes the balls as they are, the others each from the next 2, 3, ..., 9.
+        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % 8
         left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach, False)
         lost, spent = 0, room.used[cost] if cost >= 0 else 0
         if left > 0:

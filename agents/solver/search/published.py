@@ -21,15 +21,13 @@ from binwright.agents.solver.search.packing import TINY, Packing, fits, take
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
-CHUNK = 1 << 16
-"""Balls that a chunk of attempts looks at, roughly: some 10 ms."""
-
 
 def attempts(
     problem: Problem, packing: Packing, seed: int, first: int, count: int, until: float = inf
 ) -> Iterator[Found]:
     """Make chunks of attempts, up to the first success, numbered as those of other searches; yields the best so far."""
-    stop, each, groups = np.zeros(1, np.int64), max(1, CHUNK // len(packing.demand)), groups_of(problem)
+    each = max(1, 65_536 // len(packing.demand))  # some 10 ms
+    stop, groups = np.zeros(1, np.int64), groups_of(problem)
 
     def attempt(chunk: int, _: Callable[[], bool]) -> Found:
         where = np.empty(len(packing.demand), np.int64)

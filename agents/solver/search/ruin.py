@@ -26,10 +26,6 @@ from binwright.simcore.types import Ints
 
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, attempt by attempt."""
-MOST_BINS, MOST_UNPLACED = 4, 8
-"""Bins emptied, and unplaced balls offered, in one step."""
-STEPS, SLICE = 16, 2000
-"""Steps per ball of a short attempt; steps between two looks at the clock."""
 
 
 def attempts(
@@ -44,10 +40,10 @@ def attempts(
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
         where, draws = begin(packing, weight, seed, number, stop), 0
-        left, made, most = int((where < 0).sum()), 0, luby(number) * STEPS * len(where)
+        left, made, most = int((where < 0).sum()), 0, luby(number) * 16 * len(where)
         while left and made < most and not cancelled():
-            left, draws = improve(*packing, weight, seed, number, draws, SLICE, where)
-            made += SLICE
+            left, draws = improve(*packing, weight, seed, number, draws, 2000, where)
+            made += 2000
         return Found(left, where, number, made + 1)
 
     return packing.attempts(attempt, problem, range(first, first + count), until, stop)
@@ -97,7 +93,7 @@ def improve(
     start, spread = stream_kernel(seed, RUIN, number), SPREADS[number % len(SPREADS)]
     balls, dims = demand.shape
     bins = len(capacity)
-    most = min(MOST_BINS, bins)
+    most = min(4, bins)
     free, head, after = capacity.copy(), np.full(bins, -1), np.empty(balls, np.int64)
     chosen, room = np.empty(most, np.int64), np.empty((most, dims), np.int64)
     left, offered, key, put = (
@@ -129,7 +125,7 @@ def improve(
                 for b in range(a):
                     again = again or chosen[b] == chosen[a]
         # The unplaced balls that are offered go to the end of `left`, and from there into `offered`.
-        many = min(count, MOST_UNPLACED)
+        many = min(count, 8)
         kept = count - many
         out = 0  # by how much the weight of the unplaced balls grows
         for i in range(many):
