@@ -51,21 +51,21 @@ class Slow:
             fitting = [g for g in fitting if sum(self.slots([b]) for b in g) >= balls]
             yield from ((level, group) for group in fitting[:attempts])
 
-    def find(self, attempts: int, balls: int, classes: Sequence[int]) -> Iterator[list[int]]:
+    def find(self, attempts: int, balls: int) -> Iterator[list[int]]:
         """The allocations."""
         units = [members for members, _ in self.problem.units if members[0] < balls]
         for level, group in self.tries(balls, attempts):
             made = Partial(self.problem, partial(call, self.problem.program), trims=True)
             made.impose(0)
-            attempt = _Attempt(self, made, list(units), classes)
+            attempt = _Attempt(self, made, list(units))
             attempt.visit(level, group)
             if not attempt.left and not attempt.partial.over():
                 yield attempt.partial.alloc
 
 
 class _Attempt:
-    def __init__(self, search: Slow, partial: Partial, left: list[list[int]], classes: Sequence[int]) -> None:
-        self.search, self.partial, self.left, self.classes = search, partial, left, classes
+    def __init__(self, search: Slow, partial: Partial, left: list[list[int]]) -> None:
+        self.search, self.partial, self.left = search, partial, left
         self.placed: list[list[int]] = []
 
     def visit(self, level: int, group: list[int]) -> None:
@@ -84,14 +84,11 @@ class _Attempt:
             self.left.insert(0, out)
 
     def fill(self, place: int) -> None:
-        most, failed, still = self.search.slots([place]), set(), []
+        most, still = self.search.slots([place]), []
         for unit in self.left:
-            kind = self.classes[unit[0]]
-            if len(unit) <= most and kind not in failed:
-                if self.partial.put([unit], place):
-                    self.placed.append(unit)
-                    most -= len(unit)
-                    continue
-                failed.add(kind)
-            still.append(unit)
+            if len(unit) <= most and self.partial.put([unit], place):
+                self.placed.append(unit)
+                most -= len(unit)
+            else:
+                still.append(unit)
         self.left = still

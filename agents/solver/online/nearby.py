@@ -65,8 +65,7 @@ class Nearby(Template):
         self._largest = largest
         self._free = np.zeros((len(near.begin), len(largest)), np.int64)
         self._fixed = compiled(self._source)[0], self._flat, *self._sets, self._room
-        fitting, balls = np.zeros(len(near.begin), np.int64), np.zeros(problem.balls, np.int64)
-        self._attempt = prepared(attempt, *self._fixed, near, fitting, balls, 1, 0, 1)
+        self._attempt = prepared(attempt, *self._fixed, near, np.zeros(len(near.begin), np.int64), 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
@@ -75,18 +74,17 @@ class Nearby(Template):
         levels = np.split(near.begin, near.group[1:, 0])
         self._free = np.concatenate([np.add.reduceat(ordered, begin) for begin in levels])
 
-    def find(self, attempts: int, balls: int, classes: Ints, least: Ints) -> Iterator[Ints]:
+    def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
 
-        Each overwrites the one before. `classes` [balls]: of balls of one class, none fits where another one does not.
-        Every ball takes the `least` [kinds] of each kind, or more (see `write_free`). Of every level `attempts` groups
-        are tried, with the balls in the order of their numbers.
+        Each overwrites the one before. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`).
+        Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
         units = self.problem.units
         many = int(np.count_nonzero(units.members[units.offsets[:-1]] < balls))
         fitting = slots(self._free, least)
         for level, group in self._groups(fitting, attempts, balls, int(slots(self._largest, least)) >= balls):
-            if self._attempt(*self._fixed, self._near, fitting, classes, many, level, group):
+            if self._attempt(*self._fixed, self._near, fitting, many, level, group):
                 self._best[:] = self._room.alloc
                 yield self._best
 
@@ -218,13 +216,13 @@ def leave(
 
 @kernel
 def attempt(
-    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, near: Near, slots: Ints, classes: Ints, many: int,
-    level: int, group: int,
+    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, near: Near, slots: Ints, many: int, level: int,
+    group: int,
 ) -> bool:  # fmt: skip
     """Put the first `many` units into the group's bins, in their order; returns whether all got in.
 
-    No group takes more balls than its `slots` [groups]. `classes` [balls]: of balls of one class, none fits where
-    another one does not. The room has the allocation then. Sets WITH a chance below one are not looked at.
+    No group takes more balls than its `slots` [groups]. The room has the allocation then. Sets WITH a chance below one
+    are not looked at.
     """
     room.used[:] = 0
     room.alloc[:] = NULL
@@ -234,7 +232,6 @@ def attempt(
     left, count, placed = room.left, many, 0
     left[:count] = np.arange(many)
     marks = np.zeros(len(near.group), np.int64)  # how many were placed when the group of each level began
-    failed = np.full(len(classes), NULL, np.int64)  # the last bin in which a ball of each class did not fit
     at = near.begin[group]
     while at < near.end[group]:
         place, end, begun = near.order[at], at + 1, 0
@@ -245,11 +242,8 @@ def attempt(
             most, still = slots[at], 0
             for i in range(count):
                 unit = left[i]
-                size, kind = flat.units[unit + 1] - flat.units[unit], classes[flat.unit_balls[flat.units[unit]]]
-                fits = size <= most and failed[kind] != place
-                if fits and put(call, flat, friends, room, unit, place, flat.ceiling, False) < 0:
-                    failed[kind], fits = place, False
-                if fits:
+                size = flat.units[unit + 1] - flat.units[unit]
+                if size <= most and put(call, flat, friends, room, unit, place, flat.ceiling, False) >= 0:
                     room.placed[placed] = unit
                     placed += 1
                     most -= size

@@ -71,12 +71,7 @@ class Virtual:
         nearby.write("MACHINE", machines, slice(count))
         nearby.write("MACHINE", 0, slice(count, None))
         nearby.write("MACHINES", count)
-        classes = np.arange(nearby.problem.balls)
-        if network.form == "hose":  # in a group, machines of a size are alike
-            alike = np.column_stack([grouped(network)[0][order], machines])
-            new = np.append(True, (alike[1:] != alike[:-1]).any(axis=1))
-            classes[:count] = np.cumsum(new) - 1
-        for bins in nearby.find(self.setup.attempts, count, classes, machines.min(axis=0)):
+        for bins in nearby.find(self.setup.attempts, count, machines.min(axis=0)):
             hosts = np.empty(count, np.int64)
             hosts[order] = bins[:count]
             if (answer := self._answer(view, network, hosts)) is not None:

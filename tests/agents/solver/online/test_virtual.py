@@ -218,10 +218,10 @@ def test_virtual_network_search_equals_the_slow_search(
         asked = request(row, data.draw(networks(form)))
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
-        for nearby, problem, free, (attempts, balls, classes, least) in searches:
+        for nearby, problem, free, (attempts, balls, least) in searches:
             slow = Slow(problem, own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
-            fast = [found.tolist() for found in islice(nearby.find(attempts, balls, classes, least), 3)]
-            assert fast == [found[:] for found in islice(slow.find(attempts, balls, classes), 3)]
+            fast = [found.tolist() for found in islice(nearby.find(attempts, balls, least), 3)]
+            assert fast == [found[:] for found in islice(slow.find(attempts, balls), 3)]
         again = twin.decide(other.view, asked)
         assert (answer is None) == (again is None)
         if isinstance(answer, Embedding) and isinstance(again, Embedding):
