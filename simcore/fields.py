@@ -24,6 +24,11 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import (
+    no_info_before_validator_function,
+    plain_serializer_function_ser_schema,
+    str_schema,
+)
 
 from binwright.simcore.errors import UserError, nearest, suggest
 from binwright.simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
@@ -331,10 +336,10 @@ class Quantity(Shown):
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         parse = positive(self.measure) if self.above_zero else self.measure.parse
-        steps: list[object] = [BeforeValidator(checked(parse))]
+        found = no_info_before_validator_function(checked(parse), handler(source))  # with the bounds of the field
         if self.measure is not SHARE:  # which is a plain number
-            steps.append(PlainSerializer(self.measure.show, return_type=str))
-        return handler.generate_schema(Annotated[source, *steps])
+            found["serialization"] = plain_serializer_function_ser_schema(self.measure.show, return_schema=str_schema())
+        return found
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return quantity(self.measure, self.example, self.above_zero)
