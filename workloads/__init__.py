@@ -1,13 +1,12 @@
 """Binwright's requests, from generators and traces.
 
 What there is: `WORKLOADS`, `TRACES`, `ARRIVALS`, `LIFETIMES` and `PREDICTORS`, each open to third parties by its entry
-point group, and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
+point group. What to call: `workloads.traces.library` (find, recognise, read a trace),
 `binwright.workloads.windows` (select requests from it), `binwright.workloads.generators` (draw requests from flavours),
 `workloads.describe` (what a trace holds, and a generator like it).
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 from binwright.simcore.registry import Registry
 
@@ -55,32 +54,3 @@ PREDICTORS = Registry(
         "requested": "binwright.workloads.predictors:Requested",
     },
 )
-
-
-class Entry(NamedTuple):
-    """One line of `binwright list workloads`."""
-
-    kind: str
-    name: str
-    summary: str
-    reference: str
-
-
-def catalogue() -> list[Entry]:
-    """List every workload, trace, model, arrival process, lifetime distribution, predictor, demand and network."""
-    from binwright.workloads.demands import DEMANDS
-    from binwright.workloads.lublin import Lublin
-    from binwright.workloads.virtual import NETWORKS
-
-    registered = [
-        Entry(registry.kind, name, _summary(found), getattr(found, "reference", "-"))
-        for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
-        for name in registry
-        for found in [registry.load(name)]
-    ]
-    return [*registered, Entry("model", "lublin", Lublin.summary, Lublin.reference)]
-
-
-def _summary(found: object) -> str:
-    """Take what something says of itself, or else the first line of its docstring."""
-    return str(getattr(found, "summary", "") or (found.__doc__ or "-").strip().splitlines()[0])

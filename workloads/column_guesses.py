@@ -14,7 +14,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
 from binwright.workloads.traces.cells import AMOUNT, filled, is_date, is_number
-from binwright.workloads.traces.table import CENSORED, read_file
+from binwright.workloads.traces.table import read_file
 
 _DATA = yaml.safe_load((Path(__file__).parent / "column_words.yaml").read_text(encoding="utf-8"))
 _WORDS: dict[str, list[str]] = {name: words.split() for name, words in _DATA["names"].items()}
@@ -173,8 +173,6 @@ class _Look(Proposal):
             self.empty["end"] = "never"
             self.doubts.append("No column says when requests end: all of them stay for ever.")
             return
-        if marks := self.best(CENSORED, "number", fits=lambda each: bool(each.numbers.is_in([0.0, 1.0]).all())):
-            self.take(CENSORED, marks, why="its name; 1 for those that run on")
         if end.missing:
             self.empty[key] = "never"
             self.doubt(end, end.missing, "empty", "they are taken to run on for ever")

@@ -109,12 +109,22 @@ def _scenarios() -> None:
 
 
 def _workloads() -> None:
-    from binwright.workloads import catalogue
+    from binwright.workloads import ARRIVALS, LIFETIMES, PREDICTORS, TRACES, WORKLOADS
+    from binwright.workloads.demands import DEMANDS
+    from binwright.workloads.lublin import Lublin
+    from binwright.workloads.virtual import NETWORKS
 
-    for kind, entries in groupby(catalogue(), key=lambda each: each.kind):
-        out.print(f"[bold]{kind}[/]")
-        for each in entries:
-            entry(each.name, each.summary, reference=each.reference)
+    def line(name: str, kind: Any) -> None:
+        summary = getattr(kind, "summary", "") or (kind.__doc__ or "-").strip().splitlines()[0]
+        entry(name, str(summary), reference=getattr(kind, "reference", "-"))
+
+    for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS):
+        if names := [*registry]:
+            out.print(f"[bold]{registry.kind}[/]")
+        for name in names:
+            line(name, registry.load(name))
+    out.print("[bold]model[/]")
+    line("lublin", Lublin)
 
 
 def _traces() -> None:

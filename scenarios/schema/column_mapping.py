@@ -13,7 +13,6 @@ from binwright.simcore.json_schema import emptied
 from binwright.simcore.units import TIME, amount, measure_of
 from binwright.workloads.traces.check import TEXTS
 from binwright.workloads.traces.filters import REMEDY, check_conditions
-from binwright.workloads.traces.table import CENSORED
 
 _NAMES = {"type": "string", "minLength": 1}
 _ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"
@@ -107,8 +106,7 @@ class Mapped(Model):
     columns: _Names = Field(
         default_factory=dict,
         description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
-        "`group`, `where` (or one for each label), `tolerates`, and `censored` (requests that run on "
-        "after their end), where they have other names.",
+        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
         examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
     )
     units: Units = Field(
@@ -160,7 +158,7 @@ class Mapped(Model):
 
     def check_mapping(self, resources: tuple[str, ...]) -> None:
         """Refuse names in the mapping that mean nothing."""
-        known = {"columns": ["id", *TIMES, CENSORED, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
 
         def meant(key: str, name: str) -> None:
             if name not in known[key]:

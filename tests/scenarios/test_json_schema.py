@@ -19,7 +19,7 @@ from binwright.simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this", "workload.lublin.", "names no agent to train", "is above the peak", "no distribution has",
-    "more than any distribution", "use more than", "of a kWh", "says no latency", "goes by a label of requests",
+    "is below a day", "of a kWh", "says no latency", "goes by a label of requests",
     "has its home twice", "no site draws anything", "is missing for the router",
     "compares with a value that is neither a number nor a date", "teacher: unknown agent", "servers have no such label",
     "says nothing of the servers", "no request is of this group", "names a group twice", "the groups before it have",

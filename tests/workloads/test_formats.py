@@ -70,11 +70,8 @@ def test_mistakes_in_a_standard_workload(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text(SWF + "8 60 0 1\n")
     assert refused("swf", path) == ":14: 4 fields instead of 18"
-    path.write_text(SWF.replace("98.5", "much"))
-    assert refused("swf", path) == ":5: average cpu time: not a number (got 'much')"
-    for number in ("nan", "inf", "1e300"):
-        path.write_text(SWF.replace("  3 1  7 0", f"  {number} 1  7 0", 1))
-        assert refused("swf", path) == f":5: user: not a number (got '{number}')"
+    path.write_text(SWF.replace("  3 1  7 0", "  1e300 1  7 0", 1))
+    assert refused("swf", path) == ":5: user: not a number (got '1e300')"
     path.write_text("; nothing\n")
     assert refused("swf", path) == ": no requests: this trace is empty"
     path.write_text("1 2 3\n")
@@ -209,18 +206,12 @@ def test_azure_2019(tmp_path: Path) -> None:
         ("vm2", 300, 600, 24, 64, "dep1", "sub1", "Unknown", "1", "5", "80"),
         ("vm3", 600, 600, 32, 128, "dep2", "sub2", "Interactive", "1", "5", "80"),
     ]
-    path.write_text(AZURE + "vm4,sub1,dep1,many,900,80,1,5,Unknown,24,64\n")
-    assert refused("azure-vm-2019", path) == ":4: vmcreated: not a number (got 'many')"
     path.write_text("vm1,sub1,dep1,0,,90.1,1.2,5.0,Delay-insensitive,2,4\n")
     assert read("azure-vm-2019", path)["lifetime"].to_list() == [INF]
-    path.write_text("vm4,sub1\n")
-    assert refused("azure-vm-2019", path) == ":1: not a CSV file: rows differ in their number of cells (got 2)"
     names = "vmid,subscriptionid,deploymentid,vmcreated,vmdeleted,maxcpu,avgcpu,p95maxcpu,vmcategory,"
     names += "vmcorecountbucket,vmmemorybucket"
     path.write_text("\ufeff" + ",".join(f'"{name}"' for name in names.split(",")) + "\n" + AZURE)
     assert read("azure-vm-2019", path).equals(frame)
-    path.write_text(f"{names},vmid\n{AZURE}")
-    assert refused("azure-vm-2019", path) == ":1: two columns are called vmid"
 
 
 # -- Google 2019 -------------------------------------------------------------------------------------------------------
@@ -277,12 +268,8 @@ def test_google_2019(tmp_path: Path) -> None:
     assert with_owners["labels.tenant"].to_list() == ["ann", "", "bob", "bob", "ann"]
     path.write_text("\n".join([*GOOGLE, event(9, "STARTED", 1)]))
     assert refused("google-2019", path) == f":{len(GOOGLE) + 1}: type: not a whole number"
-    path.write_text(event(9, "SCHEDULE", 1).replace("0.02", '"some"'))
-    assert refused("google-2019", path) == ":1: resource_request.memory: not a number (got 'some')"
     path.write_text('{"time": 1}\n')
     assert refused("google-2019", path).startswith(": no event has type, collection_id")
-    path.write_text("{")
-    assert refused("google-2019", path).startswith(": not lines of JSON")
 
 
 # -- Alibaba 2018 ------------------------------------------------------------------------------------------------------
@@ -310,8 +297,6 @@ def test_containers_of_alibaba_2018(tmp_path: Path) -> None:
         ("c_4", 300, INF, 16, "app_2"),
     ]
     assert found["mem"].to_list() == pytest.approx([0.0156, 0.0313, 0.0625])
-    path.write_text(CONTAINERS.replace("400,800,1.56", "few,800,1.56", 1))
-    assert refused("alibaba-containers-2018", path) == ":1: cpu_request: not a number (got 'few')"
 
 
 # -- OpenDC ------------------------------------------------------------------------------------------------------------

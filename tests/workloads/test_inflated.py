@@ -26,7 +26,7 @@ def base() -> Workload:
 
 
 @pytest.mark.parametrize("draws", ["ours", "fgd"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_goes_on_until_so_much_is_asked_for(seed: int, draws: Draws) -> None:
     found = Inflated(base(), "gpu", 10, 1.3, draws).draw(seed)
     gpu = found.demand[:, 1] / QUANTUM

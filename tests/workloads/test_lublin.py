@@ -156,8 +156,6 @@ def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:
     [
         ("{batch: {uhi2: 5}}", "unknown parameter"),
         ("{batch: {uprob: 1.5}}", "Give a number from 0 to 1."),
-        ("{all: {a1: 0}}", "Give a number above 0."),
-        ("{jobs: some}", "jobs"),
         ("{processor: {gpu: 1}}", "the cluster has no such resource"),
         ("{processor: {cpu: 500}}", "no processor has room"),
     ],

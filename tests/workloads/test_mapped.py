@@ -115,10 +115,8 @@ KEEPS = [
     ({"n": [1, "x"]}, [0, 4]),
     ({"n": ["!= x", "> 1"]}, [1, 2, 3]),
     ({"n": ["> 1", "<= 2", "!= x"]}, [1, 3]),
-    ({"n": "!= 2"}, [0, 2, 4]),
     ({"n": "!= x", "day": "!="}, [0, 1, 2]),
     ({"day": ">= 2026-11-02"}, [1, 2]),
-    ({"day": "< 2026-11-02T00:00Z"}, [0]),
     ({"on": True}, [0, 2]),
     ({"word": "!="}, [0, 4]),
     ({"word": ""}, [1, 2, 3]),
@@ -147,16 +145,12 @@ WRONG = [
     ({"columns": {"arrival": "created at"}}, "workload.columns.arrival: has no column created at", "Created At"),
     ({"columns": {"end": "x", "lifetime": "y"}}, "workload.columns.end: says the same as `lifetime`", "Keep the one"),
     ({"columns": {"cpus": "vCPU (m)"}}, "workload.columns.cpus: is neither a resource", "Did you mean 'cpu'?"),
-    ({"columns": {"cpu": 3}}, "workload.columns.cpu: is not the name of a column (got 3)", "in quotes"),
-    ({"units": {"cpu": "milli"}}, "workload.units.cpu: 'milli' is not a unit of cpu (got 'milli')", "millicores"),
     ({"units": {}}, "workload.units: the unit of the trace's mem is not known", "`units: {mem: GB}`"),
     ({"empty": {}}, "vms.csv:3: Deleted At: no value", "`empty: {end: never}`"),
     ({"empty": {"arrival": 0}}, "workload.empty.arrival: has no default", "keep"),
-    ({"keep": {}}, "vms.csv:5: vCPU (m): no value", "`empty: {cpu: 0}`"),
     ({"keep": {"Status": "Running"}}, "workload.keep: has no column Status", "Did you mean 'State'?"),
     ({"keep": {"State": "running"}}, "workload.keep.State: keeps no row of the file (got 'running')", "It has Running"),
     ({"keep": {"State": "> 3"}}, "vms.csv:2: State: neither a number nor a date, and so in 3 rows", '["!= Running"'),
-    ({"keep": {"State": ["> 3", "x"]}}, "workload.keep.State: needs values, or comparisons", "comparisons"),
     ({"labels": {"tenant": "customer"}}, "workload.labels.tenant: has no column customer", "'Customer'"),
     ({"trace": "huawei-east-1"}, "workload.columns: is for a table of your own", "remove it"),
 ]  # fmt: skip
@@ -178,9 +172,7 @@ CELLS = [
         "3: at: a date with no zone, where others have one (got '2026-11-03T08:00')",
     ),
     ("2026-11-03\n2026-11-04T08:00+01:00\n", "3: at: a date with a zone, where others have none"),
-    ("2026-11-03\n03/11/2026\n", "3: at: not a date (got '03/11/2026')"),
     ("2026-11-03\n17\n", "3: at: not a date (got '17')"),
-    ("17\n2026-11-03\n", "3: at: not a number (got '2026-11-03')"),
     ("03/11/2026\n", "2: at: neither a number nor a date (got '03/11/2026')"),
 ]
 
@@ -237,27 +229,3 @@ def test_dates_are_what_python_says(rows: list[tuple[datetime, int, str]]) -> No
         texts.append(f"{local}{sign}{minutes // 60:02}:{minutes % 60:02}")
     found = moments(pl.DataFrame({"at": texts}), "at", Path("t"), 1.0)
     assert found.to_list() == [moment.timestamp() for moment, _, _ in rows]
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_marked_requests_run_on(form: str, tmp_path: Path) -> None:
-    """Their end says only until when they were seen; what has no end is marked, or says what it stands for."""
-    ends = [5, 7, None, 9]
-    marks: list[Any] = ["no", "Yes", "1", None] if form == "csv" else [False, True, True, None]
-    frame = pl.DataFrame({"id": range(4), "arrival": [0] * 4, "end": ends, "cpu": [1] * 4, "Open": marks})
-    path = tmp_path / f"t.{form}"
-    if form == "csv":
-        frame.write_csv(path)
-    else:
-        frame.write_parquet(path)
-    found = read("table", path, options={"columns": {"censored": "Open", "end": "end", "cpu": "cpu"}})
-    assert found["lifetime"].to_list() == [5, INF, INF, 9]
-    assert [name for name in found.columns if name not in ("id", "arrival", "lifetime")] == ["cpu"]
-    said = scenario_from(
-        {
-            "cluster": {"servers": 1, "node": {"cpu": 9}},
-            "workload": {"trace": "table", "path": str(path), "columns": {"censored": "Open", "end": "end"}},
-            "agents": ["first-fit"],
-        }
-    )
-    assert build_world(said).draw(0).duration.tolist() == [5, INF, INF, 9]

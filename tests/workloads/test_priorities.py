@@ -60,14 +60,6 @@ def test_flavours_have_priorities_and_mixes_are_drawn_by_weight() -> None:
     assert len(grown.priority) == 450
 
 
-def test_priorities_move_no_other_random_number() -> None:
-    plain = [{key: each[key] for key in each if key != "priority"} for each in FLAVOURS]
-    one, other = build_world(scenario(plain)).draw(3), build_world(scenario()).draw(3)
-    assert one.priority is None
-    assert np.array_equal(one.duration, other.duration)
-    assert np.array_equal(one.demand, other.demand)
-
-
 def test_labels_of_traces_are_classes_or_numbers() -> None:
     base = Workload.of_units([0, 1, 2, 3], 1, {"cpu": 1})
     words = np.array(["production", "7", "", "system-node-critical"])
@@ -111,9 +103,7 @@ def test_a_text_label_is_refused_where_something_compares_priorities(
     [
         ({"priority": "prodction"}, CLASSES, "there is no such priority"),
         ({"priority": {"batch": 0}}, CLASSES, "no weight above zero"),
-        ({"priority": 2.5}, CLASSES, "priority"),
         ({}, {"5": 7}, "is a number"),
-        ({}, {"high": 2**40}, "priorities"),
     ],
 )
 def test_mistakes_are_named(flavour: dict[str, Any], classes: dict[str, int], said: str) -> None:

@@ -13,8 +13,6 @@ from binwright.simcore.units import TIME, amount
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""
-YES, NO = ("1", "1.0", "true", "t", "yes", "y"), ("0", "0.0", "false", "f", "no", "n")
-"""What marks something, and what does not."""
 DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
 DATED = 1e9
 """Seconds since 1970 in 2001: a clock that is so late is one of dates, since no trace is as long."""
@@ -127,16 +125,6 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
             raise ValueError(text) from None
 
     return _each(frame, cells, path, read, "not a number", "Give a number, or a time: 2 h, 1-02:03:04 (days-h:min:s).")
-
-
-def marked(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
-    """Read marks, Boolean: 1 and 0, true and false, yes and no; an empty cell is no mark."""
-    cells = filled(frame, column).cast(pl.String).str.to_lowercase().fill_null("no")
-    marks = cells.is_in(YES)
-    if (wrong := ~(marks | cells.is_in(NO))).any():
-        remedy = "Write 1 or 0, true or false, yes or no; an empty cell is no."
-        report(frame, wrong, path, column, "neither yes nor no", remedy, cells.filter(wrong)[0])
-    return marks
 
 
 def _each(

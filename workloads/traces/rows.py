@@ -32,6 +32,11 @@ def huawei_events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     return text.filter(kind == 0).join(deleted, "vmid", "left", maintain_order="left")
 
 
+def azure_censored(text: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Let those run on that were only watched for so long."""
+    return text.with_columns(lt=pl.when(number(text, "censored", path) == 1).then(pl.lit("inf")).otherwise("lt"))
+
+
 def azure_buckets(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Give sizes above the largest bucket (`>24`) a number; take out ends at the last moment of the trace."""
     ends = number(text, "vmdeleted", path)

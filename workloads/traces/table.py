@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import ClassVar
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.base import Trace
-from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
+from binwright.workloads.traces.cells import amounts, filled, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.text import read_text
 
 PARQUET = b"PAR1"
-CENSORED = "censored"
-"""What marks requests whose lifetime is only how long they were seen."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Table(Trace):
     """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read.
 
     `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
-    labels; and `censored`, which requests were only seen so long, and run on. `factors` has the seconds or units of a 1
+    labels. `factors` has the seconds or units of a 1
     in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how long the
     request stays), `keep` the conditions that a row must meet.
     """
@@ -80,7 +77,7 @@ class Table(Trace):
 
     def _resources(self, frame: pl.DataFrame) -> list[str]:
         """List what is read as resources: what `columns` names, or else all columns in which something is a number."""
-        if named := [name for name in self.columns if name not in (*COMMON, "end", CENSORED) and not is_text(name)]:
+        if named := [name for name in self.columns if name not in (*COMMON, "end") and not is_text(name)]:
             return named
         others = {"line", *COMMON, "end", *self.labels.values(), *self.keep, *map(str, self.columns.values())}
         numbers = (name for name in frame.columns if frame[name].cast(pl.Float64, strict=False).is_not_null().any())
@@ -129,8 +126,7 @@ class Table(Trace):
         else:
             found = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
         stays = self.empty.get("end", self.empty.get("lifetime"))
-        found = found if stays is None else found.fill_null(float(stays))
-        return found.set(marked(frame, of[CENSORED], path), inf) if CENSORED in of else found
+        return found if stays is None else found.fill_null(float(stays))
 
     def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> dict[str, pl.Series]:
         """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`.
