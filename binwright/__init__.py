@@ -7,7 +7,10 @@ print(results.table())
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,40 +43,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOME = {
-    name: module
-    for module, names in {
-        "binwright.agents.policy": ("Policy",),
-        "binwright.agents.rules.cheapest_place": ("cheapest",),
-        "binwright.agents.rules.scan": ("ScanAgent",),
-        "binwright.agents.solver.backends.opencl_devices": ("opencl_devices",),
-        "binwright.agents.solver.model.problem": ("Problem",),
-        "binwright.analysis.compare.comparison": ("Comparison",),
-        "binwright.analysis.measure.definition": ("metric",),
-        "binwright.analysis.measure.finished_run": ("FinishedRun",),
-        "binwright.analysis.results_api": ("Results",),
-        "binwright.api": ("agent", "list_agents", "load", "run", "scenario", "size", "solve", "train", "why"),
-        "binwright.checker": ("check_agent",),
-        "binwright.reproduction.reproduce": ("reproduce",),
-        "binwright.fabric.cluster": ("Cluster",),
-        "binwright.fabric.devices": ("DeviceView",),
-        "binwright.fabric.ledger": ("Ledger",),
-        "binwright.fabric.peak_predictors": ("PeakPredictor",),
-        "binwright.scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
-        "binwright.scenarios.learn.tune": ("tune",),
-        "binwright.scenarios.schema.scenario": ("Scenario",),
-        "binwright.scenarios.search.search": ("search",),
-        "binwright.fabric.run.simulation": ("Simulation",),
-        "binwright.simcore.errors": ("BinwrightError", "UserError"),
-        "binwright.simcore.moves": ("Move", "Mover", "Running"),
-        "binwright.fabric.run.play": ("play",),
-        "binwright.simcore.predictor": ("Predictor",),
-        "binwright.simcore.types": ("Agent", "OnDevices", "Placement", "Refusal", "Request", "View", "Workload"),
-    }.items()
-    for name in names
-}
-"""Where each name is: it is found on first use, so that importing binwright costs nothing."""
-
 __all__ = [
     "Agent", "BinwrightError", "Cluster", "Comparison", "DeviceView", "Evaluation", "Evaluator", "FinishedRun",
     "Ledger", "Move", "Mover", "OnDevices", "PeakPredictor", "Placement", "Policy", "Predictor", "Problem",
@@ -83,14 +52,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+@cache
+def _homes() -> dict[str, str]:
+    """Read above where each name is: it is imported on first use, so that importing binwright costs nothing."""
+    lines = re.findall(r"^    from (\S+) import (.+)$", Path(__file__).read_text("utf-8"), re.MULTILINE)
+    return {name: module for module, names in lines for name in names.split(", ")}
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version  # it takes a tenth of a second to import
 
         return version("binwright")
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'binwright' has no attribute {name!r}")
-    found = getattr(import_module(_HOME[name]), name)
+    found = getattr(import_module(_homes()[name]), name)
     globals()[name] = found
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,12 +235,9 @@ def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[O
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
     """Write the command line's shorthands as overrides."""
-    if agents is not None and not agents.strip():
-        remedy = "Write one name or more: --agents first-fit,best-fit; `binwright list agents` lists them."
+    if agents is not None and not all(part.strip() for part in agents.split(",")):
+        remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
-    if agents is not None and re.search(r"^\s*,|,\s*,|,\s*$", agents):
-        remedy = "Write a name between two commas: --agents first-fit,best-fit."
-        raise UserError("an agent is missing beside a comma", key="--agents", value=agents, remedy=remedy)
     return [
         *sets,
         *([Shorthand(f"agents=[{agents}]", f"--agents {agents}")] if agents is not None else []),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 import random
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import yaml
 
 from binwright.agents import AGENTS
 from binwright.agents.world import World
-from binwright.fabric.ledger import WRITTEN, Ledger
+from binwright.fabric.ledger import WRITTEN
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.world import adapt_agent, build_world
@@ -37,9 +37,11 @@ SEED = 0
 """Of the requests, and of what the agent draws."""
 PATIENCE = 60.0
 """Seconds that an agent may think about one decision."""
-_ANSWERS = "Return request.on(server, node), request.across(server, nodes), a Placement, a Refusal, or None."
-_ROOM = "Compare with what is free now: (view.free[server, node] >= request.demand).all(), for each share its amounts."
-_NEW_ARRAYS = "Read view.free and view.capacity at every decision: they are new arrays after the cluster has grown."
+_PLACES = (
+    "Return request.on(server, node), request.across(server, nodes), a Placement, a Refusal, or None. Compare with "
+    "what is free now: (view.free[server, node] >= request.demand).all(), for each share its amounts. Read "
+    "view.free and view.capacity at every decision: they are new arrays after the cluster has grown."
+)
 _KERNEL = "Let the kernel that `compiled` names follow the same rule as decide, or return None there."
 _BOUND = (
     "Let the first of three costs be no more than that of any place of the server, and change no numbers in a cost."
@@ -69,23 +71,21 @@ def scenario_of(world: str, agent: object = None, lifetimes: str = "known") -> S
 class AgentCheck:
     """What `check_agent` saw of an agent that keeps the contract.
 
-    `decisions` and `placed` count requests by world; `microseconds` is the mean time of a decision there; `declined`
-    has the worlds that the agent refuses to start in, and what it says, and `compiled` those in which its kernel was
-    seen to decide as `decide` does.
+    `decisions` and `placed` count requests by world; `declined` has the worlds that the agent refuses to start in, and
+    what it says, and `compiled` those in which its kernel was seen to decide as `decide` does.
     """
 
     agent: str
     decisions: dict[str, int]
     placed: dict[str, int]
-    microseconds: dict[str, float]
     declined: dict[str, str]
     compiled: list[str]
 
     def __str__(self) -> str:
         lines = [f"{self.agent} keeps the contract of an agent."]
         for world, count in self.decisions.items():
-            times = f"{self.microseconds[world]:.1f} us a decision" + ", compiled the same" * (world in self.compiled)
-            lines.append(f"  {world}: {self.placed[world]} of {count} placed, {times}")
+            compiled = ", compiled the same" * (world in self.compiled)
+            lines.append(f"  {world}: {self.placed[world]} of {count} placed{compiled}")
         for why in dict.fromkeys(self.declined.values()):
             worlds = [world for world, said in self.declined.items() if said == why]
             lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
@@ -141,7 +141,7 @@ class _Check:
     def whole(self) -> AgentCheck:
         """Play all worlds."""
         lifetimes = "known" if self._made().needs_lifetimes else "hidden"
-        check = AgentCheck(self.name, {}, {}, {}, {}, [])
+        check = AgentCheck(self.name, {}, {}, {}, [])
         for world in worlds():
             form = next(iter(worlds()[world]["workload"].get("networks", ())), None)
             if form is not None and form not in self.kind.embeds:
@@ -160,18 +160,17 @@ class _Check:
             again = self._played(self._made(), point, world)
             problem = "the same seed gives other answers the second time"
             remedy = f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}"
-            self._same(first.record, again.record, world, problem, remedy)
+            self._same(first, again, world, problem, remedy)
             restarted = self._played(agent, point, world)
             problem = "started again with the same seed, it gives other answers"
             remedy = "Let start(view, rng) set everything that decide changes back to how a run begins."
-            self._same(first.record, restarted.record, world, problem, remedy)
+            self._same(first, restarted, world, problem, remedy)
             if self._compiled(agent, point, world, first):
                 check.compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
                     self._compiled(agent, point, world, first, follows=True)
-            check.decisions[world] = len(first.record.sequence)
-            check.placed[world] = int((first.record.server >= 0).sum())
-            check.microseconds[world] = again.thought / max(1, again.asked) / 1000
+            check.decisions[world] = len(first.sequence)
+            check.placed[world] = int((first.server >= 0).sum())
         if not check.decisions:
             said = next(iter(check.declined.values()))
             self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
@@ -197,26 +196,27 @@ class _Check:
             self._wrong(f"keeps a random generator of its own, {own[0]}", "", _OWN_STREAM)
         return agent
 
-    def _played(self, agent: Agent, point: World, world: str) -> _Played:
+    def _played(self, agent: Agent, point: World, world: str) -> Record:
         """Start an agent in a world and play it to the end."""
         agent, ledger = adapt_agent(point, agent), point.ledger(0)
         simulation = point.simulation(SEED, ledger)
-        servers, state = len(simulation.view.capacity), _shared_state(self.kind)
-        guard = _ViewGuard(simulation, ledger)
+        state, resources = _shared_state(self.kind), simulation.view.resources
+
+        def watch() -> int:
+            """Look after every decision whether the agent has kept its hands off the view."""
+            ledger.confirm()
+            if simulation.view.now != simulation.now or simulation.view.resources != resources:
+                raise RunError(WRITTEN)
+            return 1
+
         try:
             with limited(STARTING):
                 self._start(agent, simulation, world)
             with limited(PATIENCE, lambda: len(simulation.record.sequence)):
-                thought = play(simulation, agent, guard)
-        except InfeasiblePlacement as error:
-            grew = len(simulation.view.capacity) > servers
-            text = str(error)
-            remedy = _ANSWERS if "answered" in text else "" if "answer request." in text else _ROOM
-            self._wrong(text, world, f"{_NEW_ARRAYS} {_ROOM}" if grew else remedy, error)
-        except _Declined:
-            raise
+                play(simulation, agent, watch)
         except RunError as error:
-            self._wrong(str(error), world, _remedy(error, simulation.view), error)
+            remedy = _PLACES if isinstance(error, InfeasiblePlacement) else _remedy(error, simulation.view)
+            self._wrong(str(error), world, remedy, error)
         except TooLong as error:
             many = f"{PATIENCE:g} s about one decision, or {STARTING:g} s to start"
             self._wrong(f"thinks for longer than {many}", world, "Bound the search.", error)
@@ -225,7 +225,7 @@ class _Check:
         if _shared_state(self.kind) != state:
             problem = "draws from random numbers that all of Python, of numpy or of its module share"
             self._wrong(problem, world, _OWN_STREAM)
-        return _Played(simulation.record, thought, guard.asked)
+        return simulation.record
 
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
         try:
@@ -235,8 +235,7 @@ class _Check:
         except UserError as error:
             raise _Declined(error.problem) from None
         except Exception as error:
-            remedy = f"Mend that line. {_SIZES}"
-            self._wrong(f"start raised {error!r}", world, remedy, error)
+            self._wrong(f"start raised {error!r}", world, f"Mend that line. {_SIZES}", error)
 
     def _same(self, one: Record, other: Record, world: str, problem: str, remedy: str) -> None:
         """Refuse two records of a world that differ, naming the first request in which they do."""
@@ -248,7 +247,7 @@ class _Check:
                 row = int(differ[0]) if len(differ) else both
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
 
-    def _compiled(self, agent: Agent, point: World, world: str, played: _Played, follows: bool = False) -> bool:
+    def _compiled(self, agent: Agent, point: World, world: str, played: Record, follows: bool = False) -> bool:
         """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""
         agent.start(point.simulation(SEED).view, stream(SEED, "agent"))
         if point.not_compiled(agent, None):
@@ -263,7 +262,7 @@ class _Check:
             simulation.ledger.confirm()
         except RunError as error:
             self._wrong(f"{how}, {error}", world, remedy, error)
-        self._same(played.record, simulation.record, world, f"{how}, it gives other answers than decide", remedy)
+        self._same(played, simulation.record, world, f"{how}, it gives other answers than decide", remedy)
         return True
 
 
@@ -271,52 +270,17 @@ class _Declined(Exception):
     """The agent refuses to start in a world, and says why."""
 
 
-@dataclass(frozen=True)
-class _Played:
-    """What a play came to: `thought` is in nanoseconds, over so many requests that were `asked` about."""
-
-    record: Record
-    thought: int
-    asked: int
-
-
-class _ViewGuard:
-    """The `watch` of a play: looks after every decision whether the agent has kept its hands off the view."""
-
-    def __init__(self, simulation: Simulation, ledger: Ledger) -> None:
-        self._simulation, self._ledger = simulation, ledger
-        self._resources = simulation.view.resources
-        self.asked = -1
-
-    def __call__(self) -> int:
-        view = self._simulation.view
-        self.asked += 1
-        self._ledger.confirm()
-        if view.now != self._simulation.now or view.resources != self._resources:
-            raise RunError(WRITTEN)
-        return 1
-
-
 def _remedy(error: RunError, view: View) -> str:
     """Say what to do about an exception that the agent raised, or about what it wrote."""
     if str(error) == WRITTEN or "read-only" in str(error):
         return "Work on a copy: free = view.free.copy()."
-    if "which is not offered or has its answer" in str(error):
-        return "Let decide_line yield every one of the requests at most once."
-    if error.__cause__ is None:
-        return ""
-    said = str(error.__cause__)
-    if isinstance(error.__cause__, UserError) and error.__cause__.remedy:
+    if isinstance(error.__cause__, UserError):
         return error.__cause__.remedy
-    if re.search(r"empty|size 0\b|range", said) or isinstance(error.__cause__, StopIteration):
-        remedy = "Let decide return None where a request fits nowhere."
-    elif re.search(r"shape|dimension|size", said):
-        remedy = _SIZES
-    else:
-        remedy = f"Mend that line. {_SIZES}"
+    if error.__cause__ is None:
+        return "Let decide_line yield every one of the requests at most once."
     servers, nodes, _ = view.capacity.shape
-    count = f"{servers} server{'s' * (servers != 1)} of {nodes} node{'s' * (nodes != 1)}"
-    return f"{remedy} Here there are {count}, with {', '.join(view.resources)}."
+    here = f"Here there are {servers} servers of {nodes} nodes, with {', '.join(view.resources)}."
+    return f"Mend that line. Let decide return None where a request fits nowhere. {_SIZES} {here}"
 
 
 def _draws(value: object) -> bool:
@@ -324,16 +288,8 @@ def _draws(value: object) -> bool:
     return isinstance(value, np.random.Generator | np.random.RandomState | random.Random)
 
 
-def _shared_state(kind: type) -> tuple[object, ...]:
+def _shared_state(kind: type) -> list[bytes]:
     """Return where the random numbers are that everybody in a process shares, and those of the agent's module."""
-    numpy: Any = np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
     module = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
-    own = [_state_of(value) for value in module.values() if _draws(value)]
-    return random.getstate(), numpy[1].tobytes(), numpy[2:], *own
-
-
-def _state_of(generator: Any) -> object:
-    """Write the state of a generator of random numbers so that it can be compared."""
-    if isinstance(generator, random.Random):
-        return generator.getstate()
-    return repr(generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state())
+    shared = random.getstate(), np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
+    return [*map(pickle.dumps, shared), *(pickle.dumps(value) for value in module.values() if _draws(value))]

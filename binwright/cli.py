@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import FrameType
 from typing import TextIO
 
@@ -43,14 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     args = top.parse_args(arguments)
     try:
-        _check_names(sys.argv[1:] if arguments is None else arguments)
         with _terminable():
             code = _answer(top, args)
             sys.stdout.flush()
     except UserError as error:
+        for mistake in error.each():
+            name = (mistake.key or "").partition(" ")[0]
+            is_given = getattr(args, name.replace("-", "_"), True) not in (None, [])
+            if mistake.file is None and f"--{name}" in args.parser.options and is_given:
+                mistake.key = f"--{mistake.key}"  # Python has it without dashes
         said, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = f"Interrupted. {args.interrupted}"
+        said = "Interrupted. Run the same command to resume."
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one
@@ -60,15 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said, code = f"{where}: {os.strerror(error.errno) if error.errno else error}", MISTAKE
         if not error.filename:
             _without(sys.stdout)
+    except UnicodeEncodeError as error:
+        said, code = f"{error.object!r}: is not UTF-8\n  Rename that file or folder.", MISTAKE
     except MemoryError as error:
         remedy = "Ask for less at a time: fewer servers, requests, machines of a network, or runs at a time (--jobs)."
         said, code = f"there is not enough memory{f': {error}' if str(error) else ''}\n  {remedy}", MISTAKE
-    except Exception:
-        said, code = _reported(), BUG
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # Polars', which is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Polars' is no Exception
             raise
-        said, code = _reported(), BUG
+        problem = f"this should not have happened: {error!r}"
+        said = f"{problem}\n  It is a mistake of Binwright's. Please report it with\n{traceback.format_exc()}"
+        code = BUG
     else:
         return code
     try:
@@ -76,20 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError:
         _without(sys.stderr)
     return code
-
-
-def _check_names(words: Sequence[str]) -> None:
-    """Refuse names of files that are not UTF-8: scenarios and results, which name them, are."""
-    here = []
-    with suppress(OSError):  # it may be gone
-        here.append(str(Path.cwd()))
-    for word in (*words, *here):
-        try:
-            os.fsencode(word).decode("utf-8")
-        except UnicodeError:
-            shown = os.fsencode(word).decode("utf-8", "replace")
-            remedy = "Rename that file or folder: scenarios and results are in UTF-8, and could not name it."
-            raise UserError("is not UTF-8", key=shown, remedy=remedy) from None
 
 
 def _is_strict(stream: TextIOWrapper) -> bool:
@@ -110,21 +100,6 @@ def _answer(top: argparse.ArgumentParser, args: argparse.Namespace) -> int:
     with talking(args.quiet, args.verbose):
         code: int = getattr(import_module(f"binwright.commands.{module}"), function)(args)
     return code
-
-
-def _reported() -> str:
-    """Write the exception into a file that can be sent to us, and return what to say of it."""
-    from importlib.metadata import version
-
-    what = traceback.format_exception_only(*sys.exc_info()[:2])[-1].strip()
-    problem = f"this should not have happened: {what}"
-    text = f"binwright {version('binwright')}, Python {sys.version}\n{sys.argv}\n\n{traceback.format_exc()}"
-    try:
-        with NamedTemporaryFile("w", prefix="binwright-", suffix=".txt", delete=False, encoding="utf-8") as file:
-            file.write(text)
-    except OSError:
-        return f"{problem}\n{text}"
-    return f"{problem}\n  It is a mistake of Binwright's. Please report it with {file.name}, which has the details."
 
 
 def _without(stream: TextIO) -> None:

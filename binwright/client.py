@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from binwright.simcore.errors import UserError
 
 Json = dict[str, Any]
-FIRST_LOOK, LAST_LOOK = 0.02, 0.5
-"""Seconds between two looks at a job: they grow."""
+LOOK = 0.2
+"""Seconds between two looks at a job."""
 LATER = (429, 503, 507)
-"""Too much for now, of us or of all on its disk, or it stops: `Retry-After` says when to come again."""
+"""Too much for now, of us or of all on its disk, or it stops."""
 PROBLEMS = "/v1/problems"
 
 
@@ -43,13 +43,8 @@ class Client:
 
     def submit(self, text: str, **options: Any) -> Json:
         """Hand in a job; options are those of `POST /v1/problems`: `tables`, `params`, `time`, `seed`, `now`, ..."""
-        job: Json = self.ask("POST", PROBLEMS, text=text, **_lists(options))
+        job: Json = self.ask("POST", PROBLEMS, text=text, **options)
         return job
-
-    def jobs(self) -> list[Json]:
-        """List your newest jobs; results are not among what each has."""
-        listed: list[Json] = self.ask("GET", PROBLEMS)
-        return listed
 
     def look(self, name: str) -> Json:
         """Look at the job with this id."""
@@ -63,12 +58,10 @@ class Client:
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
         """Wait until a job is over, and return it; `progress` is called with the best so far."""
-        pause = FIRST_LOOK
         while (job := self.look(name))["state"] in ("queued", "running"):
             if progress is not None and job["progress"]:
                 progress(job["progress"])
-            clock.sleep(pause)
-            pause = min(LAST_LOOK, 1.5 * pause)
+            clock.sleep(LOOK)
         return job
 
     def solve(self, text: str, *, progress: Callable[[Json], None] | None = None, **options: Any) -> Json:
@@ -91,44 +84,26 @@ class Client:
 
         All that we ask may be asked twice: the service knows its submissions.
         """
-        body, headers = None, {}
-        if content:
-            body, headers = json.dumps(content).encode(), {"Content-Type": "application/json"}
-        end, pause = clock.monotonic() + self._patience, 0.1
+        body = json.dumps(content, default=lambda array: array.tolist()).encode() if content else None
+        request = Request(self._url + path, body, {"Content-Type": "application/json"}, method=method)
+        if self._token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        end = clock.monotonic() + self._patience
         while True:
-            request = Request(self._url + path, body, headers, method=method)
-            if self._token is not None:
-                request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
                 with self._open(request, timeout=self._patience) as answer:
                     return json.load(answer)
             except HTTPError as error:
                 with error:
-                    if error.code in LATER:
-                        pause = float(error.headers.get("Retry-After", "1"))
-                    if error.code not in LATER or clock.monotonic() + pause > end:
-                        raise self._rejected(error) from None
-            except (URLError, OSError, HTTPException, ValueError) as error:
-                if clock.monotonic() + pause > end:
-                    reason = str(getattr(error, "reason", error)) or type(error).__name__
-                    remedy = "Start it with binwright serve, or give its address."
-                    raise UserError(f"no answer: {reason}", key="server", value=self._url, remedy=remedy) from None
-            clock.sleep(pause)
-            pause = min(2.0, 2 * pause)
-
-    def _rejected(self, error: HTTPError) -> UserError:
-        try:
-            what = json.load(error)["error"]
-            message, remedy = str(what["message"]), str(what["remedy"])
-        except (ValueError, KeyError, TypeError):
-            message, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-        return UserError(message, key="server", value=self._url, remedy=remedy)
-
-
-def _lists(value: Any) -> Any:
-    """Turn numpy arrays, also in lists and by name, into lists."""
-    if isinstance(value, Mapping):
-        return {name: _lists(each) for name, each in value.items()}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return [_lists(row) for row in value] if isinstance(value, list | tuple) else value
+                    said = error.read()
+                problem, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
+                if said.startswith(b'{"error":'):
+                    what = json.loads(said)["error"]
+                    problem, remedy = what["message"], what["remedy"]
+                again = error.code in LATER
+            except (OSError, HTTPException, ValueError) as error:
+                problem, remedy = f"no answer: {error}", "Start it with binwright serve, or give its address."
+                again = True
+            if not again or clock.monotonic() + 1 > end:
+                raise UserError(problem, key="server", value=self._url, remedy=remedy)
+            clock.sleep(1)

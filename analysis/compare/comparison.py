@@ -288,7 +288,7 @@ class Comparison:
         from rich.text import Text
 
         sheets = self.sheets
-        notes = [escaping.plain(self.legend), hidden(sheets, width, MOST, "give --format markdown")]
+        notes = [escaping.plain(self.legend), hidden(sheets, width, MOST, "give --out FILE.md")]
         tables = [sheet.terminal(width, most=MOST) for sheet in sheets]
         return Group(*tables, Text(" ".join(filter(None, notes)), style="italic"))
 

@@ -85,7 +85,7 @@ class Sheet:
         from rich.text import Text
 
         left = len(self.rows) - (most or len(self.rows))
-        caption = f"{left:,} more rows: --format csv has all." if left > 0 else caption
+        caption = f"{left:,} more rows: --out FILE.csv has all." if left > 0 else caption
         columns = self.fitting(width, most)
         table = Table(
             box=box.SIMPLE_HEAD,

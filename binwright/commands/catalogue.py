@@ -10,8 +10,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from binwright.commands.console import entry, new_table, note, out, print_line
-from binwright.simcore.errors import UserError, nearest, suggest
+from binwright.commands.console import entry, new_table, note, out, print_line, read_yaml
+from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
 START = ("first-fit", "best-fit", "worst-fit", "dot-product")
@@ -31,46 +31,36 @@ AGENT_GROUPS = {
 
 def list_kind(args: Namespace) -> int:
     """Answer `binwright list KIND [NAME]`."""
-    if args.name and args.kind not in ("agents", "topology"):
-        remedy = f"Leave it out: binwright list {args.kind}."
-        raise UserError("takes no name", key=args.kind, value=args.name, remedy=remedy)
-    listing = globals()[f"_{args.kind}"]
-    if args.kind in ("agents", "topology"):
-        listing(args.name)
-    else:
-        listing()
+    names = [] if args.name is None else [args.name]
+    if names and args.kind not in ("agents", "topology"):
+        raise UserError("takes no name", key=args.kind, value=args.name, remedy="Leave it out.")
+    globals()[f"_{args.kind}"](*names)
     return 0
 
 
-def _agents(scenario: str | None) -> None:
+def _agents(name: str = "") -> None:
     """List all agents in groups, the one of a name, or those that can run a scenario, and what keeps others from it."""
     from binwright.agents import AGENTS
-    from binwright.scenarios.schema.load import shipped
+    from binwright.scenarios.run.check import suited
 
-    unsuited = {}
-    if scenario and scenario in AGENTS:
-        _registered(AGENTS, [scenario])
+    if name in AGENTS:
+        _registered(AGENTS, [name])
         return
-    if scenario and scenario not in shipped() and nearest(scenario, AGENTS) and not Path(scenario).exists():
-        raise UserError("is neither an agent nor a scenario", key=scenario, remedy=suggest(scenario, AGENTS))
-    if scenario:
-        from binwright.scenarios.run.check import suited
-
-        unsuited = {name: why for name, why in suited(scenario, []).items() if why}
+    unsuited = {agent: why for agent, why in suited(name, []).items() if why} if name else {}
     groups: dict[str, list[str]] = {heading: [] for heading in AGENT_GROUPS}
-    for name in AGENTS:
-        home = AGENTS.home(name)
+    for agent in sorted(AGENTS, key=lambda agent: (START.index(agent) if agent in START else len(START), agent)):
+        home = AGENTS.home(agent)
         of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}" in home]
-        if name not in unsuited:
-            groups["Start with these" if name in START else of[0] if of else "Others"].append(name)
-    for heading, names in groups.items():
-        if names:
+        if agent not in unsuited:
+            groups["Start with these" if agent in START else of[0] if of else "Others"].append(agent)
+    for heading, agents in groups.items():
+        if agents:
             out.print(f"[bold]{heading}[/]")
-            _registered(AGENTS, sorted(names, key=lambda name: (START.index(name) if name in START else 9, name)))
+            _registered(AGENTS, agents)
     if unsuited:
         out.print("[bold]Cannot run it as they are[/]")
-    for name, why in unsuited.items():
-        entry(name, why)
+    for agent, why in unsuited.items():
+        entry(agent, why)
 
 
 def _movers() -> None:
@@ -88,8 +78,8 @@ def _registered(registry: Registry, names: Iterable[str]) -> None:
         kind = registry.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
-            f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else parameter.default}"
-            for option, parameter in signature(kind).parameters.items()
+            f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else str(each.default) or '(empty)'}"
+            for option, each in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
 
@@ -114,17 +104,11 @@ def _workloads() -> None:
     from binwright.workloads.lublin import Lublin
     from binwright.workloads.virtual import NETWORKS
 
-    def line(name: str, kind: Any) -> None:
+    registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
+    found = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
+    for of, name, kind in [*found, ("model", "lublin", Lublin)]:
         summary = getattr(kind, "summary", "") or (kind.__doc__ or "-").strip().splitlines()[0]
-        entry(name, str(summary), reference=getattr(kind, "reference", "-"))
-
-    for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS):
-        if names := [*registry]:
-            out.print(f"[bold]{registry.kind}[/]")
-        for name in names:
-            line(name, registry.load(name))
-    out.print("[bold]model[/]")
-    line("lublin", Lublin)
+        entry(name, str(summary), kind=of, reference=getattr(kind, "reference", "-"))
 
 
 def _traces() -> None:
@@ -155,10 +139,9 @@ def _figures() -> None:
     for name in FIGURES:
         try:
             kind = kind_named(name)
+            entry(name, kind.meaning, needs=kind.needs)
         except UserError as error:
             entry(name, error.problem)
-        else:
-            entry(name, kind.meaning, needs=kind.needs)
 
 
 def _devices() -> None:
@@ -182,22 +165,18 @@ def _schema() -> None:
     note("Editors complete a scenario whose first line is: # yaml-language-server: $schema=PATH")
 
 
-def _topology(name: str | None) -> None:
+def _topology(name: str = "") -> None:
     """List the topologies, or the tiers of one, and its links and switches by number."""
     from binwright.fabric.topology import TOPOLOGIES, tier_rows, topology
 
-    if name is None:
+    if not name:
         for each in TOPOLOGIES:
             entry(each, (TOPOLOGIES.load(each).__doc__ or "").strip().partition("\n")[0])
         return
-    spec = _value(name, "NAME")
-    if isinstance(spec, dict) and len(spec) == 1:
-        ((kind, options),) = spec.items()
-        network = topology(kind, **(options or {}))
-    elif Path(name).suffix.lower() in (".csv", ".graphml"):
-        network = topology("file", path=Path(name))
-    else:
-        network = topology(name)
+    is_file = Path(name).suffix.lower() in (".csv", ".graphml")
+    spec = {"file": {"path": Path(name)}} if is_file else read_yaml("NAME", name)
+    kind, options = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
+    network = topology(kind, **(options or {}))
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
     print_line(f"{network.name}: {network.servers} servers, {racks}")
     table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
@@ -216,7 +195,7 @@ def check(args: Namespace) -> int:
     """Answer `binwright agents check AGENT`."""
     from binwright.checker import agent_of, check_agent
 
-    spec = agent_of(_value(args.agent, "AGENT"))
+    spec = agent_of(read_yaml("AGENT", args.agent))
     print_line(str(check_agent(spec.name, **spec.options)))
     return 0
 
@@ -231,13 +210,3 @@ def _words(hint: Any) -> str:
     if hint in (NoneType, Any):
         return "none" if hint is NoneType else "any"
     return hint.__name__ if isinstance(hint, type) else str(hint)
-
-
-def _value(text: str, key: str) -> Any:
-    """Read a text as YAML."""
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise UserError("is not a YAML value", key=key) from None

@@ -19,9 +19,9 @@ def compare(args: Namespace) -> int:
     from binwright.analysis.results.folder import check_target
     from binwright.analysis.results_api import load_many
 
-    form = args.format or (FORMS.get(Path(args.out).suffix) if args.out else "terminal")
+    form = FORMS.get(Path(args.out).suffix) if args.out else ""
     if form is None:
-        remedy = "End it with .md, .csv or .tex, or say --format."
+        remedy = "End it with .md, .csv or .tex."
         raise ResultsError("does not say the format by its ending", file=args.out, key="--out", remedy=remedy)
     if args.out:
         check_target(args.out)
@@ -30,14 +30,10 @@ def compare(args: Namespace) -> int:
         problem = f"there is nothing to compare: every run failed, the first with {results[0].failed['error'][0]}"
         raise ResultsError(problem, file=results[0].folder, remedy="Mend what failed, and run the scenario again.")
     comparison = Comparison(results, args.baseline, args.metrics or None)
-    if form == "terminal" and not args.out:
-        out.print(comparison.rich(out.width))
+    if form:
+        write_text(args.out, getattr(comparison, form)())
     else:
-        text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
-        if args.out:
-            write_text(args.out, text)
-        else:
-            print(text, end="")
+        out.print(comparison.rich(out.width))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""How the commands print, and read times."""
+"""How the commands print, and read what options say."""
 
 from __future__ import annotations
 
@@ -116,6 +116,25 @@ def seconds(option: str, text: str) -> float:
         return TIME.parse(text)
     except UserError as error:
         raise UserError(error.problem, key=option, value=text, remedy=error.remedy) from None
+
+
+def pair(option: str, text: str) -> tuple[str, str]:
+    """Read what an option says as KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError("names no value", key=option, value=text, remedy=f"Write {option} KEY=VALUE.")
+    return key, value
+
+
+def read_yaml(key: str, text: str) -> Any:
+    """Read a value as a scenario has it: `best-fit`, `{best-fit: {node: loose}}`."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        remedy = "Write it as in a scenario: best-fit, or '{best-fit: {node: loose}}'."
+        raise UserError("is not a YAML value", key=key, value=text, remedy=remedy) from None
 
 
 def entry(name: str, summary: str, **more: str) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from inspect import signature
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from binwright.cli import FAILED
-from binwright.commands.console import new_table, note, out, print_line, print_location
+from binwright.commands.console import new_table, note, out, pair, print_line, print_location, read_yaml
 from binwright.commands.progress import CountProgress, StatusLine, duration
 from binwright.scenarios.schema.load import folder_for, load_scenario
-from binwright.simcore.errors import UserError
 
 if TYPE_CHECKING:
     from binwright.scenarios.search.search import State
@@ -26,14 +22,7 @@ def tune(args: Namespace) -> int:
 
     scenario = load_scenario(args.file, args.sets)
     folder = folder_for(scenario, args.out, "tuning")
-    agent = _of_yaml(args.agent, "Write a name, or '{name: {option: value}}'.", key="--agent")
-    params: dict[str, str] = {}
-    for text in args.params:
-        name, equals, between = text.partition("=")
-        if not equals or name in params:
-            problem = "this option has a range already" if equals else "is not a range of an option"
-            raise UserError(problem, key="--param", value=text, remedy="Write it once, as in stranded=0..2.")
-        params[name] = between
+    params = dict(pair("--param", text) for text in args.params)
 
     def on_progress(row: dict[str, Any]) -> None:
         options = ", ".join(f"{key} {value:g}" for key, value in list(row.items())[6:])
@@ -41,8 +30,8 @@ def tune(args: Namespace) -> int:
         gained = f"{args.metric} {row[args.metric]:.4g} ({row['gain']:+.4f})"
         note(f"{name}: {gained}, {row['seconds']:.0f} s of runs{': ' * bool(options)}{options}")
 
-    names = ("metric", "rounds", "population", "seeds", "held_out", "jobs")
-    how = {name: getattr(args, name) for name in names}
+    how = {name: getattr(args, name) for name in ("metric", "rounds", "population", "seeds", "held_out", "jobs")}
+    agent = read_yaml("--agent", args.agent)
     with CountProgress() as line:
         found = find(scenario, agent=agent, params=params, out=folder, on_progress=on_progress, finished=line, **how)
     out.print(found.comparison.rich(out.width))
@@ -56,16 +45,12 @@ def search(args: Namespace) -> int:
     from binwright.scenarios.search.search import search as find
 
     scenario = load_scenario(args.file, args.sets)
-    how = {name: value for name, value in vars(args).items() if name in signature(find).parameters}
-    with StatusLine("search", args.evaluations, "running first-fit first") as line:
+    with StatusLine("search", args.evaluations, said="running first-fit first") as line:
 
         def on_progress(state: State) -> None:
-            line.heard()
-            line.done = state.evaluations
-            far = f"{state.evaluations:,} evaluations, {duration(state.seconds)}"
-            line.said = f"{far}, best {state.mean:.5g}: {state.best}"
-            line.now_and_then("search: ")
+            line.reached(state.evaluations, duration(state.seconds), f"best {state.mean:.5g}: {state.best}")
 
+        how = {name: getattr(args, name) for name in ("metric", "evaluations", "jobs", "out")}
         found = find(scenario, on_progress=on_progress, **how)
     table = new_table("", ">search", ">validation", "rule")
     for row in found.finalists.iter_rows(named=True):
@@ -80,14 +65,13 @@ def search(args: Namespace) -> int:
 
 
 def evaluate(args: Namespace) -> int:
-    """Answer `binwright evaluate POLICY --scenario FILE`: score it beside a baseline, in memory."""
+    """Answer `binwright evaluate POLICY --scenario FILE`: score it beside the first agent, in memory."""
     from binwright.scenarios.evaluation.evaluator import Evaluator
 
-    baseline = None if args.baseline is None else _policy(args.baseline)
-    seeds = {"seeds": args.seeds, "validation": args.seeds, "test": args.seeds}
     scenario = load_scenario(args.scenario, args.sets)
-    with Evaluator(scenario, metric=args.metric, baseline=baseline, **seeds) as evaluator:
-        found = evaluator(_policy(args.policy), on=args.on)
+    policy = read_yaml("POLICY", args.policy) if args.policy.lstrip().startswith("{") else args.policy
+    with Evaluator(scenario, metric=args.metric, seeds=args.seeds) as evaluator:
+        found = evaluator(policy)
     if args.json:
         print_line(json.dumps(found.as_json(), allow_nan=False))
     elif isnan(found.score):
@@ -101,17 +85,3 @@ def evaluate(args: Namespace) -> int:
         if found.reason:
             print_line(f"Refused: {found.reason}")
     return FAILED if isnan(found.score) else 0
-
-
-def _policy(text: str) -> Any:
-    """Read a policy: an agent with options is a mapping in YAML."""
-    remedy = "Write an expression, FILE.py:function, a name, or '{name: {option: value}}'."
-    return _of_yaml(text, remedy) if text.lstrip().startswith("{") else text
-
-
-def _of_yaml(text: str, remedy: str, key: str | None = None) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        problem = "is not an agent" if key else "is not a policy"
-        raise UserError(problem, key=key, value=text, remedy=remedy) from None

@@ -53,14 +53,11 @@ def _given(args: Namespace) -> Machines:
         raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
     if not is_named and not Path(args.input).exists():
         raise UserError("there is no such file", file=args.input, remedy=meant(args.input) or "Check the path.")
-    fits = {"seed": is_named, "server": suffix == ".csv"}
-    goes_with = {"seed": "generated inputs", "server": "a CSV file"}
-    for key, value in vars(args).items():
-        if value is not None and not fits.get(key, True):
-            problem = f"goes with {goes_with[key]}"
-            raise UserError(problem, file=args.input, key=f"--{key}", value=value, remedy=f"Leave --{key} out.")
+    if args.server and suffix != ".csv":
+        problem = "goes with a CSV file"
+        raise UserError(problem, file=args.input, key="--server", value=args.server, remedy="Leave it out.")
     if is_named:
-        return machines(args.input, 1 if args.seed is None else args.seed)
+        return machines(args.input, args.seed)
     if suffix in SUFFIXES:
         return read_instance(Path(args.input))
     if not args.server:

@@ -1,14 +1,13 @@
-"""`reproduce`: published numbers beside ours."""
+"""`reproduce`: publications run here, and what they print beside what came out."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 
 from binwright.cli import FAILED
 from binwright.commands.console import print_line, print_location
-from binwright.commands.progress import Live, duration, remaining
-from binwright.reproduction.reproduce import Prepared, Reproduction
+from binwright.commands.progress import Live
+from binwright.reproduction.reproduce import Reproduction
 from binwright.simcore.errors import UserError
 
 
@@ -22,51 +21,19 @@ def reproduce(args: Namespace) -> int:
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
     found = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
-    prepared = found.prepared
-    jobs = args.jobs or usable_cpus()
-    total, done = _runs(prepared)
-    for problem in _problems(prepared):
-        print_line(f"cannot run: {problem}")
+    batches = [batch for one in found.prepared for batch in one.batches.values()]
+    total, done = sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
+    for why in dict.fromkeys(str(error) for one in found.prepared for error in one.problems.values()):
+        print_line(f"cannot run: {why}")
     print_location(f"{total} runs, {done} of them done already, into {found.folder}")
-    if done < total and (args.dry_run or not (args.quick or args.quiet)):  # what is quick is over in minutes
-        _say_estimate(prepared, jobs)
     if args.dry_run:
         return 0
-    if not any(one.batches or one.experiment.count for one in prepared):
+    if not any(one.batches or one.experiment.count for one in found.prepared):
         print_line("There is nothing to compare, and nothing is written.")
         return FAILED
-    with Live(total, done, jobs) as live:
+    with Live(total, done, args.jobs or usable_cpus()) as live:
         found.run(args.jobs, live)
     print(found.text())
     for file in found.write(found.folder):
         print_location(f"Written: {file}")
-    return FAILED if any(one.failed for one in prepared) else 0
-
-
-def _runs(prepared: Sequence[Prepared]) -> tuple[int, int]:
-    """Count the runs, and those of them that are done."""
-    batches = [batch for one in prepared for batch in one.batches.values()]
-    return sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
-
-
-def _problems(prepared: Sequence[Prepared]) -> list[str]:
-    """Say which experiments cannot be run here, with the reason and the remedy, each reason once."""
-    found: dict[str, list[str]] = {}
-    for one in prepared:
-        for error in one.problems.values():
-            found.setdefault(str(error), []).append(f"{one.publication.name} {one.experiment.name}")
-    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
-
-
-def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
-    from binwright.scenarios.batch.estimate import estimate
-
-    seconds, more = 0.0, False
-    for one in prepared:
-        batches = list(one.batches.values())
-        done = [batch.done() for batch in batches]
-        if any(len(rows) < len(batch.runs) for rows, batch in zip(done, batches, strict=True)):
-            found = estimate(batches, done, jobs)
-            seconds, more = seconds + found.seconds, more or found.more
-    time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, 0.0)
-    print_line(f"Time: {time} with --jobs {jobs}.")
+    return FAILED if any(one.failed for one in found.prepared) else 0

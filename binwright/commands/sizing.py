@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 from argparse import Namespace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, new_table, out, print_line, print_location
+from binwright.commands.console import many_of, out, print_line, print_location
 from binwright.commands.progress import CountProgress
-from binwright.commands.running import list_failed, warn_of, warn_of_growth, warn_of_scenario
+from binwright.commands.running import list_failed, warn_of, warn_of_runs, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
 
 if TYPE_CHECKING:
     import rich.table
 
-    from binwright.analysis.measure.metric import Metric
     from binwright.scenarios.size.sizing import Sized
 
 BAR = 14
@@ -28,7 +26,6 @@ BAR = 14
 BINDS = "binds: the resource that is fullest, and how full on average."
 BILLS = (("spent", "cost_month", "cost per month"), ("energy", "energy", "energy of a run"))
 """Columns of an answer where its scenario says what servers cost or draw: each with its metric and its heading."""
-LOG = logging.getLogger("binwright")
 
 
 def size(args: Namespace) -> int:
@@ -38,20 +35,14 @@ def size(args: Namespace) -> int:
     from binwright.api import size as size_servers
     from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
-    from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.sizing import Sizes
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
-    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
     until = " and ".join(args.until) if args.until else None
     with CountProgress() as line:
-
-        def on_progress(row: dict[str, Any]) -> None:
-            LOG.info("%s", _said(row, metrics))
-            line.looked()
-
-        found = size_servers(scenario, until=until, jobs=args.jobs, out=folder, on_progress=on_progress, finished=line)
+        how = {"jobs": args.jobs, "out": folder, "on_progress": line.looked, "finished": line}
+        found = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
     answers = found.answers if isinstance(found, Sizes) else [({}, found)]
@@ -60,7 +51,8 @@ def size(args: Namespace) -> int:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
         out.print(_table(one))
         best = one.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
-        warn_of_growth(one.results.done.join(best.rename({"size": one.question.key}), on=[one.question.key, "agent"]))
+        key = one.question.key
+        warn_of_runs(one.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
         list_failed(one.results)
         if not point:
             _compare(one, folder)
@@ -104,18 +96,6 @@ def _compare(found: Sized, folder: Path) -> None:
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
 
 
-def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
-    """Say what an agent came to at a size."""
-    swept = "".join(f"{key} {value}, " for key, value in row.get("point", {}).items())
-    said = f"{swept}{row['agent']}, {many_of(row['size'], 'server')}: "
-    if "failed" in row:
-        return f"{said}failed"
-    metric = metrics[row["metric"]]
-    short = "" if row["enough"] else ", not enough"
-    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
-    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{lost}{short}"
-
-
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, hidden
@@ -130,39 +110,28 @@ def _table(found: Sized) -> rich.table.Table:
     headings += [heading for *_, heading in bills]
     largest, bar = max(row or most for row in frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
-    lines = []
+    rows = []
     for row in frame.iter_rows(named=True):
         exact = row["agent"] not in drawn
-        low, high = (_number(row[end], most) for end in ("low", "high"))
-        interval = "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]"
+        low, high, size = (_number(row[end], most) for end in ("low", "high", "size"))
         there = "-"
         if row["mean"] is not None:
             between = (row["mean"], row["mean_low"], row["mean_high"])
             there = metric.exactly(row["mean"]) if exact else metric.between(*between)
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
-        lines.append(
-            [
-                found.results.heading(row["agent"]),
-                "failed" if row["verdict"] == "failed" else f"{_number(row['size'], most)}{mark}",
-                interval,
-                bar * round(BAR * (row["size"] or most) / largest),
-                there,
-                "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
-                *("-" if row[name] is None else bill.exactly(row[name]) for name, bill, _ in bills),
-            ]
-        )
-    sheet = Sheet(headings, [list(map(Cell, line)) for line in lines], words=0)
-    shown = sheet.fitting(out.width)
-    table = new_table(
-        *(f">{headings[column]}" if column and headings[column] else headings[column] for column in shown),
-        title=escape(f"{question.key} until {question.until}"),
-        title_justify="left",
-        caption=f"{_legend(found, exact=not drawn)} {escape(hidden([sheet], out.width))}".strip(),
-        caption_justify="left",
-    )
-    for line in lines:
-        table.add_row(*(escape(line[column]) for column in shown))
-    return table
+        texts = [
+            found.results.heading(row["agent"]),
+            "failed" if row["verdict"] == "failed" else f"{size}{mark}",
+            "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]",
+            (bar * round(BAR * (row["size"] or most) / largest)).ljust(BAR),
+            there,
+            "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
+            *("-" if row[name] is None else bill.exactly(row[name]) for name, bill, _ in bills),
+        ]
+        rows.append([*map(Cell, texts)])
+    sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")
+    caption = f"{_legend(found, exact=not drawn)} {hidden([sheet], out.width)}"
+    return sheet.terminal(out.width, caption=caption)
 
 
 def _number(size: int | None, most: int) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binwright.commands.console import pair
 from binwright.placements import bins, placed
 from binwright.simcore.errors import UserError
 
@@ -33,9 +34,7 @@ def _parameters(sets: Iterable[str]) -> dict[str, str]:
     """Read what `--set PARAM=NUMBER` says."""
     values: dict[str, str] = {}
     for text in sets:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError("is not a parameter", key=f"--set {text}", remedy="Write --set PARAM=number.")
+        name, value = pair("--set", text)
         if values.setdefault(name, value) != value:
             both = f"{values[name]}, {value}"
             raise UserError("is set twice", key=f"--set {name}", value=both, remedy="Keep one of them.")
@@ -43,7 +42,7 @@ def _parameters(sets: Iterable[str]) -> dict[str, str]:
 
 
 def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str] = ()) -> list[int]:
-    """Read the bins of an answer, as `--json` or `--csv` printed it; -1 for balls that have none.
+    """Read the bins of an answer of `--json`, or of a CSV file with columns ball and bin; -1 for balls that have none.
 
     Where balls have names, those that are not in the file are new, and those that are only there are gone.
     """
@@ -61,7 +60,7 @@ def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str]
             raise ValueError("a ball is there twice")
         return bins(dict(rows), ball_names, bin_names)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."
+        remedy = "Give what solve --json printed, or a CSV file with columns ball and bin, a row for every ball."
         raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
 
 

@@ -34,7 +34,7 @@ def print_answer(found: dict[str, Any]) -> None:
         table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls)))
     out.print(table)
     if found["bins"] > SHOWN:
-        print_line(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all")
+        print_line(f"and {found['bins'] - SHOWN:,} bins more: --json has them all")
     if left := np.flatnonzero(alloc < 0).tolist():
         print_line(f"not placed: {listed(left)}")
         print_left(found["left"][:WHY], len(left), ball_name)

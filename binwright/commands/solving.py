@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from argparse import Namespace
@@ -10,11 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from binwright.commands.console import many_of, note, print_line, seconds
+from binwright.commands.console import many_of, print_line, seconds
 from binwright.commands.progress import StatusLine
-from binwright.commands.solver_inputs import bins_of, called, names_in, problem_of
+from binwright.commands.solver_inputs import bins_of, called, problem_of
 from binwright.commands.solver_output import (
     print_answer,
     print_ball,
@@ -39,8 +38,6 @@ def solve(args: Namespace) -> int:
         return _explain(args)
     if args.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
-    if args.json and args.csv:
-        raise UserError("does not go with --csv", key="--json", remedy="Leave one of them out.")
     limit = seconds("--time", args.time)
     import binwright.agents.solver.solving.solve  # the clock runs once all is imported
 
@@ -60,34 +57,18 @@ def solve(args: Namespace) -> int:
     with StatusLine("solve") as line:
 
         def tell(now: Progress) -> None:
-            found = f"{now.placed:,} of {many_of(problem.balls, 'ball')}"
-            if problem.searched:
-                found += f" in {many_of(now.bins, 'bin')} (bound {now.bound})"
+            bins = f"in {many_of(now.bins, 'bin')} (bound {now.bound})" if problem.searched else ""
             goals = ", ".join(f"{value:,.6g}" for value in now.goals)
-            parts = found, goals and f"goals {goals}", f"{now.checked / max(now.seconds, 1e-9):,.0f} checked/s"
-            line.said = ", ".join(filter(None, parts))
+            line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')} {bins}{goals and f'; goals {goals}'}"
 
-        how = {"progress": tell if line.alive else None, "device": args.device, "seed": args.seed, "time": more}
+        how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
         found = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))
     if args.json:
         print(json.dumps(found))
-    elif args.csv:
-        _write_csv(found)
     else:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
-
-
-def _write_csv(found: dict[str, Any]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(("ball", "bin"))
-    ball_name, bin_name = names_in(found)
-    for ball, place in enumerate(found["alloc"]):
-        writer.writerow((ball_name(ball), None if place is None else bin_name(place)))
-    if found["placed"] < found["balls"]:
-        missing = many_of(found["balls"] - found["placed"], "ball")
-        note(f"{missing} of {found['balls']:,} not placed; without --csv you see why.")
 
 
 def _explain(args: Namespace) -> int:

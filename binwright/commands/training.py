@@ -5,15 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from math import isfinite, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
-from binwright.commands.progress import Iterations, duration
+from binwright.commands.progress import StatusLine, duration
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.extras import pl
-
-if TYPE_CHECKING:
-    from binwright.scenarios.schema.scenario import Scenario
-    from binwright.scenarios.schema.train import Train
 
 LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 """Columns of the log that are no metrics."""
@@ -22,6 +19,7 @@ LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 def train(args: Namespace) -> int:
     """Answer `binwright train FILE`."""
     from binwright.api import train as teach
+    from binwright.scenarios.learn.sweeping import log_of, points
     from binwright.scenarios.learn.training import spec_of
     from binwright.scenarios.schema.load import folder_for, load_scenario
 
@@ -30,61 +28,45 @@ def train(args: Namespace) -> int:
     if args.dry_run:
         return _dry_run(scenario, folder, args.fresh)
     spec = spec_of(scenario)
-    trainer = spec.agent.registry.load(spec.agent.chosen[0])
-    against = (spec.agent.chosen[1] or {}).get("against", getattr(trainer, "against", None))
-    total = spec.iterations * spec.seeds * prod(map(len, spec.sweep.values()))
-    steps = {} if args.fresh else _steps(scenario, folder, spec)
-    is_said = False
-    with Iterations(total, sum(steps.values())) as line:
+    name, options = spec.agent.chosen
+    against = (options or {}).get("against", getattr(spec.agent.registry.load(name), "against", None))
+    steps = {
+        (number, seed): 0 if args.fresh else len(log_of(folder, point, seed))
+        for number, (point, _) in enumerate(points(scenario))
+        for seed in range(spec.seed, spec.seed + spec.seeds)
+    }
+    total, done = spec.iterations * spec.seeds * prod(map(len, spec.sweep.values())), sum(steps.values())
+    if against:
+        note(f"Gains are how much more is placed than by {against}.")
+    with StatusLine("iterations", total, done, f"{done:,} of {total:,}") as line:
 
         def watch(row: dict[str, Any]) -> None:
-            nonlocal is_said
             steps[row.get("point", 0), row["seed"]] = row["step"]
             line.reached(sum(steps.values()), f"seed {row['seed']}")
-            if row["split"] != "validation":
-                return
-            if against and not is_said:
-                note(f"Gains are how much more is placed than by {against}.")
-                is_said = True
-            numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in LEFT_OUT)
-            note(f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}")
+            if row["split"] == "validation":
+                numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in LEFT_OUT)
+                note(f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}")
 
         log = teach(scenario, out=folder, fresh=args.fresh, jobs=args.jobs, on_progress=watch, say=note)
     if spec.sweep:
         _report_sweep(folder)
-    else:
-        _report(log, folder)
+        return 0
+    for (seed,), rows in log.group_by("seed", maintain_order=True):
+        cpu, iterations = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)
+        took = f"{many_of(iterations, 'iteration')}, {cpu:.0f} s of CPU"
+        print_line(f"seed {seed}: {took}; weights: {folder}/seed-{seed}/best.safetensors")
+    print_location(f"Log: {folder}/log.parquet")
     return 0
 
 
 def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
     from binwright.scenarios.learn.sweeping import cost
-    from binwright.scenarios.learn.training import spec_of
 
-    spec = spec_of(scenario)
     found = cost(scenario, None if fresh else folder)
-    if not found.iterations:
-        print_line(f"All {spec.iterations} iterations are done in {folder}.")
-        return 0
-    trainings = spec.seeds * prod(map(len, spec.sweep.values()))
-    each = f" ({trainings} trainings of {spec.iterations:,})" if trainings > 1 else ""
-    validation = f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
-    print_line(
-        f"{found.iterations:,} of {trainings * spec.iterations:,}{each} iterations are left. They will take about "
-        f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}{validation}"
-    )
+    validation = f", and {found.validation:.2g} s a validation" if found.validation else ""
+    each = f"{found.each:.2g} s an iteration, going by {found.tried}{validation}"
+    print_line(f"{found.iterations:,} iterations are left: about {duration(found.seconds)} of CPU, {each}.")
     return 0
-
-
-def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
-    """Count the iterations that every point and seed has done already."""
-    from binwright.scenarios.learn.sweeping import log_of, points
-
-    return {
-        (number, seed): len(log_of(folder, point, seed))
-        for number, (point, _) in enumerate(points(scenario))
-        for seed in range(spec.seed, spec.seed + spec.seeds)
-    }
 
 
 def _number(key: str, value: float) -> str:
@@ -116,12 +98,3 @@ def _report_sweep(folder: Path) -> None:
         table.add_row(*map(str, point), str(len(rows)), best, steps, f"{rows['cpu_seconds'].sum():.0f} s")
     out.print(table)
     print_location(f"Table: {folder / TABLE}")
-
-
-def _report(log: pl.DataFrame, folder: Path) -> None:
-    for seed in log["seed"].unique(maintain_order=True):
-        rows = log.filter(pl.col("seed") == seed)
-        cpu, steps = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)
-        said = f"seed {seed}: {many_of(steps, 'iteration')}, {cpu:.0f} s of CPU"
-        print_line(f"{said}; weights: {folder}/seed-{seed}/best.safetensors")
-    print_location(f"Log: {folder}/log.parquet")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from binwright.analysis.measure.metric import duration
-from binwright.commands.console import many_of, new_table, out, print_line
+from binwright.commands.console import many_of, new_table, out, pair, print_line
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
@@ -34,7 +34,7 @@ def why(args: Namespace) -> int:
     from binwright.scenarios.run.why import why as look
 
     folder = Path(args.results)
-    point = dict(text.partition("=")[::2] for text in args.points)
+    point = dict(pair("--point", text) for text in args.points)
     run, as_recorded = run_of(folder, args.agent, args.seed, point)
     which = f"{run.agent.label}, seed {run.seed}{''.join(f', {key} {value}' for key, value in run.point.items())}"
     if not as_recorded:

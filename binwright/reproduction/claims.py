@@ -14,8 +14,6 @@ from typing import Any, Literal, NamedTuple
 from binwright.simcore.extras import pl
 
 Better = Literal["higher", "lower"]
-WIDE = 0.2
-"""Intervals that are longer than this share of the published value say little, and the reason says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +144,21 @@ def judge(
     our interval meets the published value or its spread.
     """
     difference, around = ours.mean - value, spread or 0.0
-    if isclose(ours.mean, value, rel_tol=1e-9):
-        return Verdict.WITHIN, "The two are the same number."
-    if spread is not None and abs(difference) <= spread * (1 + 1e-9):  # printed decimals are no binary fractions
-        return Verdict.WITHIN, f"They differ by {shown(abs(difference))}, and the published spread is {shown(spread)}."
-    if abs(difference) <= tolerance * abs(value):
-        apart = percent(difference / value)
-        return (
-            Verdict.WITHIN,
-            f"They differ by {apart}, and the publication states its values to {tolerance * 100:.0f} %.",
-        )
-    if ours.low is not None and ours.high is not None and ours.low <= value + around and ours.high >= value - around:
-        wide = ", which is wide," if ours.high - ours.low > WIDE * abs(value) else ""
-        return Verdict.WITHIN, f"Our 95 % interval{wide} meets the published {'spread' if spread else 'value'}."
-    way = "higher" if difference > 0 else "lower"
+    meets = (
+        ours.low is not None and ours.high is not None and value - around <= ours.high and ours.low <= value + around
+    )
+    reasons = {
+        "is the same number": isclose(ours.mean, value, rel_tol=1e-9),
+        # printed decimals are no binary fractions
+        "is within the published spread": spread is not None and abs(difference) <= spread * (1 + 1e-9),
+        f"is within {tolerance:.0%}, to which values are stated": abs(difference) <= tolerance * abs(value),
+        "has a 95 % interval that meets the published value or its spread": meets,
+    }
+    if why := next((why for why, holds in reasons.items() if holds), ""):
+        return Verdict.WITHIN, f"Ours {why}."
     opposite = not value or value * ours.mean < 0  # percent would say nothing
-    apart = shown(abs(difference)) if opposite else percent(difference / value)
+    apart = f"{abs(difference):.4g}" if opposite else f"{abs(100 * difference / value):.1f} %"
+    way = "higher" if difference > 0 else "lower"
     if not own:
         return Verdict.FARTHER, f"Ours is {way} by {apart}."
     verdict = Verdict.BETTER if way == better else Verdict.WORSE
@@ -181,17 +178,3 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Make a table of rows, misses first."""
     return pl.DataFrame([asdict(one) for one in ordered(rows)], infer_schema_length=None)
-
-
-def shown(value: float | None, decimals: int = 1) -> str:
-    """Write a number with four significant digits; from a thousand on with so many decimals, if it is not whole."""
-    if value is None:
-        return ""
-    if value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:,.{decimals}f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def percent(share: float) -> str:
-    """Write a share without its sign, in percent."""
-    return f"{abs(100 * share):.1f} %"

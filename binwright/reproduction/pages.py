@@ -1,4 +1,4 @@
-"""What a reproduction came to: text for terminals, a page in Markdown, and its figures."""
+"""What a reproduction came to: a page in Markdown, and its figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from binwright.reproduction.claims import MISSES, Row, Verdict, in_words, ordered, shown
+from binwright.reproduction.claims import MISSES, Row, Verdict, in_words
 from binwright.reproduction.experiment import Drawing, Publication
 from binwright.reproduction.measures import Runs
 from binwright.simcore.errors import ResultsError, UserError
@@ -21,7 +21,6 @@ FIGURES = "figures"
 """The folder of the figures, beside the pages."""
 MANY = 50
 """Values of a table beyond which its matrix has the first metric only."""
-HEADS = ["table", "on", "agent", "metric", "published", "ours", "difference", "verdict"]
 MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BETTER: "*{}+*"}
 """How cells of other verdicts than `within` are written: docs/assets/site.css gives each a colour."""
 OPEN, CLOSE = '<div class="verdicts" markdown>', "</div>"
@@ -105,24 +104,6 @@ def _dots(title: str, rows: Sequence[Row]) -> Figure:
     caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
     heading = f"{title.replace(':', ',', 1)}: {missed} of {len(rows)} not reproduced"
     return dots(drawn, heading, caption="; ".join(filter(None, (common, caption))), columns=columns)
-
-
-def text(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture]) -> str:
-    """Write for a terminal what was not reproduced, and what cannot be compared or drawn."""
-    parts = [f"{whole.title}: {counted(rows)}\n{whole.reference}"]
-    if missed := [one for one in ordered(rows) if one.verdict in MISSES]:
-        table = [HEADS, *map(_line, missed)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        parts.append(
-            "\n  ".join(["Not reproduced", *("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)])
-        )
-    parts.append("\n".join(_incomparable(rows)))
-    if drawn:
-        count = f"{sum(not one.why for one in drawn)} of {len(drawn)} figures are drawn."
-        parts.append(
-            "\n".join([count, *(f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why)])
-        )
-    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str) -> str:
@@ -212,18 +193,6 @@ def _matrix(rows: Sequence[Row]) -> str:
     for metric, agent in dict.fromkeys((one.metric, one.agent) for one in rows):
         lines.append([metric] * several + [agent, *(cells.get((metric, agent, column), "") for column in columns)])
     return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in lines)
-
-
-def _line(one: Row) -> list[str]:
-    """Write a row for a terminal. Large values have as many decimals as the printed one."""
-    decimals = len(one.printed.partition(".")[2])
-    values = (one.published, one.ours, one.low, one.high, one.difference)
-    published, ours, low, high, apart = (shown(value, decimals) for value in values)
-    spread = "" if one.spread is None else f" ± {shown(one.spread, decimals)}"
-    ours = f"{ours} [{low}, {high}]" if one.low != one.high else ours
-    verdict = f"{one.verdict} (quick)" if one.quick else one.verdict
-    on = in_words(one.condition, one.stand_in)
-    return [one.table, on, one.agent, one.metric, f"{published}{spread}", ours, apart, verdict]
 
 
 def _incomparable(rows: Sequence[Row]) -> Iterator[str]:

@@ -11,24 +11,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
 from binwright.reproduction.claims import Published, Row, Value, published
 from binwright.reproduction.experiment import Experiment, Key, Publication, Size, publication
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.pages import FIGURES, Picture, counted, page, pictures, text
+from binwright.reproduction.pages import FIGURES, Picture, counted, page, pictures
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
-from binwright.simcore.extras import need, pl
+from binwright.simcore.extras import pl
 from binwright.simcore.files import write_bytes, write_text
 
 FOLDER = Path("results") / "reproduce"
 HAS_WEIGHTS = "nara"
 """The publication whose authors' weights may be given."""
-NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
-"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
 Finished = Callable[[dict[str, Any]], None]
 
 
@@ -61,24 +57,22 @@ class Prepared:
             ]
             folder = self.folder / name.replace(";", ",").replace(" ", "-").replace("%", "")
             try:
-                scenario = load_to_run(self.experiment.scenario, overrides)
-                check_extras(scenario)
-                self.batches[name] = Batch(scenario, folder, alone=True)
+                self.batches[name] = Batch(load_to_run(self.experiment.scenario, overrides), folder, alone=True)
             except UserError as error:  # a trace that is not on this machine, for one
                 self.problems[name] = error
 
     def run(self, jobs: int | None, finished: Finished) -> None:
         """Run what is missing, and read the values; `finished` is called with every finished run's row."""
         experiment, began = self.experiment, monotonic()
-        if experiment.count is not None:
-            self.values, self.seconds = dict(experiment.count(self.size)), monotonic() - began
-            return
         try:
+            if experiment.count is not None:
+                self.values, self.seconds = dict(experiment.count(self.size)), monotonic() - began
+                return
             batches = run_batches(list(self.batches.values()), jobs=jobs, finished=finished)
         except ResultsError:  # the disk is full, or the folder is taken
             raise
         except UserError as error:  # a library that is not installed, for one
-            self.problems = dict.fromkeys(experiment.conditions, error) | self.problems
+            self.problems = dict.fromkeys(["", *experiment.conditions], error) | self.problems
             return
         for (name, batch), results in zip(self.batches.items(), batches, strict=True):
             self.failed += len(results.failed)
@@ -99,11 +93,12 @@ class Prepared:
     def row(self, one: Published) -> Row:
         """Set a published value beside what was measured."""
         experiment, ours = self.experiment, self.values.get((one.condition, one.agent, one.metric))
-        quick, stand_in, error = self.size != "full" and experiment.quicker, "", None
+        quick, stand_in, name = self.size != "full" and experiment.quicker, "", ""
         if experiment.count is None:
             name = experiment.condition_of(one)
             quick = experiment.seeds(name, self.size) < experiment.seeds(name, "full")
-            stand_in, error = experiment.conditions[name].stand_in, self.problems.get(name)
+            stand_in = experiment.conditions[name].stand_in
+        error = self.problems.get(name)
         about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
         why = experiment.note_on("incomparable", one)
         if not isinstance(ours, Value):
@@ -124,14 +119,6 @@ def _sentence(error: UserError) -> str:
     """Write a mistake with its remedy as sentences of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
     return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())
-
-
-def check_extras(scenario: Scenario) -> None:
-    """Refuse agents of which this machine lacks the extra; nothing is imported."""
-    for agent in scenario.agents:
-        for package, (module, extra) in NEEDS.items():
-            if AGENTS.home(agent.name).startswith(f"{package}."):
-                need(module, extra, what=agent.name)
 
 
 class Reproduction:
@@ -198,8 +185,8 @@ class Reproduction:
         return [one for one in self.listed if one.publication == whole.name], self.pictures.get(whole.name, [])
 
     def text(self) -> str:
-        """Write for a terminal what was not reproduced."""
-        return "\n".join(text(one, *self._outcome(one)) for one in self.publications)
+        """Count for each publication what was reproduced."""
+        return "\n".join(f"{one.title}: {counted(self._outcome(one)[0])}" for one in self.publications)
 
     def _made(self, whole: Publication) -> str:
         """Say how the values of a publication were made, in sentences."""

@@ -43,21 +43,11 @@ def read_tokens(file: str | Path) -> frozenset[bytes]:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", file=file, remedy="Give a file with a token per line.") from None
-    digests: set[bytes] = set()
-    for number, line in enumerate(lines, 1):
-        token, *more = line.split() or [""]
-        if more:  # the token itself stays out of the message
-            remedy = "Give each token a line of its own, with nothing behind it."
-            raise UserError("stands behind a token", file=file, line=number, value=" ".join(more), remedy=remedy)
-        if token and len(token) < SHORTEST:
-            digests.clear()
-            break
-        if token:
-            digests.add(_digest(token))
-    if not digests:
-        remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
-        raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
-    return frozenset(digests)
+    tokens = [line.strip() for line in lines if line.strip()]
+    if not tokens or any(len(token) < SHORTEST or " " in token for token in tokens):
+        remedy = f"Give each line a token of {SHORTEST} letters or more: openssl rand -hex 32."
+        raise UserError("has no token, or one that is too short or has blanks", file=file, remedy=remedy)
+    return frozenset(map(_digest, tokens))
 
 
 class AccessMiddleware:
@@ -75,7 +65,8 @@ class AccessMiddleware:
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         async def bounded() -> Message:

@@ -1,4 +1,4 @@
-"""The routes: submit, look, follow, cancel, list, health, and the page."""
+"""The routes: submit, look, follow, cancel, health, and the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -17,34 +16,22 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from binwright.agents.solver import examples
 from binwright.service.access import AccessMiddleware, refusal
 from binwright.service.limits import Limits
-from binwright.service.models import Health, Job, Listed, Refusal, Submission
+from binwright.service.models import Health, Job, Refusal, Submission
 from binwright.service.runner import Runner, prepare
 from binwright.service.store import QueueFull, Row, StorageError, Store
 from binwright.simcore.errors import UserError
 
-TICK, BEAT = 0.1, 15.0
-"""Seconds between two looks at a job that is followed, and of silence at most."""
+TICK = 0.1
+"""Seconds between two looks at a job that is followed."""
 OPEN = ("queued", "running")
-NEWEST = 100
-"""Jobs of the list."""
-REASONS = {
-    400: "The request is no JSON.",
-    401: "The service wants a token, and this is none.",
-    403: "Another site's page asked.",
-    404: "No such job of yours.",
-    413: "The request is too large.",
-    421: "Asked by a name that is not the service's.",
-    422: "The request is not as described.",
-    429: "Too many: `Retry-After` says when to come again.",
-    507: "The disk is full, or broken: `Retry-After` says when to come again.",
-}
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refusal, "description": reason} for status, reason in REASONS.items()
+    status: {"model": Refusal, "description": "Refused: the message says why."}
+    for status in (400, 401, 403, 404, 413, 421, 422, 429, 507)
 }
 FILES = {"/": "text/html", "/page.css": "text/css", "/page.js": "text/javascript"}
 SEE = "See /v1/openapi.json."
@@ -76,7 +63,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
     app.add_middleware(AccessMiddleware, tokens=tokens, hosts=hosts, body=limits.body)
 
     def job_of(row: Row) -> dict[str, Any]:
-        return row.listed() | {"progress": runner.progress.get(row.id), "result": json.loads(row.result or "null")}
+        return row.shown() | {"progress": runner.progress.get(row.id)}
 
     def find(request: Request, name: str) -> Row:
         if row := store.get(request.state.owner, name):
@@ -94,14 +81,9 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
             submission.time = min(submission.time, limits.time)
         if submission.time > limits.time:
             raise HTTPException(422, f"time is at most {limits.time:g} s here")
-        row, new = store.add(request.state.owner, submission.key, submission.canonical(), submission.title)
+        row, new = store.add(request.state.owner, submission.key, submission.canonical())
         runner.work.set()
         return JSONResponse(job_of(row), 202 if new else 200, {"location": f"/v1/problems/{row.id}"})
-
-    @app.get("/v1/problems", response_model=list[Listed])
-    def newest(request: Request) -> list[dict[str, Any]]:
-        """List your newest jobs."""
-        return [row.listed() for row in store.newest(request.state.owner, NEWEST)]
 
     @app.get("/v1/problems/{name}", response_model=Job)
     def look(request: Request, name: str) -> Response:
@@ -122,18 +104,14 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         first = await run_in_threadpool(find, request, name)
 
         async def stream() -> AsyncIterator[str]:
-            last, silence, row = "", 0.0, first
+            last, row = "", first
             while True:
                 if (now := json.dumps(job_of(row))) != last:
-                    last, silence = now, 0.0
+                    last = now
                     yield f"event: job\ndata: {now}\n\n"
-                elif silence >= BEAT:
-                    silence = 0.0
-                    yield ": still here\n\n"
                 if row.state not in OPEN:
                     return
                 await asyncio.sleep(TICK)
-                silence += TICK
                 with suppress(StorageError):  # it is as it was
                     row = await run_in_threadpool(find, request, name)
 
@@ -158,14 +136,11 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
 
     for path, media in FILES.items():
         text = files("binwright.service").joinpath(path[1:] or "page.html").read_text(encoding="utf-8")
-        app.get(path, include_in_schema=False)(partial(_file, text, media))
+        page = Response(text, media_type=media)
+        app.router.routes.append(Route(path, page, methods=["GET"], include_in_schema=False))
     for kind in (HTTPException, RequestValidationError, UserError, QueueFull, StorageError, Exception):
         app.add_exception_handler(kind, _failed)
     return app
-
-
-async def _file(text: str, kind: str) -> Response:
-    return Response(text, media_type=kind)
 
 
 async def _failed(request: Request, error: Any) -> Response:

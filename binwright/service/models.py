@@ -16,8 +16,6 @@ MOST = 2**31
 """Numbers of bins are below it."""
 DEEPEST = 8
 """Indices of a table."""
-TITLE = 200
-"""Letters of a job's title, at most."""
 EXAMPLE: dict[str, Any] = {
     "text": "BALLS len(D) BINS ? RESOURCES SIZE[b in BINS] => 10\n"
     "procedure UTILFN(BALL, BIN, ALLOC) UTIL.SIZE[BIN] += D[BALL] end",
@@ -111,12 +109,6 @@ class Submission(BaseModel):
         """Name it by content, and by the version of the solver."""
         return hashlib.sha256(f"{version('binwright')} {self.canonical()}".encode()).hexdigest()
 
-    @property
-    def title(self) -> str:
-        """Take the first line of the text, which may be a comment."""
-        first = next((line for line in self.text.splitlines() if line.strip("# \t")), "")
-        return " ".join(first.strip("# \t").split())[:TITLE]
-
 
 class Found(BaseModel):
     """What a search says that it has found; -1 in `alloc` is a ball that is left out."""
@@ -149,25 +141,19 @@ class Refusal(BaseModel):
     error: Mistake
 
 
-class Listed(BaseModel):
-    """What is known of every job."""
-
-    id: str
-    state: Literal["queued", "running", "done", "refused", "failed", "cancelled"]
-    title: str = Field(description="The first line of the specification.")
-    submitted: str
-    started: str | None
-    finished: str | None
-    error: Mistake | None
-
-
-class Job(Listed):
+class Job(BaseModel):
     """A submission and what became of it.
 
     `refused`: the specification is wrong. `failed`: the job broke a limit, or the solver broke. `cancelled` may have a
     result: the best that was found until then.
     """
 
+    id: str
+    state: Literal["queued", "running", "done", "refused", "failed", "cancelled"]
+    submitted: str
+    started: str | None
+    finished: str | None
+    error: Mistake | None
     progress: dict[str, Any] | None = Field(description="The best so far: bins, bound, placed, balls, checked, ...")
     result: dict[str, Any] | None = Field(
         description="A verified answer, as `binwright solve --json` prints it, and `resources`: what is used of each."

@@ -19,45 +19,42 @@ from binwright.simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""
-FORM = 4
+FORM = 5
 """Of the table, as the file says it in `user_version`."""
 SCHEMA = f"""
 create table if not exists jobs (
     number integer primary key, id text not null unique, owner text not null, key text not null, state text not null,
-    tries integer not null default 0, title text not null, submitted real not null, started real, finished real,
+    tries integer not null default 0, submitted real not null, started real, finished real,
     error text, request text not null, result text
 );
 create index if not exists jobs_key on jobs (owner, key);
 create index if not exists jobs_state on jobs (state, number);
 pragma user_version = {FORM};
 """
-BRIEF = "id, owner, state, title, submitted, started, finished, error"
-COLUMNS = f"{BRIEF}, request, result"
+COLUMNS = "id, state, submitted, started, finished, error, request, result"
 
 
 class Row(NamedTuple):
     """A job; `request`, `result` and `error` are JSON."""
 
     id: str
-    owner: str
     state: str
-    title: str
     submitted: float
     started: float | None
     finished: float | None
     error: str | None
-    request: str = ""
-    result: str | None = None
+    request: str
+    result: str | None
 
-    def listed(self) -> dict[str, Any]:
-        """Say what clients see of it, without its result."""
+    def shown(self) -> dict[str, Any]:
+        """Say what clients see of it."""
         moments = {
             name: None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
             for name in ("submitted", "started", "finished")
             for at in [getattr(self, name)]
         }
-        error = json.loads(self.error or "null")
-        return {"id": self.id, "state": self.state, "title": self.title, "error": error, **moments}
+        parts = {name: json.loads(getattr(self, name) or "null") for name in ("error", "result")}
+        return {"id": self.id, "state": self.state, **moments, **parts}
 
 
 class QueueFull(Exception):
@@ -147,7 +144,7 @@ class Store:
         with self._writing() as base:
             base.execute(f"pragma user_version = {FORM}")
 
-    def add(self, owner: str, key: str, request: str, title: str = "") -> tuple[Row, bool]:
+    def add(self, owner: str, key: str, request: str) -> tuple[Row, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
         One that failed or was cancelled is not an answer.
@@ -162,21 +159,17 @@ class Store:
                 raise QueueFull
             over = "select number from jobs where finished is not null order by number desc limit -1 offset ?"
             base.execute(f"delete from jobs where number in ({over})", (self._limits.keep,))
-            into = "insert into jobs (id, owner, key, state, title, submitted, request)"
-            base.execute(f"{into} values (?, ?, ?, 'queued', ?, ?, ?)", (name, owner, key, title, time.time(), request))
+            into = "insert into jobs (id, owner, key, state, submitted, request) values (?, ?, ?, 'queued', ?, ?)"
+            base.execute(into, (name, owner, key, time.time(), request))
             return Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", (name,)).fetchone()), True
 
-    def _rows(self, where: str, *values: Any, columns: str = COLUMNS) -> list[Row]:
+    def _rows(self, where: str, *values: Any) -> list[Row]:
         with self._reading() as base:
-            return [Row(*row) for row in base.execute(f"select {columns} from jobs where {where}", values)]
+            return [Row(*row) for row in base.execute(f"select {COLUMNS} from jobs where {where}", values)]
 
     def get(self, owner: str, name: str) -> Row | None:
         """Return the owner's job of this id."""
         return next(iter(self._rows("id = ? and owner = ?", name, owner)), None)
-
-    def newest(self, owner: str, most: int) -> list[Row]:
-        """List this owner's jobs, newest first, without requests and results."""
-        return self._rows("owner = ? order by number desc limit ?", owner, most, columns=BRIEF)
 
     def counts(self) -> dict[str, int]:
         """Count the jobs that wait, and those that run."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -94,6 +95,8 @@ def compile_request(request: Mapping[str, Any], limits: Limits) -> Problem:
     def make(now: Sequence[int] | None) -> Problem:
         return problem(request["text"], tables=request["tables"], params=request["params"], now=now)
 
+    if unread := [name for name in request["tables"] if not re.search(rf"\b{name}\b", request["text"])]:
+        raise UserError(f"the specification reads no table {unread[0]}", remedy="Leave it out, or mend its name.")
     compiled = placed(make, None if request["now"] is None else where, request["moves"], request["drain"])
     for what, count, most in (
         ("balls", compiled.balls, limits.balls),

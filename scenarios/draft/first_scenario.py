@@ -1,4 +1,4 @@
-"""A first scenario from five answers: whose requests, how many servers, of what size, what if they are full, agents."""
+"""A first scenario: of whose requests, how many servers, of what size."""
 
 from collections.abc import Mapping, Sequence
 from math import exp
@@ -11,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 from binwright.scenarios.draft.request_source import asked_of
 from binwright.scenarios.draft.text import DraftServers, amounts, scenario_text
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.schema.agent import AgentEntry
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import scenario_from
@@ -37,12 +36,6 @@ def node_of(text: str) -> dict[str, float]:
     return cluster.node
 
 
-def checked_agents(agents: list[Any]) -> list[Any]:
-    """Refuse agents that no scenario could have."""
-    _checked("agents", tuple[AgentEntry, ...], agents)
-    return agents
-
-
 def _checked(key: str, kind: Any, value: Any) -> Any:
     """Read what a key of a scenario says; refuses it as a scenario does."""
     try:
@@ -55,8 +48,6 @@ def begin(
     requests: str | None,
     servers: int | None,
     node: Mapping[str, float] | None,
-    overflow: str,
-    agents: Sequence[Any],
     folder: Path,
 ) -> str:
     """Write a scenario to lie in a folder; it is checked. `requests` is a file or a trace, or else they are generated.
@@ -68,7 +59,7 @@ def begin(
         given = found.servers
         if servers or node:
             given = _own(given, servers, node, found.resources)
-        text = found.text(folder, given, overflow, agents)
+        text = found.text(folder, given)
     else:
         cluster = DraftServers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
         text = scenario_text(
@@ -79,8 +70,6 @@ def begin(
                 f"Generated requests, which ask for {LOAD:.0%} of the servers on average. With --requests FILE,",
                 "`binwright init` takes those of a CSV of yours.",
             ],
-            overflow=overflow,
-            agents=agents,
             replications=10,
         )
     data = yaml.safe_load(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ from binwright.workloads.traces.library import find, read, recognised
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
+FLAVOURS = 16
+"""Different demands of a fitted workload."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,6 @@ class RequestSource:
         self,
         folder: Path,
         servers: DraftServers | Mapping[str, Any] | None = None,
-        overflow: str = "drop",
-        agents: Sequence[Any] = AGENTS,
     ) -> str:
         """Write a scenario, to lie in this folder, that replays the requests; on `self.servers` by default."""
         if self.scenario:
@@ -111,22 +111,22 @@ class RequestSource:
             workload["path"] = os.path.relpath(workload["path"], folder)
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
         servers = self.servers if servers is None else servers
-        return scenario_text(about, servers, workload, notes=notes, overflow=overflow, agents=agents)
+        return scenario_text(about, servers, workload, notes=notes)
 
-    def fitted(self, flavours: int) -> str:
+    def fitted(self) -> str:
         """Write a scenario whose requests are drawn, like those that come from the start on."""
         frame = self.frame[self.running :]
         try:
-            spec = fit(frame, flavours)
+            spec = fit(frame, FLAVOURS)
         except UserError as error:
             error.file = self.path
             raise
         assert isinstance(spec.arrivals, Poisson)
         kept = ["hours"] * bool(spec.arrivals.hours) + ["weekdays"] * bool(spec.arrivals.days)
-        share = frame.group_by(self.resources).len()["len"].top_k(flavours).sum() / len(frame)
+        share = frame.group_by(self.resources).len()["len"].top_k(FLAVOURS).sum() / len(frame)
         notes = [
             f"Fitted to {len(frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent demands, "
-            f"which are {share:.1%} of them (--flavours).",
+            f"which are {share:.1%} of them.",
             f"Poisson arrivals ({', '.join(kept) or 'the mean rate'}), quantiles of lifetimes. Lost: growth, bursts, "
             "tenants.",
         ]

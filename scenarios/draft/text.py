@@ -90,7 +90,6 @@ def scenario_text(
     workload: Mapping[str, Any],
     *,
     notes: Iterable[str] = (),
-    overflow: str = "drop",
     agents: Iterable[Any] = AGENTS,
     replications: int = 1,
 ) -> str:
@@ -102,8 +101,7 @@ def scenario_text(
     lines.append(_yaml("cluster", servers))
     lines += [f"# {' '.join(note.split())}" for note in notes]
     lines.append(_yaml("workload", workload))
-    waits = {"drop": "is lost", "wait": "waits in a line", "stop": "ends the run"}.get(overflow, "")
-    lines.append(f"overflow: {overflow}" + (f"  # a request that fits nowhere {waits}" if waits else ""))
+    lines.append("overflow: drop  # a request that fits nowhere is lost; wait: it waits in a line; stop: the run ends")
     lines.append(_yaml("agents", list(agents)))
     if replications > 1:
         lines.append(f"replications: {replications}")

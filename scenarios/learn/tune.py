@@ -219,7 +219,9 @@ def tune(
     note(rounds, "validation", after, before)
     drawn = build_world(scenario).drawn
     where = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
-    entry = _write(folder, best, f"{rounds} rounds; {metric} on {where}: {after:.6g}, before {before:.6g}")
+    entry = _write(
+        folder, best, f"{rounds} round{'s' * (rounds != 1)}; {metric} on {where}: {after:.6g}, before {before:.6g}"
+    )
     return Tuned(entry, pl.DataFrame(rows), Results(folder / "held-out"), metric)
 
 

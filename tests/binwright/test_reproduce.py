@@ -104,18 +104,17 @@ def test_scenarios_that_are_named_load(name: str) -> None:
     ("ours", "more", "verdict", "why"),
     [
         (Value(0.71, None, None, 1), {}, "within", "same number"),
-        (Value(0.73, None, None, 1), {"spread": 0.02}, "within", "published spread is 0.02"),
-        (Value(0.73, None, None, 1), {"tolerance": 0.05}, "within", "differ by 2.8 %, and .* to 5 %"),
-        (Value(0.80, 0.70, 0.90, 9), {}, "within", "interval, which is wide, meets the published value"),
-        (Value(0.76, 0.70, 0.82, 9), {}, "within", "interval meets the published value"),
-        (Value(0.80, 0.74, 0.86, 9), {"spread": 0.05}, "within", "interval meets the published spread"),
+        (Value(0.73, None, None, 1), {"spread": 0.02}, "within", "within the published spread"),
+        (Value(0.73, None, None, 1), {"tolerance": 0.05}, "within", "within 5%, to which"),
+        (Value(0.80, 0.70, 0.90, 9), {}, "within", "interval that meets the published value"),
+        (Value(0.80, 0.74, 0.86, 9), {"spread": 0.05}, "within", "interval that meets"),
         (Value(0.80, 0.79, 0.81, 9), {"spread": 0.01, "tolerance": 0.05}, "better", "higher by 12.7 %, and higher"),
         (Value(0.80, 0.79, 0.81, 9), {"better": "lower"}, "worse", "higher by 12.7 %, and lower is better"),
         (Value(0.60, None, None, 1), {}, "worse", "lower by 15.5 %"),
         (Value(-0.05, None, None, 1), {}, "worse", "lower by 0.76, and higher"),
         (Value(0.80, 0.79, 0.81, 9), {"own": False}, "farther", r"Ours is higher by 12.7 %\.$"),
         (Value(0.60, None, None, 1), {"own": False}, "farther", r"Ours is lower by 15.5 %\.$"),
-        (Value(0.76, 0.70, 0.82, 9), {"own": False}, "within", "interval meets the published value"),
+        (Value(0.76, 0.70, 0.82, 9), {"own": False}, "within", "interval that meets"),
     ],
 )
 def test_verdicts(ours: Value, more: dict[str, object], verdict: str, why: str) -> None:
@@ -242,7 +241,7 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     why = found.rows["why"][0]
     assert why.startswith("It cannot be run here: the file of this trace was not found (got 'huawei-east-1'). ")
     assert "Get it from github.com/huaweicloud" in why
-    assert str(tmp_path) not in found.text()
+    assert str(tmp_path) not in why
 
 
 @pytest.mark.long
@@ -258,12 +257,9 @@ def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, mon
     found.run(1)
     marked = {one.condition: one.stand_in for one in found.listed if one.ours is not None}
     assert marked == {azure: "demand", alibaba: ""}
-    shown, page = found.text(), found.write(tmp_path / "pages")[1].read_text("utf-8")
-    assert "demand azure (stand-in), topology beta" in shown
-    assert "demand alibaba, topology beta" in shown
+    page = found.write(tmp_path / "pages")[1].read_text("utf-8")
     assert "| acceptance, topology beta | demand azure (stand-in) | demand alibaba |" in page
-    for either in (shown, page):
-        assert "alibaba (stand-in)" not in either
+    assert "alibaba (stand-in)" not in page
     assert prepared.runs[azure].title == "demand azure (stand-in), topology beta"
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.progress import CountProgress, remaining
+from binwright.commands.progress import CountProgress, StatusLine, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -180,8 +180,18 @@ def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -
     assert remaining(60.0, share) == said
 
 
+def test_nothing_is_left_in_no_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = StatusLine("iterations", 4)
+    seen = []
+    for done, moment in enumerate((0.0, 0.1, 0.2, 0.3), 1):
+        monkeypatch.setattr("binwright.commands.progress.monotonic", lambda moment=moment: moment)
+        line.reached(done)
+        seen.append(line.text())
+    assert seen == ["1 of 4", "2 of 4, 1 s left", "3 of 4, 1 s left", "4 of 4"]
+
+
 def test_a_search_says_how_many_sizes_it_tried() -> None:
     line = CountProgress()
     for _ in range(2):
-        line.looked()
+        line.looked({})
     assert "2 sizes tried" in line.text()

@@ -6,37 +6,25 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import MISTAKE, main
-from binwright.commands.running import NOT_LOOKED_AT
 from tests.support.batches import TEXT
 
 # What stands in the scenario instead of something, and what the message has.
 YAML = [
     ("every: 10 s", "every: 1:30", ["s.yaml:3: workload.arrivals.fixed.every: 1:30 would be 90 in YAML", "base 60"]),
     ("requests: 30", "requests: 010", ["s.yaml:6: workload.requests: 010 would be 8 in YAML", "base 8", "Write 8"]),
-    ("requests: 30", "requests: 2020-01-01", ["workload.requests: expected a whole number, got 2020-01-01"]),
     ("requests: 30", "requests: !!python/name:os.system [3]", ["workload.requests: the tag", "is not taken"]),
-    ("requests: 30", "requests: !mine 3", ["s.yaml:6", "the tag !mine is not taken"]),
-    ("requests: 30", "requests: {30, 40}", ["the key 30 is not text", "quotes"]),
-    ("requests: 30", "requests: '30'", ["workload.requests: expected a whole number, got '30'"]),
     ("requests: 30", "requests: yes", ["workload.requests: expected a whole number, got True"]),
-    ("requests: 30", "requests: 1e400", ["workload.requests: expected a whole number, got inf"]),
     ("servers: 2", "servers: 99999999999999999999", ["cluster.servers", "expected 100000000 or less"]),
     ("every: 10 s", "every: .inf", ["workload.arrivals.fixed.every: must be finite (got inf)"]),
     ("every: 10 s", "every: 10s 5", ["'s 5' is not a unit of time", "us, ms, s, min, h, d, w"]),
     ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is not "]),
-    ("servers: 2", "servers: 2,5", ["s.yaml:1: cluster: the key 5 is not text"]),
     ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is not the name of a resource", "8.5 GB, not 8,5 GB"]),
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, overcommit: 3}", ["node.overcommit: is no resource", "overcommit: {cpu: 3}"]),
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, nodes: 2}", ["node.nodes: is a key of the cluster", "Write nodes beside node"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: expected a list", "Write a list: [first-fit]."]),
-    ("agents: [first-fit, worst-fit]", "agents: [first-fit, null]", ["agents.1: is not an agent", "Write a name"]),
-    ("agents: [first-fit, worst-fit]", "agents: {first-fit: }", ["s.yaml:7: agents: expected a list"]),
     ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is not an agent"]),
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: '5'}}]", ["expected a whole number, got '5'"]),
-    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: yes}}]", ["random-top.k", "got True"]),
-    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: 2020-01-01}}]", ["random-top.k", "like a date"]),
     ("cluster:", "name: ''\ncluster:", ["s.yaml:1: name: is not a name (got '')", "the first is a letter"]),
-    ("cluster:", "3: 4\ncluster:", ["the key 3 is not text", "quotes"]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
     ("cluster:", "sweep: {product: {workload.flavours.7.cpu: [1]}}\ncluster:", ["has no item 7", "0 to 0"]),
     ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
@@ -44,29 +32,21 @@ YAML = [
      ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     (TEXT, TEXT.replace("first", "f\0rst"), ["this is not valid YAML: unacceptable character #x0000", "UTF-8 text"]),
-    (TEXT, '{"cluster": 3', ["this is not valid YAML", "did not find expected ',' or '}'"]),
 ]  # fmt: skip
 
 # A trace's file, and what the message has.
 TRACES = [
     ("id;arrival;lifetime;cpu\n1;0;5;1,5\n",
      ["t.csv:2: cpu: not a number (got '1,5')", "decimals have a point"]),
-    ("id\tarrival\tlifetime\tcpu\n", ["no requests"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
-    ("ID,Arrival,Lifetime,CPU\n1,0,5,1\n",
-     ["missing columns arrival, cpu, id, lifetime", "The file has ID, Arrival", "columns: {"]),
-    ("1,0,5,1\n2,1,5,1\n", ["t.csv:1: two columns are called 1", "The first line"]),
     ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
     ("id,arrival,lifetime,cpu\n1,0,,1\n",
      ["t.csv:2: lifetime: no value", "`empty: {lifetime: never}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,\n",
      ["t.csv:2: cpu: no value", "`keep: {cpu: '!='}` leaves such rows out", "`empty: {cpu: 0}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
-    ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "`empty: {end: never}`", "`keep: {end: '!='}`"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
      ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "remove it"]),
-    ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
 ]  # fmt: skip
 
@@ -74,7 +54,6 @@ TRACES = [
 SERVERS = [
     ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
     ("cpu\n1e18\n", ["c.csv:2: cpu: is not a capacity (got '1e18')", "at most 1000000000 cores"]),
-    ("cpu,cpu\n1,2\n", ["c.csv:1: has two columns cpu"]),
     ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
 ]
 
@@ -90,12 +69,10 @@ class Mine(ScanAgent):
 # What a file says that should have an agent, Mine, and what the message has.
 AGENTS = [
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "file.py:Class"]),
-    ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of binwright.Agent."]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("from binwright import Agent\nclass Other(Agnt):\n    pass\n",
      ["cannot import this agent: name 'Agnt' is not defined (mine.py:2)", "Mend that line"]),
-    ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2)"]),
     ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
     (RULE.replace(", taken, node", "").format("return 0"),
      ["cannot import this agent: Mine.scan takes 2 arguments, and not (free, cap", "(mine.py:4)"]),
@@ -120,7 +97,7 @@ def check(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[
         assert word in said
     for internal in ("Traceback", "<class", "pydantic", "binwright_user_", "quanta", "[Errno", "datetime."):
         assert internal not in said
-    lines = [line for line in said.rstrip().splitlines() if line != NOT_LOOKED_AT]
+    lines = [line for line in said.rstrip().splitlines() if line != "Fix these first; other checks follow."]
     assert len(lines) <= 2 or "/dev/null" in arguments
     assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in str(path)] == before
 

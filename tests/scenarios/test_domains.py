@@ -171,7 +171,7 @@ def test_failures_and_drains_planned_after_the_end_are_reported(
         runs = bw.load(tmp_path / overflow).runs
         assert (runs["too_late"][0] if "too_late" in runs.columns else None) == said
         text = " ".join(capsys.readouterr().out.split())
-        assert (f"in 1 of 1 runs nothing came of {said}" in text) == (said is not None)
+        assert (f"after the last answer, in 1 of 1 runs: {said}" in text) == (said is not None)
 
 
 @pytest.mark.parametrize("on_failure", ["requeue", "lose"])

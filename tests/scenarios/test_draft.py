@@ -131,38 +131,36 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "sub/vms.yaml"]) == 0
-    assert main(["traces", "describe", "sub/vms.yaml", "--fit", "--flavours", "2", "--out", "fit.yaml"]) == 0
+    assert main(["traces", "describe", "sub/vms.yaml", "--fit", "--out", "fit.yaml"]) == 0
     scenario = load_scenario("fit.yaml")
     assert scenario.cluster == load_scenario("sub/vms.yaml").cluster
     asked = build_world(
         scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"requests": 50})})
     ).draw(3)
     assert len(asked) == 50
-    assert set(map(tuple, asked.demand.tolist())) == {(4_000_000, 8_192_000), (2_000_000, 4_096_000)}
+    drawn = set(map(tuple, asked.demand.tolist()))
+    assert {(4_000_000, 8_192_000), (2_000_000, 4_096_000)} < drawn
+    assert len(drawn) == 4
     capsys.readouterr()
     assert main(["traces", "describe", "--fit", table.name]) == 0
     said = capsys.readouterr()
     assert yaml.safe_load(said.out)["workload"]["requests"] == 5
     assert "the 4 most frequent demands, which are 100.0% of them" in said.out
     assert "? TerminatedAt is empty" in said.err
-    assert main(["traces", "describe", "--fit", table.name, "--flavours", "2"]) == 0
-    assert "the 2 most frequent demands, which are 60.0% of them (--flavours)" in capsys.readouterr().out
 
 
 def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "--servers", "7", "--node", "cpu: 40, mem: 90 GB, gpu: 2", "--overflow", "wait"]) == 0
+    assert main(["init", "--servers", "7", "--node", "cpu: 40, mem: 90 GB, gpu: 2"]) == 0
     scenario = load_scenario("first.yaml")
     assert scenario.cluster.servers == 7
     assert scenario.cluster.node == {"cpu": 40, "mem": 90, "gpu": 2}
-    assert scenario.overflow == "wait"
     for seed in range(3):  # what runs on average is what is said
         asked = build_world(load_scenario("first.yaml", ["workload.requests=20000"])).draw(seed)
         load = (asked.demand * asked.duration[:, None]).sum(axis=0) / asked.arrival[-1] / (np.array([40, 90, 2]) * 7e6)
         assert 0.85 < load.max() < 1.05
-    some = ("--agents", "best-fit,{best-fit: {node: loose}}", "--servers", "3", "--out", "sub/own.yaml")
+    some = ("--servers", "3", "--out", "sub/own.yaml")
     assert main(["init", "--requests", table.name, *some]) == 0
     scenario = load_scenario("sub/own.yaml")
-    assert [agent.label for agent in scenario.agents] == ["best-fit", "best-fit(node=loose)"]
     assert scenario.cluster.servers == 3
     assert len(build_world(scenario).draw(0)) == 5
     assert "no server" not in capsys.readouterr().out
@@ -178,13 +176,13 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("init", "--servers", "0"), "--servers: is too few (got 0)"),
         (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
         (("init", "--node", "cpu: 0"), "cluster.node: "),
-        (("init", "--node", "cpu: ["), "node: does not say what a server has"),
+        (("init", "--node", "cpu: ["), "--node: does not say what a server has"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
-         "node: lacks mem, which the requests ask for"),
+         "--node: lacks mem, which the requests ask for"),
         (("traces", "describe", "--fit", "no.csv"), "no.csv: cannot read it"),
-        (("traces", "describe", "--fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
         (("traces", "describe", "--fit", "once.csv"),
          "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
         (("traces", "describe", "--fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),

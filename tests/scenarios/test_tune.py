@@ -188,6 +188,7 @@ def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
     fixed.write_text(yaml.safe_dump({**data, "workload": {"trace": "table", "path": "t.csv"}}))
     quick(fixed, rounds=1, held_out=2)
     said = (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    assert "# 1 round; " in said
     assert "on the same requests (none are drawn, so none are held out): " in said
     (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
     workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}

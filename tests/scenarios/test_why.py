@@ -316,7 +316,7 @@ def test_why_prints_the_refusal_and_writes_the_servers(tmp_path: Path, capsys: p
     assert isinstance(bw.why(bw.load(folder)), RefusedRequests)
     for arguments, said in (
         (["--agent", "worst-fit"], "Did you mean 'first-fit'? Known: best-fit, first-fit."),
-        (["--seed", "7"], "seed: these results have no such run (got 7)"),
+        (["--seed", "7"], "--seed: these results have no such run (got 7)"),
         (["--point", "cluster.servers=3"], "Nothing is swept here"),
     ):
         assert main(["why", str(folder), *arguments]) == 2

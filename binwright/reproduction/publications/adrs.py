@@ -10,7 +10,6 @@ import numpy as np
 
 from binwright.reproduction.claims import Value, published
 from binwright.reproduction.experiment import Key, Size
-from binwright.simcore.errors import UserError
 from binwright.simcore.extras import need
 from binwright.simcore.types import Ints
 
@@ -53,23 +52,13 @@ of their models: the one that needs most is on GPU 0, the next one on GPU 0 or 1
 
 def prism(size: Size) -> Mapping[Key, Value | str]:
     """Score the evaluator's baseline and our solver: 1 + 1 / the mean of the largest pressure, and for ours a bound."""
-    rows, values, why = published("adrs"), dict[tuple[str, str], float](), ""
-    try:
-        need("ortools", "solver", what="The proof that no placement is better")
-    except UserError as error:
-        why = f"{error.problem}. {error.remedy}"
-    else:
-        each = [(pressure(of, greedy(gpus, of)), *solved(gpus, of)) for gpus, of in cases(CASES[size])]
-        scores = [round(1 + 1 / mean, 2) for mean in np.mean(each, axis=0).tolist()]
-        agents = ("human", "score"), ("solver", "score"), ("solver", "proven bound")
-        values = dict(zip(agents, scores, strict=True))
-        why = "Programs that language models wrote are not run here."
-    return {
-        (one.condition, one.agent, one.metric): Value(value, None, None, 1)
-        if (value := values.get((one.agent, one.metric)))
-        else why
-        for one in rows
-    }
+    need("ortools", "solver", what="The proof that no placement is better")
+    each = [(pressure(of, greedy(gpus, of)), *solved(gpus, of)) for gpus, of in cases(CASES[size])]
+    scores = [round(1 + 1 / mean, 2) for mean in np.mean(each, axis=0).tolist()]
+    values = dict(zip((("human", "score"), ("solver", "score"), ("solver", "proven bound")), scores, strict=True))
+    ours = {key: Value(value, None, None, 1) for key, value in values.items()}
+    why = "Programs that language models wrote are not run here."
+    return {(one.condition, *key): ours.get(key, why) for one in published("adrs") for key in [(one.agent, one.metric)]}
 
 
 def cases(number: int) -> Iterator[tuple[int, Ints]]:

@@ -47,8 +47,8 @@ def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, caps
     (tmp_path / "mine.py").unlink()  # from here on only runs.parquet knows what it is
     results = Results(folder)
     assert "longest queue" in results.table().headings
-    assert main(["compare", str(folder), "--metric", "longest_queue", "--format", "markdown"]) == 0
-    assert "**longest queue, lower is better**" in capsys.readouterr().out
+    assert main(["compare", str(folder), "--metric", "longest_queue"]) == 0
+    assert "longest queue, lower is better" in capsys.readouterr().out
     figure = results.figure("differences", metrics=["longest_queue"])
     assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["longest queue"] * 2
     assert "longest queue" in results.report().read_text()

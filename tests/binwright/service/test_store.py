@@ -57,8 +57,6 @@ def test_queue_is_bounded_and_equal_submissions_are_one_job(tmp_path: Path) -> N
     assert store.take() is None
     assert store.add("", "b", "{}")[1] is True  # the cancelled one is no answer
     assert store.get("other", names[0]) is None
-    assert [row.id for row in store.newest("", 9)][1:] == names[::-1]
-    assert store.newest("other", 9) == []
     store.close()
 
 
@@ -104,12 +102,6 @@ def test_job_key_depends_on_the_content_only() -> None:
     assert len(set(keys)) == len(others)
     text = '{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}'
     assert Submission.model_validate_json(text).key == keys[0]
-
-
-def test_title_of_a_job_is_its_first_line() -> None:
-    assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
-    assert Submission(text="x" * 300).title == "x" * 200
-    assert Submission(text=" ").title == ""
 
 
 def lived(store: Store, insist: Callable[..., Any]) -> list[str]:

@@ -284,7 +284,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["pgrunk"], "INPUT: unknown offline input (got 'pgrunk')\n  Did you mean 'pgrank'?"),
         (["pgrank", "--server", "cpu=1"], "pgrank: --server: goes with a CSV file"),
         (["FILE"], "FILE: --server: the servers are not known"),
-        (["FILE", "--server", "cpu=-1"], "server: must not be negative (got '-1')"),
+        (["FILE", "--server", "cpu=-1"], "--server: must not be negative (got '-1')"),
         (
             ["FILE", "--server", "disk=1"],
             "FILE:1: has no column disk, which --server names\n  Its columns: name, cpu, mem.",
