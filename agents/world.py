@@ -124,11 +124,7 @@ class World:
             *((key, is_stepped, problem) for key, problem, is_stepped in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", waits and warm, "requests wait together after a warm start"),
-            (
-                "knowledge.lifetimes",
-                waits and self.asks_again,
-                "predictions are asked again while requests wait together",
-            ),
+            ("knowledge.lifetimes", waits and self.asks_again, "predictions are asked again while requests wait"),
             ("agents", waits and in_python, f"{type(agent).__name__} chooses among requests in Python"),
         ]
         for key, each in (("agents", agent), ("warm_start.with", warm)):

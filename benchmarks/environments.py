@@ -3,7 +3,7 @@
 Random choices among those allowed are drawn once; the same episodes are then stepped again with these choices, and
 timed: nothing but `step`, and `reset` of single environments. Episodes that end and new requests that are drawn are in
 it. CPU time of one core, the median of some rounds, each in a process of its own. What is seen and earned in the first
-steps is the same in every round and form, byte for byte.
+steps is the same in every round, byte for byte.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ CASES = [
     (GAMMA, 64, 600, 0),
 ]
 """Scenario, how many together, steps, and how many a second are wanted."""
-FORMS: dict[str, dict[str, Any]] = {"new arrays": {}, "in place": {"in_place": True}}
 
 
-def made(scenario: str, count: int, options: dict[str, Any]) -> Any:
+def made(scenario: str, count: int) -> Any:
     """Make an environment, or many together."""
     shipped, overrides = SCENARIOS[scenario]
     name = f"binwright.environments:binwright/{scenario.split(',')[0]}"
-    given = {"scenario": shipped, "overrides": overrides, **options}
+    given: dict[str, Any] = {"scenario": shipped, "overrides": overrides}
     if count > 1:
         return gymnasium.make_vec(name, count, **given)
     return gymnasium.make(name, disable_env_checker=True, **given)
@@ -94,12 +93,11 @@ def measured() -> dict[str, Any]:
     """Measure all cases."""
     found: dict[str, Any] = {}
     for scenario, count, steps, _ in CASES:
-        for form, options in FORMS.items():
-            env = made(scenario, count, options)
-            actions, took, digest = chosen(env, count, steps)
-            seconds = min(timed(env, count, actions) for _ in range(2))
-            rates = {"steps": steps * count / seconds, "with choices": steps * count / took}
-            found[f"{scenario}|{count}|{form}"] = {**rates, "digest": digest}
+        env = made(scenario, count)
+        actions, took, digest = chosen(env, count, steps)
+        seconds = min(timed(env, count, actions) for _ in range(2))
+        rates = {"steps": steps * count / seconds, "with choices": steps * count / took}
+        found[f"{scenario}|{count}"] = {**rates, "digest": digest}
     return found
 
 
@@ -112,21 +110,19 @@ def measured_apart() -> dict[str, Any]:
 
 
 def table(rounds: list[dict[str, Any]]) -> list[str]:
-    """Write a row for every case and form, and check that all saw the same."""
+    """Write a row for every case, and check that all rounds saw the same."""
     lines = [
         "| environment | together | steps a second | of them | with random choices | wanted |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for scenario, count, _, wanted in CASES:
-        digests = set()
-        for form in FORMS:
-            key = f"{scenario}|{count}|{form}"
-            digests |= {one[key]["digest"] for one in rounds}
-            rates = [one[key]["steps"] for one in rounds]
-            spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
-            both = median(one[key]["with choices"] for one in rounds)
-            aim = f"{wanted:,}" if wanted and form == "in place" else ""
-            lines.append(f"| {scenario}, {form} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
+        key = f"{scenario}|{count}"
+        digests = {one[key]["digest"] for one in rounds}
+        rates = [one[key]["steps"] for one in rounds]
+        spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
+        both = median(one[key]["with choices"] for one in rounds)
+        aim = f"{wanted:,}" if wanted else ""
+        lines.append(f"| {scenario} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
         if len(digests) > 1:
             raise SystemExit(f"{scenario}, {count} together: not the same was seen")
     return lines

@@ -162,23 +162,14 @@ class FabricBatch(EpisodeBatch):
 
 
 class BatchEnv(gymnasium.Env[Seen, np.int64]):
-    """Shows one simulation of a kind of batch as a Gymnasium environment; other options are those of the batch.
-
-    With `in_place` every step returns the same arrays, written anew.
-    """
+    """Shows one simulation of a kind of batch as a Gymnasium environment; other options are those of the batch."""
 
     def __init__(
-        self,
-        batch_of: Callable[..., EpisodeBatch],
-        world: World,
-        *,
-        in_place: bool = False,
-        render_mode: None = None,
-        **options: Any,
+        self, batch_of: Callable[..., EpisodeBatch], world: World, *, render_mode: None = None, **options: Any
     ) -> None:
         self.render_mode = render_mode
         self.batch = batch = batch_of(world, 1, **options)
-        self._in_place, self._ready = in_place, False
+        self._ready = False
         self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
         # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
         self._seen = {name: array[0] for name, array in batch.seen.items()}
@@ -209,17 +200,14 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         return masks
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        seen = self._seen if self._in_place else {name: array.copy() for name, array in self._seen.items()}
+        seen = {name: array.copy() for name, array in self._seen.items()}
         info = {name: numbers[0] for name, numbers in self._info}
         info["action_mask"] = seen["mask"]
         return seen, info
 
 
 class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
-    """Shows many simulations of a kind of batch, stepped together; other options are those of the batch.
-
-    With `in_place` it returns the same arrays every time. One that is over begins again in the next step.
-    """
+    """Shows many simulations of a kind of batch, stepped together; one that is over begins again in the next step."""
 
     def __init__(
         self,
@@ -227,11 +215,10 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         world: World,
         num_envs: int = 1,
         *,
-        in_place: bool = False,
         render_mode: None = None,
         **options: Any,
     ) -> None:
-        self.render_mode, self.num_envs, self._in_place = render_mode, num_envs, in_place
+        self.render_mode, self.num_envs = render_mode, num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
         self.batch = batch = batch_of(world, num_envs, **options)
         self.single_observation_space, self.single_action_space = batch.space, spaces.Discrete(batch.actions)
@@ -277,16 +264,9 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             batch.begin(i, self._rngs[i], None)
             batch.rewards[i], batch.ended[i] = 0.0, batch.episodes.over[i]
         seen, info = self._shown()
-        rewards, ended = (batch.rewards, batch.ended) if self._in_place else (batch.rewards.copy(), batch.ended.copy())
-        return seen, rewards, ended, self._never.copy(), info
-
-    def action_masks(self) -> Flags:
-        """Tell which actions are allowed now, bool [num_envs, actions]."""
-        return self.batch.seen["mask"].astype(np.bool_)
+        return seen, batch.rewards.copy(), batch.ended.copy(), self._never.copy(), info
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        seen, info = self.batch.seen, self.batch.info
-        if not self._in_place:
-            seen = {name: array.copy() for name, array in seen.items()}
-            info = {name: array.copy() for name, array in info.items()}
+        seen = {name: array.copy() for name, array in self.batch.seen.items()}
+        info = {name: array.copy() for name, array in self.batch.info.items()}
         return seen, {**info, "action_mask": seen["mask"]}

@@ -70,15 +70,11 @@ NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": 
 def expression(text: str) -> Term:
     """Read an expression: the higher it is, the better the place."""
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        return _read(ast.parse(text.strip(), mode="eval").body, None)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "too deeply nested"
         remedy = "Write one as in `free_cpu - 2 * free_mem`."
         raise mistake(f"is no expression: {reason}", value=text, remedy=remedy) from None
-    try:
-        return _read(tree.body, None)
-    except RecursionError:
-        raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
     except TooLong:
         raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
     except NotAFormula as part:

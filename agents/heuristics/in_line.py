@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from math import inf
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import WithJsonSchema
@@ -62,10 +62,6 @@ class InLine(Agent):
         commit: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        known = get_args(Backfilling)
-        if backfilling not in known:
-            remedy = suggest(backfilling, known)
-            raise UserError("unknown backfilling", key="backfilling", value=backfilling, remedy=remedy)
         if commit and backfilling not in ("none", "easy"):
             remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
             raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)

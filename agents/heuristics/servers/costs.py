@@ -9,7 +9,6 @@ import numpy as np
 from binwright.agents.rules.cheapest_place import SPREAD, cheapest, left
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.jit.cost_functions import ANY
 from binwright.simcore.types import Amounts, Ints
@@ -48,10 +47,7 @@ class BestFit(ScanAgent):
     reference = "Johnson 1973, Near-optimal bin packing algorithms"
 
     def __init__(self, node: Literal["tight", "loose"] = "tight") -> None:
-        scans = {"tight": best_fit, "loose": best_fit_loose}
-        if node not in scans:
-            raise UnknownName("unknown choice of node", key="node", value=node, remedy=suggest(node, scans))
-        self.scan = scans[node]
+        self.scan = {"tight": best_fit, "loose": best_fit_loose}[node]
 
 
 @cheapest
@@ -221,7 +217,4 @@ class FunSearch(ScanAgent):
     reference = "Romera-Paredes et al. 2024, Mathematical discoveries from program search with large language models"
 
     def __init__(self, rule: Literal["weibull", "or"] = "weibull") -> None:
-        scans = {"weibull": by_differences, "or": by_steps}
-        if rule not in scans:
-            raise UnknownName("unknown rule", key="rule", value=rule, remedy=suggest(rule, scans))
-        self.scan = scans[rule]
+        self.scan = {"weibull": by_differences, "or": by_steps}[rule]

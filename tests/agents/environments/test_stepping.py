@@ -9,7 +9,6 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.stepping import BatchVector
 from binwright.environments import fabric_vector, numa_vector
 from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
@@ -34,12 +33,6 @@ SERVERS: dict[str, Any] = {
 
 def servers(name: str = "servers", **changed: Any) -> Scenario:
     return scenario_from(SERVERS | {"name": name, "overflow": "drop"} | changed)
-
-
-def many(name: str, count: int, **options: Any) -> BatchVector:
-    if name == "Numa-v0":
-        return numa_vector(servers(), num_envs=count, **options)
-    return fabric_vector("nara/table1", ("workload.requests=4",), num_envs=count, **options)
 
 
 def drawn(mask: np.ndarray, rng: np.random.Generator, wrong: float = 0.05) -> np.ndarray:
@@ -127,7 +120,3 @@ def test_masks_of_actions(name: str) -> None:
         assert masks.dtype == np.bool_
         assert masks.tolist() == seen["mask"].astype(np.bool_).tolist() == info["action_mask"].astype(np.bool_).tolist()
         seen, _, _, _, info = env.step(int(masks.argmax()))
-    envs = many(name, 3)
-    seen, info = envs.reset(seed=0)
-    np.testing.assert_array_equal(envs.action_masks(), seen["mask"].astype(np.bool_))
-    np.testing.assert_array_equal(info["action_mask"], seen["mask"])

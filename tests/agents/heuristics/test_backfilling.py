@@ -182,7 +182,6 @@ def test_an_order_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"backfilling": "eazy"}, "backfilling: unknown backfilling (got 'eazy')\n  Did you mean 'easy'"),
         ({"backfilling": "any", "commit": True}, "backfilling: does not go with commit"),
         ({"order": "randon"}, "order: unknown order (got 'randon')\n  Did you mean 'random'"),
         ({"order": "mine.py:nowhere"}, "order: cannot import this order"),
