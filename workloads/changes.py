@@ -36,10 +36,7 @@ class Change(Model):
         BeforeValidator(_by),
         WithJsonSchema({"type": "string", "pattern": r"^\s*(\+\s*\d+(\.\d*)?|-\s*\d{1,2}(\.\d*)?)\s*%\s*$"}),
         Shown("share with + or -"),
-    ] = Field(
-        description="How many more or fewer. Copies arrive when others do.",
-        examples=["+20 %"],
-    )
+    ] = Field(description="How many more or fewer. Copies arrive when others do.", examples=["+20 %"])
     of: Where = Field(
         default_factory=dict,
         description="Only requests with one of these values of every label of a table, or of `group`.",

@@ -93,10 +93,7 @@ class Empirical(Model):
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"
 
-    forms: ClassVar[Sequence[Schema]] = (
-        given("quantiles", without=["values"]),
-        given("values", without=["quantiles"]),
-    )
+    forms: ClassVar[Sequence[Schema]] = (given("quantiles", without=["values"]), given("values", without=["quantiles"]))
 
     @model_validator(mode="after")
     def _form(self) -> Self:

@@ -87,10 +87,7 @@ class RecordedCase(UseCase):
     )
     unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
 
-    forms: ClassVar[Sequence[Schema]] = (
-        given("path", without=["trace"]),
-        given("path", "trace", without=["column"]),
-    )
+    forms: ClassVar[Sequence[Schema]] = (given("path", without=["trace"]), given("path", "trace", without=["column"]))
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -166,9 +163,7 @@ class VaryingUse(UseCase):
         default=3600.0, description="For about how long use stays the same.", examples=["30 min"]
     )
     together: Together | None = Field(
-        default=None,
-        description="Requests that rise and fall together.",
-        examples=["{by: tenant, share: 30 %}"],
+        default=None, description="Requests that rise and fall together.", examples=["{by: tenant, share: 30 %}"]
     )
 
     @property

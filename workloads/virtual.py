@@ -14,18 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from binwright.simcore.fields import (
-    Amounts,
-    Count,
-    FromOne,
-    Index,
-    Model,
-    OneOf,
-    PositiveNumber,
-    Shown,
-    checked,
-    wrong,
-)
+from binwright.simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.json_schema import Schema, quantity
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
@@ -135,10 +124,7 @@ class _Network(Model):
     machines: Machines = Field(
         description="How many machines: a number or a distribution.", examples=[100, "{uniform: [64, 128]}"]
     )
-    machine: Amounts = Field(
-        description="What each machine takes.",
-        examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"],
-    )
+    machine: Amounts = Field(description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"])
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -151,8 +137,7 @@ class Pairs(_Network):
     """Virtual data centres (SecondNet): bandwidth between pairs of machines."""
 
     bandwidth: Bandwidth = Field(
-        description="Of a whole network, spread over a random matrix of pairs.",
-        examples=["[50 Mbps, 150 Mbps]"],
+        description="Of a whole network, spread over a random matrix of pairs.", examples=["[50 Mbps, 150 Mbps]"]
     )
 
     summary: ClassVar[str] = "virtual data centres: a network's `bandwidth` spread over a random matrix of pairs."

@@ -92,13 +92,7 @@ def node(name: str, zone: str, **spec: Any) -> dict[str, Any]:
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
     has = {"cpu": "3920m", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi", "hugepages-2Mi": "0"}
     status = {"allocatable": has, "capacity": {"cpu": "4", "memory": "17Gi", "pods": "110"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": status,
-    }
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
 
 ZONE_B = {"nodeSelector": {"topology.kubernetes.io/zone": "b"}}

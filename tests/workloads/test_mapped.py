@@ -192,7 +192,7 @@ def test_a_window_begins_at_a_date(tmp_path: Path) -> None:
     path.write_text(HEADER + ROWS)
     file = tmp_path / "s.yaml"
     text = scenario(path, running="drop").model_dump_json(by_alias=True, exclude_none=True)
-    for start in ("2026-11-03T07:15:00Z", "2026-11-03T08:15:00+01:00", '"2026-11-03 07:00"'):
+    for start in ("2026-11-03T08:15:00+01:00", '"2026-11-03 07:00"'):
         file.write_text(text)
         assert build_world(load_scenario(file, [f"workload.start={start}"])).draw(0).id.tolist() == ["a-1", "a-3"]
     with pytest.raises(

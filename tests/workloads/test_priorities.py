@@ -1,4 +1,4 @@
-"""Priorities of requests: where they come from, and who is first in a line that goes by them."""
+"""Priorities of requests: where they come from, and what has none."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from binwright.agents.heuristics.in_line import InLine
-from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised
-from tests.support.properties import scaled
 from tests.support.scenarios import random_requests
 
 CLASSES = {"production": 1000, "batch": 10}
@@ -109,21 +103,3 @@ def test_a_text_label_is_refused_where_something_compares_priorities(
 def test_mistakes_are_named(flavour: dict[str, Any], classes: dict[str, int], said: str) -> None:
     with pytest.raises(UserError, match=said):
         scenario([{"cpu": 1, **flavour}], classes)
-
-
-@scaled(0.2)
-@given(st.integers(0, 999))
-def test_nobody_starts_while_a_more_urgent_one_waits(seed: int) -> None:
-    world = build_world(scenario())
-    simulation = world.simulation(seed)
-    agent = InLine(order="priority")
-    agent.start(simulation.view, stream(seed, "agent"))
-    play(simulation, agent)
-    decided, workload = simulation.record.decided, simulation.workload
-    assert workload.priority is not None
-    for row in range(len(workload)):
-        waits = (workload.arrival <= decided[row]) & (decided > decided[row])
-        ahead = (workload.priority > workload.priority[row]) | (
-            (workload.priority == workload.priority[row]) & (np.arange(len(workload)) < row)
-        )
-        assert not (waits & ahead).any()

@@ -266,20 +266,6 @@ def real(name: str) -> Path:
     pytest.skip(f"{name} is not in {folder}: name its folder in $BINWRIGHT_TRACES")
 
 
-def test_real_huawei() -> None:
-    frame = read("huawei-east-1", real("huawei-east-1"))
-    assert len(frame) == 116_313
-    assert frame.group_by("cpu", "mem").len().height == 15
-    workload = select(frame, Window(), ("cpu", "mem"), seed=0)
-    assert workload.demand.sum(axis=0).tolist() == [230_982_000_000, 484_351_000_000]
-
-
-def test_real_openb() -> None:
-    found = described(real("alibaba-openb"))
-    assert found.lifetimes.select("count", "never_ending").row(0) == (8_152, 0)
-    assert found.resources["max"].to_list() == pytest.approx([120.2, 773.0941132, 8.0])
-
-
 def test_real_azure_and_its_fit() -> None:
     frame = read("azure-vm-2017", real("azure-vm-2017"))
     assert len(frame) == 669_435

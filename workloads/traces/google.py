@@ -38,8 +38,7 @@ def placements(path: Path) -> pl.DataFrame:
     before = pl.col("type").shift(1).over(who).fill_null(LAST_END)
     turns = turns.filter((pl.col("type") != SCHEDULE) | (before != SCHEDULE))
     turns = turns.with_columns(
-        end=pl.col("time").shift(-1).over(who),
-        turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1,
+        end=pl.col("time").shift(-1).over(who), turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1
     )
     placed = turns.filter((pl.col("type") == SCHEDULE) & ((pl.col("cpu") > 0) | (pl.col("mem") > 0)))
     frame = placed.select(
