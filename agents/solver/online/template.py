@@ -70,9 +70,6 @@ class Template:
         spec = specification(text, file=file, params=params, tables={**tables, **varying})
         for name in varying:
             spec.tables[name] = replace(spec.tables[name], varies=True)
-        if spec.searched:
-            remedy = "Write their number instead of ?."
-            raise SpecError("the bins are those of the cluster", remedy, spec.bins.at, text, file)
         problem = spec.problem()
         if problem.objective is not None:
             remedy = f"Declare a resource {COST} instead: the agent `solver` uses as little of it as it can."

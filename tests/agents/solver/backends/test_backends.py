@@ -27,14 +27,12 @@ from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL, WIDE
+from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.searches import searches
 from binwright.agents.solver.specification.load import examples, load_problem
 from binwright.agents.solver.specification.spec import Spec
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
-from binwright.workloads.offline import machines
 from tests.reference import attempts as reference
 from tests.reference import interpreter
 from tests.reference.columns import from_text
@@ -210,29 +208,6 @@ def test_solve_gives_the_same_on_every_device() -> None:
         )
         assert found.alloc == expected.alloc
         assert found.search == expected.search == "published"
-
-
-def test_solve_uses_our_searches_where_they_fit() -> None:
-    assert bw.solve("oktopus", attempts=64).status == "optimal"
-    assert bw.solve("vm-placement", attempts=64).search == "ruin and recreate"
-    assert bw.solve("vm-placement").search == "first fit"
-    with pytest.raises(UserError, match="unknown search"):
-        bw.solve("cdn", search="theirs")
-
-
-def test_published_inputs_through_the_language() -> None:
-    given = machines("pgrank")
-    made = problem(
-        """procedure UTILFN(BALL, BIN, ALLOC)
-        UTIL.CPU[BIN] += D[BALL, 0]  UTIL.MEMORY[BIN] += D[BALL, 1]  UTIL.DISK[BIN] += D[BALL, 2]
-        UTIL.SENT[BIN] += D[BALL, 3]  UTIL.RECEIVED[BIN] += D[BALL, 4] end""",
-        balls=len(given.demand),
-        bins="?",
-        resources={f"{name}[s in BINS]": 1 for name in ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")},
-        tables={"D": given.demand / MICRO},
-    )
-    answer = bw.solve(made, attempts=64)
-    assert (answer.bins, answer.status, answer.search) == (88, "optimal", "ruin and recreate")
 
 
 def test_local_search_crosses_a_hump_that_stops_the_published_search() -> None:

@@ -41,16 +41,6 @@ def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
 FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
 
 
-@pytest.mark.long
-def test_soft_friends_are_solved_like_certain_ones() -> None:
-    certain = bw.solve(made(FULL.replace("WITH {} ", "")), search="published", attempts=64)
-    soft = bw.solve(made(FULL.format(0.9)), search="published", attempts=64)
-    assert certain.status == soft.status == "optimal"
-    assert soft.checked < 20 * certain.checked
-    [wish] = soft.wishes
-    assert (wish.wish.kind, wish.wish.asked, wish.broken) == ("FRIENDS", 4, ())
-
-
 def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
     answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9 FRIENDS 4, 5 WITH 0.5"), attempts=16)  # four have no room in three
     assert (answer.status, answer.placed) == ("solved", 12)
@@ -106,15 +96,6 @@ def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (answer.status, answer.placed) == ("solved", 6)
     assert len(answer.wishes[0].broken) == 1
     assert 200 <= answer.checked < 400
-
-
-def test_fewest_bins_with_wishes() -> None:
-    answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9", balls=6, bins="?"), attempts=16)
-    assert (answer.placed, answer.bins, answer.status) == (6, 2, "solved")
-    foes = bw.solve(
-        made("FOES 0, 1 WITH 1 FOES 2, 3 WITH 0.9 FOES 3, 4 WITH 0.9", balls=5, bins="?", room=5), attempts=16
-    )
-    assert (foes.bins, foes.wishes[0].broken, foes.wishes[1].broken) == (2, (), ())
 
 
 @scaled(0.25)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import examples, load_problem, problem
-from binwright.agents.solver.local.goals import BEST, NOW
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
@@ -54,25 +53,6 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
     used, _ = utilisation(given, alloc)
     assert goal_values(given.objective)(alloc, used) == said(given, alloc)
-
-
-@pytest.mark.long  # compiles the goals of each problem
-@scaled(0.3)
-@given(aims(), st.data())
-def test_after_every_move_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
-    right = every(given)
-    if not right:
-        return
-    search = LocalSearch(given, data.draw(st.integers(0, 9)))
-    best = search.begin(np.array(data.draw(st.sampled_from(list(right)))))
-    assert best.values == right[tuple(best.where)]
-    state, score = search.begun()
-    values, seen = score.values, {best.values}
-    for number, steps in enumerate(data.draw(st.lists(st.integers(1, 3), min_size=30, max_size=30))):
-        search.polish(state, score, number, steps)
-        assert tuple(values[NOW]) == right[tuple(state.room.alloc)]
-        seen.add(tuple(values[NOW]))
-        assert tuple(values[BEST]) == right[tuple(state.room.best)] <= min(seen)
 
 
 @pytest.mark.long

@@ -77,25 +77,12 @@ def test_examples_are_solved(name: str) -> None:
     assert not faults(answer.problem, answer.alloc)
 
 
-def test_answer_printed_for_specification_1_is_verified() -> None:
-    assert faults(load_problem("vm-placement"), [1, 1, 1, 0]) == []
-    assert faults(load_problem("vm-placement"), [1, 1, 0, 1])
-
-
 def test_network_counts_every_link_of_the_path() -> None:
     found = load_problem("network")
     used, _ = evaluate(found, [0, 1, 3, NULL, NULL, NULL, NULL, NULL])
     links = dict(zip(map(found.name, range(found.dims)), np.array(used) // MICRO, strict=True))
     expected = {"LINK[0]": 600, "LINK[1]": 600, "LINK[3]": 600, "UPLINK[0]": 600, "UPLINK[1]": 600}
     assert {name: used for name, used in links.items() if used and "SLOTS" not in name} == expected
-
-
-def test_answers_depend_on_the_seed() -> None:
-    def answer(seed: int) -> tuple[int, ...]:
-        return tuple(solve(load_problem("network"), attempts=8, seed=seed).alloc)
-
-    assert answer(3) == answer(3)
-    assert len({answer(seed) for seed in range(8)}) > 1
 
 
 def test_python_gives_the_same_problem_as_text() -> None:
@@ -183,7 +170,7 @@ def test_groupings() -> None:
 def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None:
     found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
     for seed in range(5):
-        answer = solve(found, search=search, seed=seed, attempts=16)
+        answer = solve(found, search=search, seed=seed, attempts=16 if search == "published" else None)
         assert len(set(answer.alloc)) >= 3
     alike = problem(VECTOR, balls=8, bins="?", resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
     assert solve(alike, search=search, attempts=16).bins == 1

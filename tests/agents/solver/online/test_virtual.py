@@ -331,7 +331,7 @@ OKTOPUS = (TEMPLATES / "oktopus.alloc").read_text()
     ("text", "form", "options", "said"),
     [
         (OKTOPUS.replace("UTIL.LINKS[part]", "UTIL.LINK[part]"), "hose", {}, "unknown resource LINK"),
-        (OKTOPUS, "pairs", {}, "RATE takes 2 indices, here is 1"),
+        (OKTOPUS, "pairs", {}, "RATE takes 2 indices, not 1"),
         (OKTOPUS.replace("BALLS len(MACHINE)", "BALLS 3"), "hose", {}, "BALLS is 3, and here it must be 8"),
         (OKTOPUS.replace("=> OUT[p]", "=> 2 * OUT[p]"), "hose", {}, "OUT changes from request to request"),
     ],

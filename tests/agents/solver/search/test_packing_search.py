@@ -234,19 +234,6 @@ def test_an_answer_that_breaks_the_rules_does_not_leave(monkeypatch: pytest.Monk
         pack(np.array([[2], [2]]), np.array([3]), "ffd-prod")
 
 
-def test_a_search_says_when_it_had_its_answer() -> None:
-    given = machines("pgrank")
-    for method in ("published", "solver"):
-        packed = pack(given.demand, given.capacity, method, seconds=0.5)
-        assert packed.found is not None
-        assert 0 < packed.found <= packed.seconds
-    assert packed.gap == 0 or packed.seconds >= 0.5
-    heuristic = pack(given.demand, given.capacity, "ffd-prod")
-    assert heuristic.course == ((heuristic.found, heuristic.bins),)
-    assert heuristic.found is not None
-    assert 0 < heuristic.found <= heuristic.seconds
-
-
 @given(
     least=st.integers(1, 12), below=st.integers(0, 4), beyond=st.integers(0, 4),
     luck=st.lists(st.booleans(), max_size=20), proofs=st.lists(st.integers(0, 2), max_size=20), knows=st.booleans(),
