@@ -81,7 +81,7 @@ class Online(Template):
         self._worth[: len(worth)] = worth
 
     def find(self, seed: int, attempts: int, units: int, biased: bool = False) -> Ints:
-        """Return the best allocation [balls] that the attempts find, -1 for balls that are left: see `left`.
+        """Return the best allocation [balls] that the attempts find, -1 for balls that are left.
 
         The next search overwrites it. Only the first `units` take part. `biased` attempts place balls nearly in their
         order.
@@ -92,8 +92,3 @@ class Online(Template):
         place = self._room._replace(left=self._room.left[:units])
         self._explore(*self._how, place, *self._written, seed, attempts, *self._rest, biased)
         return self._best
-
-    @property
-    def left(self) -> int:
-        """Return what the balls are worth that the last search's answer leaves."""
-        return int(self._least[0])

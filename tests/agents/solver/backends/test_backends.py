@@ -85,30 +85,6 @@ def units(call: Utilfn, flat: Flat, room: Room, ball: int, place: int) -> int:
     return call(ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0)
 
 
-def test_numbers_of_all_sizes_round_down() -> None:
-    text = """TABLE A = [-7.000001, -0.000001, 0, 0.3, 1, 1000.123457, -3, 7]
-    BALLS 8 BINS 8 RESOURCES CPU[s in BINS] => 1e9
-    procedure UTILFN(BALL, BIN, ALLOC)
-        let a = A[BALL]
-        let b = A[BIN]
-        UTIL.CPU[BIN] += a * b
-        UTIL.CPU[BIN] += if b == 0 then 1 else a / max(b, 0.000001)
-        UTIL.CPU[BIN] -= if b >= 0 then 1 else a / min(b, -0.000001)
-        UTIL.CPU[BIN] += (BALL - 4) // (BIN + 1) + (BALL - 4) % (BIN + 1)
-    end"""
-    problem = Spec(text).problem()
-    body, numbers = utilfn(problem.program)
-    call, _ = cpu.compiled(body)
-    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
-    alloc = [-1] * problem.balls
-    room.alloc[:] = alloc
-    for ball in range(8):
-        for place in range(8):
-            n = units(call, flat, room, ball, place)
-            added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
-            assert added == interpreter.call(problem.program, ball, place, alloc)
-
-
 Call = Callable[[int, int], list[tuple[int, int]] | None]
 
 
@@ -137,7 +113,7 @@ def c_calls(problem: Problem) -> Call:
     printer.add_source(body, cpu.CALLED)
     asked = "long asked(const long b, const long p, const long *a, const long *d, const long *f, const long *u,"
     asked += " const long *c, long *x, long *y) { return utilfn(b, p, a, d, f, u, c, x, y, 0); }"
-    head = "#define __global\n#define OWN\n"
+    head = "#define __global\n"
     for name, sign in (("min", "<"), ("max", ">")):  # OpenCL has them
         head += f"static inline long {name}(long a, long b) {{ return a {sign} b ? a : b; }}\n"
     with TemporaryDirectory() as folder:

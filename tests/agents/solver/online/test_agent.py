@@ -177,7 +177,7 @@ def test_online_search_equals_reference_attempts(
             if used[-1] == 0:
                 break
             ceiling[-1] = used[-1] - 1
-    assert best == (online.left, used_of(problem, found), found)
+    assert best == (int(online._least[0]), used_of(problem, found), found)
     assert not faults(problem, found)
 
 
