@@ -208,12 +208,11 @@ def test_an_attempt_begins_where_balls_are() -> None:
     assert not {2, NULL} & set(where)
 
 
-def test_many_balls_are_spread_and_stay_where_they_are() -> None:
+def test_many_balls_stay_where_they_are() -> None:
     balls = 15_000
     plain = problem(PLAIN, balls=balls, bins=balls // 4, resources={"C[b in BINS]": 10}, tables={"D": [2] * balls})
     answer = bw.solve(plain, time=60)
     assert (answer.placed, answer.search) == (balls, "ruin and recreate")
-    assert answer.used > balls // 5
     here = changed(plain, [ball % (balls // 4) for ball in range(balls)])
     assert bw.solve(here, time=60).moves == ()
 
