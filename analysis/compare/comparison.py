@@ -125,17 +125,9 @@ class Comparison:
 
     def _check_pairs(self) -> None:
         seeds = self._groups.matrix("seed")
-        done, own = np.asarray(np.isfinite(seeds).any(axis=1)), self._own
-        if not done[~own].any():
-            return  # nobody to compare with
-        problem = remedy = ""
-        if not done[own].any():
-            problem = f"every run of the baseline {self.baseline!r} failed"
-            remedy = "Name another one with --baseline, or mend the agent and run the scenario again."
-        elif np.isnan(self._against(seeds)).all():
-            problem = f"unpaired seeds: the baseline {self.baseline!r} shares no point and seed with any other agent"
+        if np.isfinite(seeds[~self._own]).any() and np.isnan(self._against(seeds)).all():
+            problem = f"unpaired seeds: the baseline {self.baseline!r} finished no point and seed of any other agent"
             remedy = "Run all agents with the same `seed`, `replications` and sweep, or name another --baseline."
-        if problem:
             raise ResultsError(problem, remedy=remedy)
 
     def _against(self, values: Floats) -> Floats:

@@ -16,21 +16,17 @@ WORTH_SAYING = 0.05
 
 
 class Overlap(NamedTuple):
-    """Says of `seeds` which share of a seed's requests another one met too.
-
-    It also says how many seeds' worth of different requests there are in all.
-    """
+    """Says of `seeds` which share of a seed's requests another one met too."""
 
     seeds: int
     share: float
-    worth: float
 
     def __str__(self) -> str:
         return (
             f"The windows of these {self.seeds:,} seeds overlap: {100 * self.share:.0f} % of a seed's requests are met "
-            f"by another one too, and all their different requests are worth {self.worth:.1f} seeds. So seeds are not "
-            "independent, and intervals and p-values promise more than they can keep. Draw from more of the trace, or "
-            "take windows that do not overlap: start: {apart: [first, last]} (page 'Traces and generated workloads')."
+            "by another one too. So seeds are not independent, and intervals and p-values promise more than they can "
+            "keep. Draw from more of the trace, or take windows that do not overlap: start: {apart: [first, last]} "
+            "(page 'Traces and generated workloads')."
         )
 
 
@@ -45,10 +41,7 @@ def overlap(seeds: Sequence[Rows]) -> Overlap:
             steps[first - low] += 1
             steps[end - low] -= 1
     met = np.cumsum(steps)[:-1]  # by how many seeds, of each row
-    total = int(met.sum())
-    if not total:
-        return Overlap(len(seeds), 0.0, float(len(seeds)))
-    return Overlap(len(seeds), float(met[met > 1].sum() / total), float((met > 0).sum() * len(seeds) / total))
+    return Overlap(len(seeds), float(met[met > 1].sum() / max(int(met.sum()), 1)))
 
 
 def _merged(rows: Rows) -> list[tuple[int, int]]:

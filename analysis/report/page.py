@@ -111,11 +111,15 @@ MOST_ERRORS = 50
 """Different errors that are shown in full."""
 
 
+Listener = Callable[[str], None]
+
+
+def ignore(text: str) -> None:
+    """Say nothing of what is done."""
+
+
 def write(
-    results: ResultsFolder,
-    path: str | Path | None = None,
-    say: Callable[[str], None] = lambda text: None,
-    drawing: Callable[[str], None] = lambda name: None,
+    results: ResultsFolder, path: str | Path | None = None, say: Listener = ignore, drawing: Listener = ignore
 ) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
 
@@ -127,15 +131,8 @@ def write(
     return target
 
 
-def compose(
-    results: ResultsFolder,
-    say: Callable[[str], None] = lambda text: None,
-    drawing: Callable[[str], None] = lambda name: None,
-) -> str:
-    """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
-
-    `say` is called with what had to be left out, `drawing` with the name of each figure before it is drawn.
-    """
+def compose(results: ResultsFolder, say: Listener = ignore, drawing: Listener = ignore) -> str:
+    """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
     table, drawn = Table(results), figures(results, drawing)
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
@@ -211,7 +208,7 @@ def _counts(results: ResultsFolder) -> str:
     points = f" at {_count(runs.select(results.swept).n_unique(), 'point')}" if results.swept else ""
     agents, seeds = _count(runs["agent"].n_unique(), "agent"), _count(runs["seed"].n_unique(), "seed")
     failed = len(results.failed)
-    failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' if failed else ""
+    failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' * bool(failed)
     return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
 
 
@@ -285,7 +282,7 @@ class Drawn(NamedTuple):
     failed: dict[str, str]
 
 
-def figures(results: ResultsFolder, drawing: Callable[[str], None] = lambda name: None) -> Drawn:
+def figures(results: ResultsFolder, drawing: Listener) -> Drawn:
     """Draw every kind that the results allow, those that may stand beside the answer for telephones, too."""
     found = Drawn({}, {})
     for name in FIGURES:

@@ -7,6 +7,7 @@ import polars as pl
 
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.results.columns import Columns, write_runs
+from binwright.analysis.results_api import Results
 
 ALWAYS = {
     "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
@@ -34,11 +35,15 @@ def write_results(folder: Path, rows: list[dict[str, Any]] | pl.DataFrame) -> No
     """Write made-up rows as a folder of results has them, with what their columns are."""
     frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, infer_schema_length=None, strict=False)
     names = frame.columns
-    resources, tiers = (
-        [name.removeprefix(begin) for name in names if name.startswith(begin)]
-        for begin in ("fragmentation_", "blocked_")
-    )
+    resources = [name.removeprefix("fragmentation_") for name in names if name.startswith("fragmentation_")]
     swept = names[names.index("seed") + 1 : names.index("version")] if {"seed", "version"} <= {*names} else ()
     folder.mkdir(parents=True, exist_ok=True)
-    columns = Columns(tuple(resources), tuple(tiers), tuple(swept), tuple(describe(resources, tiers)))
+    columns = Columns(tuple(resources), (), tuple(swept), tuple(describe(resources, ())))
     write_runs(folder, frame, columns)
+
+
+def made(folder: Path, rows: list[dict[str, Any]], said: str = "name: made\n") -> Results:
+    """Write made-up rows beside what a scenario says, and read them."""
+    write_results(folder, rows)
+    (folder / "scenario.yaml").write_text(said)
+    return Results(folder)

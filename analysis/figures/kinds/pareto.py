@@ -42,20 +42,19 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         for metric, found in ((across, xs), (up, ys))
     )
     label_outside(axes, columns, x_label, y_label)
-    fronts = []
     for ax, (title, of_panel) in zip(axes, panels, strict=True):
         tidy(ax)
         ax.locator_params("x", nbins=4)
         ax.set_title(title)
         best = front([(a.mean, b.mean) for a, b in of_panel.values()], (across.better, up.better))
-        fronts.append({name for place, name in enumerate(of_panel) if place in best})
-        line = sorted((x * a.mean, y * b.mean) for name, (a, b) in of_panel.items() if name in fronts[-1])
+        on_front = {name for place, name in enumerate(of_panel) if place in best}
+        line = sorted((x * a.mean, y * b.mean) for name, (a, b) in of_panel.items() if name in on_front)
         ax.plot(*zip(*line, strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
         for name, (a, b) in of_panel.items():
             colour, marker = chosen.look[chosen.agents[0] if is_alone else name]
             ax.errorbar(
                 x * a.mean, y * b.mean, np.reshape(b.arms(y), (2, 1)), np.reshape(a.arms(x), (2, 1)), color=colour,
-                marker=marker, alpha=1.0 if name in fronts[-1] else 0.4, markersize=4.5, elinewidth=0.8, capsize=1.5,
+                marker=marker, alpha=1.0 if name in on_front else 0.4, markersize=4.5, elinewidth=0.8, capsize=1.5,
             )  # fmt: skip
             if is_alone:
                 at = x * a.mean, y * b.mean
@@ -64,20 +63,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         said = f"{chosen.heading(chosen.agents[0])}: {up.heading} and {across.heading} at {len(marks)} points"
     else:
         legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
-        said = _finding(chosen, across, up, set.intersection(*fronts))
+        said = chosen.finding(across)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
     heading(figure, said, chosen.captioned(better, f"pale: another {'point ' * is_alone}is better in both"))
     return figure
-
-
-def _finding(chosen: FigureData, across: Metric, up: Metric, always: set[str]) -> str:
-    """Name the agents that no other one is better than in both metrics, at all points."""
-    names = [chosen.heading(agent) for agent in chosen.agents if agent in always]
-    both, where = f"both {across.heading} and {up.heading}", "At every point no" if len(chosen.points) > 1 else "No"
-    if not names:
-        return both
-    than = "another" if len(names) == len(chosen.agents) else " or ".join(names)
-    return f"{where} agent has better means in {both} than {than}"
 
 
 def _two(chosen: FigureData) -> tuple[Metric, Metric]:

@@ -142,8 +142,8 @@ MISTAKES: list[tuple[list[dict[str, Any]], dict[str, Any], str]] = [
     (runs({"a": [0.5], "best-fit": [0.5]}), {"baseline": "bestfit"}, r"was not run \(got 'bestfit'\)\n.*'best-fit'"),
     (runs({"a": [0.5]}), {"metrics": ["aceptance"]}, r"no such metric \(got 'aceptance'\)\n.*'acceptance'"),
     (runs({"a": [0.5]}), {"metrics": ["status"]}, "no such metric"),
-    ([*runs({"a": [0.5]}), row("b", 7)], {}, "unpaired seeds.*'a' shares no point and seed"),
-    ([failed("a", 0), row("b", 0)], {}, "every run of the baseline 'a' failed"),
+    ([*runs({"a": [0.5]}), row("b", 7)], {}, "unpaired seeds.*'a' finished no point and seed"),
+    ([failed("a", 0), row("b", 0)], {}, "unpaired seeds.*'a' finished no point and seed"),
 ]
 
 

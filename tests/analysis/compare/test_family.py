@@ -14,15 +14,9 @@ from binwright.analysis.compare.table import BEST, TIED, finding
 from binwright.analysis.results_api import Results
 from tests.reference.stats import slow_verdicts, values_of
 from tests.support.properties import scaled
-from tests.support.results import row, write_results
+from tests.support.results import made, row
 
 EXACT = {"acceptance": [0.5, 0.75, 0.5, 0.75]}
-
-
-def results(folder: Path, rows: list[dict[str, Any]]) -> Results:
-    write_results(folder, rows)
-    (folder / "scenario.yaml").write_text("name: made\n")
-    return Results(folder)
 
 
 def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[str, Any]]:
@@ -52,7 +46,7 @@ def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list
     values = values_of(rows, "acceptance", [])
     wanted = slow_verdicts(values)
     with TemporaryDirectory() as folder:
-        runs = results(Path(folder), rows)
+        runs = made(Path(folder), rows)
         agents = [f"agent-{n}" for n in range(4)]
         for base in agents:
             asked = slow_verdicts(values, base)
@@ -82,7 +76,7 @@ def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list
 
 @pytest.mark.parametrize("seeds", [1, 2, 6])
 def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> None:
-    found = results(tmp_path, fixed({"low": 0.8712, "high": 0.8713, "same": 0.8712}, seeds))
+    found = made(tmp_path, fixed({"low": 0.8712, "high": 0.8713, "same": 0.8712}, seeds))
     comparison = Comparison(found, "low", ["acceptance"])
     rows = {one["agent"]: one for one in comparison.frame.iter_rows(named=True)}
     for agent, verdict in (("high", "better"), ("same", "equal")):
@@ -105,13 +99,13 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
 
 
 def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
-    found = results(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
+    found = made(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
     assert said(found) == "one and other accept most, 10 points above third"
     assert [line[2] for line in found.table().texts()] == ["90.00 *", "90.00 *", "80.00"]
     chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
     rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]
     rows += [row("third", seed, acceptance=x - 0.25 - seed / 100) for seed, x in enumerate(chance)]
-    found = results(tmp_path, rows)
+    found = made(tmp_path, rows)
     assert said(found).startswith("one and other accept most")
 
 
@@ -119,7 +113,7 @@ def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> No
     rows = fixed({"a": 0.5, "b": 0.25}) + [
         row("dice", seed, acceptance=0.3 + seed / 50, random=True) for seed in range(6)
     ]
-    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
+    found = Comparison(made(tmp_path, rows), "a", ["acceptance"])
     by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
     assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
     assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
@@ -135,12 +129,12 @@ def test_over_points_both_win(tmp_path: Path) -> None:
         for one in fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1)
     ]
     order = ["run", "agent", "seed", "key", *(name for name in rows[0] if name not in ("run", "agent", "seed", "key"))]
-    found = results(tmp_path, [{name: one[name] for name in order} for one in rows])
+    found = made(tmp_path, [{name: one[name] for name in order} for one in rows])
     assert said(found) == "one and other accept most at all 2 points, by 10 points"
 
 
 def test_times_have_chance_always(tmp_path: Path) -> None:
-    found = Comparison(results(tmp_path, fixed({"a": 0.5, "b": 0.25})), "a", ["decision_us", "acceptance"])
+    found = Comparison(made(tmp_path, fixed({"a": 0.5, "b": 0.25})), "a", ["decision_us", "acceptance"])
     tests = dict(found.frame.filter(agent="b").select("metric", "test").rows())
     assert tests["acceptance"] == "exact"
     assert tests["decision_us"] != "exact"
@@ -149,5 +143,5 @@ def test_times_have_chance_always(tmp_path: Path) -> None:
 def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:
     """An agent with dice of its own, which nobody gave it."""
     rows = fixed({"a": 0.5}) + [row("own", seed, acceptance=0.3 + seed / 50, random=False) for seed in range(6)]
-    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
+    found = Comparison(made(tmp_path, rows), "a", ["acceptance"])
     assert found.frame.filter(agent="own")["test"].item() == "wilcoxon"

@@ -21,7 +21,6 @@ from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results
-from binwright.simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import failed, row, write_results
@@ -203,13 +202,6 @@ def test_numbers_have_the_decimals_that_their_interval_allows(unit: str, mean: f
     assert metric(unit).write(mean, half) == text
 
 
-def rendered(found: Table, width: int) -> str:
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(found.rich(width))
-    return capture.get()
-
-
 def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
     """Values that differ by seed or point only are the same for all agents, as are sums in another order."""
     rows = [
@@ -221,7 +213,7 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
     ]
     found = table(tmp_path, rows)
     assert [metric.name for metric in found.metrics] == ["income_month", "decision_us"]
-    for text in (" ".join(rendered(found, 80).split()), str(found), Results(tmp_path).compare().markdown()):
+    for text in (" ".join(shown(found.rich(80), 80).split()), str(found), Results(tmp_path).compare().markdown()):
         assert "The same for all agents: accepted 51.0 ±2.5 %, cpu " in text
         assert "fragmentation 10.0 %" in text.replace("cpu ", "")  # every seed gave the same: without an interval
     assert "| a | 3 | 0.0 ±0.0 |" in str(found)
@@ -264,41 +256,6 @@ def test_every_metric_has_a_heading_of_its_own() -> None:
     found = describe(["cpu", "mem", "gpu"], ["up"])
     assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
     assert all(one.meaning for one in found)
-
-
-# -- failed runs -------------------------------------------------------------------------------------------------------
-
-
-def test_failed_runs_are_counted_and_not_averaged(tmp_path: Path) -> None:
-    rows = [row("a", 0, acceptance=0.5), failed("a", 1), row("a", 2, acceptance=0.7), failed("b", 0), failed("b", 1)]
-    found = table(tmp_path, [*rows, row("c", 0)])
-    assert [(one.agent, one.runs, one.failed) for one in found.rows] == [("a", 3, 1), ("b", 2, 2), ("c", 1, 0)]
-    assert [line[1] for line in found.texts()] == ["2/3", "0/2", "1"]
-    a, b, _ = cells(found, "acceptance")
-    assert a is not None
-    assert a.mean == pytest.approx(0.6)
-    assert b is None
-    assert set(found.texts()[1][2:]) == {"-"}
-    rendered(found, 80)
-
-
-# -- reading results ---------------------------------------------------------------------------------------------------
-
-
-def test_results_name_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="there are no results here"):
-        Results(tmp_path / "nowhere")
-    (tmp_path / "runs.parquet").write_bytes(b"PAR1 and then something else")
-    with pytest.raises(ResultsError, match=r"runs\.parquet: this is not a readable Parquet file"):
-        Results(tmp_path)
-    table(tmp_path, [row("a", 0), failed("b", 0)])
-    found = Results(tmp_path)
-    assert repr(found).endswith("2 runs, 1 failed)")
-    assert found.resources == ["cpu"]
-    assert (found.done["agent"].to_list(), found.failed["agent"].to_list()) == (["a"], ["b"])
-    for read in (found.requests, found.samples):
-        with pytest.raises(ResultsError, match=r"were not recorded\n  Write `record: \[(requests|samples)\]`"):
-            read("a0")
 
 
 TEXTS = st.text(st.sampled_from("ab µ±日本%"), min_size=1, max_size=40)
@@ -371,9 +328,3 @@ def test_a_finding_names_the_largest_significant_difference(tmp_path: Path) -> N
         "wild": [x + (0.3 if seed % 2 else -0.5) for seed, x in enumerate(best)],  # the least mean, and no verdict
     }
     assert said(tmp_path, numbers) == "best accepts most, 5 points above near; wild does not differ significantly"
-
-
-@pytest.mark.parametrize(("name", "unit"), [("wait_mean", "s"), ("lost", ""), ("energy", "kWh")])
-def test_intervals_of_what_cannot_be_negative_end_at_0(name: str, unit: str) -> None:
-    assert Metric(name, name, unit).ends(1.0, 3.0) == (0.0, 4.0)
-    assert Metric("net_month", "net", unit, beyond=True).ends(1.0, 3.0) == (-2.0, 4.0)

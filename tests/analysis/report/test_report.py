@@ -5,18 +5,16 @@ import re
 import shlex
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import binwright as bw
 from binwright.analysis.report.page import Drawn, compose, refusals
 from binwright.analysis.results_api import Results
 from binwright.cli import main
+from tests.support.results import failed, made, write_results
 from tests.support.results import row as row_of
-from tests.support.results import write_results
 from tests.support.scenarios import random_requests
 
 HOSTILE = "</script><b>\"'&amp;"
@@ -151,22 +149,14 @@ def test_command_printed_in_the_report_gives_the_same_numbers(
 # -- results that were never run: what the words and tables make of numbers --------------------------------------------
 
 
-def made(folder: Path, values: dict[str, list[float]], swept: dict[str, list[Any]] | None = None) -> Results:
-    """Results with the acceptance of every agent, a value per seed; failed where it is NaN."""
-    folder.mkdir(exist_ok=True)
-    (folder / "scenario.yaml").write_text("name: made\n")
-    points = [dict(zip(swept, point, strict=True)) for point in zip(*swept.values(), strict=True)] if swept else [{}]
+def accepting(folder: Path, values: dict[str, list[float]]) -> Results:
+    """Make up results with the acceptance of every agent, a value per seed; failed where it is NaN."""
     rows = [
-        {"run": f"{agent}{seed}{point}", "agent": agent, "seed": seed, **point, "version": "0.1.0"}
-        | {"status": "failed" if np.isnan(value) else "done", "error": "broke" if np.isnan(value) else ""}
-        | {"seconds": 1.0, "acceptance": None if np.isnan(value) else value + 0.1 * number}
-        | dict.fromkeys(("load_cpu", "allocation_cpu", "fragmentation_cpu"), None if np.isnan(value) else 0.5)
-        for number, point in enumerate(points)
-        for seed in range(len(next(iter(values.values()))))
-        for agent, value in ((agent, numbers[seed]) for agent, numbers in values.items())
+        failed(agent, seed) if np.isnan(value) else row_of(agent, seed, acceptance=value)
+        for agent, numbers in values.items()
+        for seed, value in enumerate(numbers)
     ]
-    write_results(folder, pl.DataFrame(rows, infer_schema_length=None).cast({"acceptance": float}))
-    return Results(folder)
+    return made(folder, rows)
 
 
 NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
@@ -188,7 +178,7 @@ def test_report_answers_in_a_sentence_for_each_metric(
     tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
-    page = compose(made(tmp_path, values))
+    page = compose(accepting(tmp_path, values))
     Page(page)
     assert f'<div class="answer">{words}' in page
 

@@ -13,7 +13,7 @@ import pytest
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import Columns, merged, read_columns, write_runs
+from binwright.analysis.results.columns import Columns, merged, write_runs
 from binwright.analysis.results.folder import as_written, refused_shares
 from binwright.analysis.results_api import Results
 from binwright.cli import main
@@ -21,7 +21,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.simcore.errors import ResultsError
 from tests.support.batches import scenario
 from tests.support.properties import first
-from tests.support.results import row, write_results
+from tests.support.results import made, row, write_results
 
 
 def test_results_say_what_they_hold(tmp_path: Path) -> None:
@@ -35,12 +35,6 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
         "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
     )
     assert described["decision_us"].timed
-
-
-def test_written_columns_are_read_back(tmp_path: Path) -> None:
-    columns = Columns(("cpu",), ("core",), ("a.b",), (Metric("x", "µx", "kWh", "lower", "less", "differs", True),))
-    write_runs(tmp_path, pl.DataFrame({"run": ["a"]}), columns)
-    assert read_columns(pl.read_parquet_metadata(tmp_path / "runs.parquet")["binwright"]) == columns
 
 
 def test_a_swept_key_without_a_column_is_refused(tmp_path: Path) -> None:
@@ -96,12 +90,6 @@ def test_several_results_are_merged(tmp_path: Path) -> None:
     found = Comparison([left, right], metrics=["fragmentation_mem"])
     assert found.keys == ["scenario", "cluster.servers"]
     assert found.metrics[0].heading == "mem fragmentation %"
-
-
-def made(folder: Path, rows: list[dict[str, Any]], said: str = "name: made\n") -> Results:
-    write_results(folder, rows)
-    (folder / "scenario.yaml").write_text(said)
-    return Results(folder)
 
 
 def drawn(agents: list[str], seeds: int = 6, **more: Any) -> list[dict[str, Any]]:
