@@ -16,7 +16,7 @@ from binwright.agents.solver.specification.spec import Spec
 def goals_from_text(problem: Problem, alloc: Sequence[int]) -> list[int]:
     """Evaluate the goals for an allocation of all balls [balls]: raw values, as the text has them."""
     assert isinstance(problem.source, Spec)
-    build = problem.source.build(problem.bins)
+    build = Build(problem.source, problem.bins)
     whole = Whole(build, alloc, utilisation(problem, alloc)[0])
     return [whole.number(goal.parts[1]).low for goal in build.goals]
 

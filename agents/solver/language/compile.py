@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,17 +113,9 @@ def computed(operation: str, left: Typed, right: Typed, kind: str) -> Typed:
     return Typed(kind, min(ends), max(ends), code)
 
 
-class Over(NamedTuple):
-    """What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of."""
-
-    entries: Table | None
-    start: p.Expr
-    stop: p.Expr
-    low: int
-    high: int
-    """What the variable may be."""
-    trips: int
-    """Rounds, at most."""
+Over = tuple[Table | None, p.Expr, p.Expr, int, int, int]
+"""What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of; what the
+variable may be, at least and at most; and the rounds, at most."""
 
 
 @dataclass
@@ -582,14 +574,15 @@ class Compiler:
         table = self.row_of(node)
         if table is not None:
             start, stop, _, trips = self._row(table, node)
-            found, what = Over(table, start, stop, *table.bounds, trips), f"a row of {table.name}"
+            found, what = (table, start, stop, *table.bounds, trips), f"a row of {table.name}"
         elif node.kind == "name" and node.parts[0] in self.tables and self.tables[node.parts[0]].rank == 1:
             table = self.tables[node.parts[0]]
-            found, what = Over(table, p.Const(0), p.Const(table.sizes[0]), *table.bounds, table.sizes[0]), table.name
+            size = table.sizes[0]
+            found, what = (table, p.Const(0), p.Const(size), *table.bounds, size), table.name
         else:
             first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
             last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
-            return Over(None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low))
+            return None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low)
         refuse(not table.whole, f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
         return found
 
@@ -621,7 +614,7 @@ class Compiler:
         extremes = kind in ("min", "max")
         remedy = "Put it into a TABLE, if it is constant."
         refuse(extremes and self.ceiling is None, f"{kind} over a range is for goals", remedy, node.at)
-        begun, before = len(self.out), self.trips
+        before = self.trips
         total = self.stored(p.Const(0))
         none = self.stored(p.Const(1)) if extremes else None
         found = Typed(INT, 0, 0, total)
@@ -645,15 +638,10 @@ class Compiler:
             found = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
 
         self.loop(axis, body)
-        loops = self.out[begun + 1 + extremes :]
-        empty = extremes and (axis.parts[2] is not None or not loops or not _constant(loops[-1]))
-        refuse(empty, f"{kind} may be of nothing", "Give it a range of constants, without except.", node.at)
+        loop, remedy = self.out[-1], "Give it a range of constants, without except."
+        runs = isinstance(loop, p.For) and isinstance(loop.start, p.Const) and isinstance(loop.stop, p.Const)
+        refuse(extremes and (axis.parts[2] or not runs), f"{kind} may be of nothing", remedy, node.at)
         return found
-
-
-def _constant(statement: p.Stmt) -> TypeGuard[p.For]:
-    """Tell whether it is a loop over a range of constants."""
-    return isinstance(statement, p.For) and isinstance(statement.start, p.Const) and isinstance(statement.stop, p.Const)
 
 
 def _check_alike(one: Typed, other: Typed, at: At) -> None:
@@ -665,19 +653,13 @@ def _truth(code: p.Expr) -> Typed:
     return Typed(BOOL, 0, 1, code)
 
 
-class Added(NamedTuple):
-    """One `UTIL... += ...` of a program."""
-
-    family: str
-    lowest: int
-    """No amount is less."""
-    arguments: tuple[p.Expr, ...]
-    """The indices of the resource."""
+Added = tuple[str, int, tuple[p.Expr, ...]]
+"""One `UTIL... += ...` of a program: the resource, the lowest amount, and the indices."""
 
 
 def bin_axis(added: Sequence[Added], family: p.Family) -> int | None:
     """Find the index of a family that is BIN wherever something is added to it; None if there is none."""
-    places = [each.arguments for each in added if each.family == family.name]
+    places = [arguments for name, _, arguments in added if name == family.name]
     every = range(len(family.sizes)) if places else ()
     return next((axis for axis in every if all(place[axis] == p.Local(p.BIN) for place in places)), None)
 
@@ -734,7 +716,7 @@ class Statements(Compiler):
         amount = self.number(added).micro()
         amount = amount if sign == "+=" else amount.negated()
         self.out.append(p.Add(place, amount.code))
-        self.added.append(Added(family.name, amount.low, arguments))
+        self.added.append((family.name, amount.low, arguments))
         self.adds += self.trips
         self._reach += max(abs(amount.low), abs(amount.high)) * self.trips
         remedy = "Choose a larger unit, or bound the amount with min(..., ...)."
@@ -747,21 +729,21 @@ def compile_utilfn(body: s.Block, scope: Scope) -> tuple[p.Program, tuple[p.Fami
     code.block(body)
     added, families = code.added, scope.families
     axes = {name: bin_axis(added, family) for name, family in families.items()}
-    mentions = sum(axes[each.family] is not None for each in added)  # of BIN that only say whose dimension it is
+    mentions = sum(axes[name] is not None for name, *_ in added)  # of BIN that only say whose dimension it is
     program = p.Program(
         body=tuple(code.out),
         slots=code.slots,
         steps=code.steps,
         adds=code.adds,
         alloc_free=not code.reads_alloc,
-        non_negative=min((each.lowest for each in added), default=0) >= 0,
-        bin_local=all(axes[each.family] is not None for each in added),
+        non_negative=min((lowest for _, lowest, _ in added), default=0) >= 0,
+        bin_local=all(axes[name] is not None for name, *_ in added),
         bin_blind=code.bin_reads == mentions,
         guards=tuple(dict.fromkeys(code.guards)),
         tables=code.starts,
         data=code.data(),
     )
-    falling = {each.family for each in added if each.lowest < 0}
+    falling = {name for name, lowest, _ in added if lowest < 0}
     return program, tuple(
         replace(family, bin_axis=axes[name], falls=name in falling) for name, family in families.items()
     )

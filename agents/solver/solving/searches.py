@@ -16,8 +16,6 @@ from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.removed import REMOVED
 
 OURS, PUBLISHED, RUIN, LOCAL = "ours", "published", "ruin and recreate", "local search"
-KEPT = 2_000_000
-"""Dimensions of a problem up to which there is local search, which keeps a dozen numbers for each."""
 
 
 class Attempts(NamedTuple):
@@ -53,11 +51,22 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
     def local_runs(problem: Problem, first: int, count: int) -> Iterator[Found]:
         return local(problem.bins).place(first, count, end)
 
+    name, dense = (RUIN, ruin) if search == OURS else (PUBLISHED, published)
+
+    def prepare_dense() -> None:
+        find()
+        first_fit(TINY)
+        dense.prepare()
+
+    def dense_attempts(problem: Problem, first: int, count: int) -> Iterator[Found]:
+        packing = Packing.of(problem)
+        assert packing is not None
+        yield from dense.attempts(problem, packing, seed, first, count, end)
+
     if Packing.of(problem) is not None and (search == OURS or device == "cpu"):
-        name, dense = (RUIN, ruin) if search == OURS else (PUBLISHED, published)
-        return [Attempts(name, lambda: _prepare_dense(find, dense), partial(_dense, dense, seed, end))]
+        return [Attempts(name, prepare_dense, dense_attempts)]
     attempts = Attempts(PUBLISHED, prepare, published_attempts)
-    if search == PUBLISHED or problem.dims > KEPT:
+    if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return [attempts]
     ours = Attempts(LOCAL, lambda: runs.prepare(problem), local_runs)
     return [ours] if device == "cpu" and not problem.wishes else [attempts, ours]
@@ -77,16 +86,3 @@ def _on(device: str, problem: Problem) -> tuple[Any, Callable[[], object], Calla
         return made, lambda: choose(which), lambda: opencl.prepare(problem, which)
     remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
-
-
-def _prepare_dense(find: Callable[[], object], dense: Any) -> None:
-    find()
-    first_fit(TINY)
-    dense.prepare()
-
-
-def _dense(dense: Any, seed: int, end: float, problem: Problem, first: int, count: int) -> Iterator[Found]:
-    packing = Packing.of(problem)
-    assert packing is not None
-    found: Iterator[Found] = dense.attempts(problem, packing, seed, first, count, end)
-    return found

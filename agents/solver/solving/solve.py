@@ -53,12 +53,10 @@ def solve(
 ) -> Answer:
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
-    `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), or `opencl:n` (number n of
-    `binwright.opencl_devices()`).
-    `search` is `published`, or `ours`: tenants, or balls of small problems, are placed by first fit, then CP-SAT or
-    trying all looks for proofs, then local search, of vector problems first fit and ruin and recreate, for answers.
-    Both give the same answer for the same attempts on every device. Of `ours` a device other than `cpu` makes published
-    attempts that take turns with local search.
+    `device` is that of `binwright.solve`. `search` is `published`, or `ours`: tenants, or balls of small problems, are
+    placed by first fit, then CP-SAT or trying all looks for proofs, then local search, of vector problems first fit and
+    ruin and recreate, for answers. Both give the same answer for the same attempts on every device. Of `ours` a device
+    other than `cpu` makes published attempts that take turns with local search.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
@@ -140,8 +138,6 @@ class _Search:
         """Those of several balls, where there are any: one that is not placed whole counts as not placed."""
         self.impossible = ""
         """Why no allocation places all balls."""
-        self.made: dict[int, Problem] = {}
-        """By number of bins."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.staying = bool((problem.now != NULL).any())
@@ -199,12 +195,8 @@ class _Search:
         return self.bins is not None and self.bins <= self.bound
 
     def with_bins(self, bins: int) -> Problem:
-        """Return the problem with this many bins, which every round needs again."""
-        if not self.problem.searched:
-            return self.problem
-        if bins not in self.made:
-            self.made[bins] = self.problem.with_bins(bins)
-        return self.made[bins]
+        """Return the problem with this many bins, if they are searched."""
+        return self.problem.with_bins(bins) if self.problem.searched else self.problem
 
     def construct_all(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
@@ -397,7 +389,7 @@ class _Search:
         if all(goal.signed(goal.bound) == raw for goal, raw in zip(problem.objective.goals, values, strict=True)):
             return
         tiny = not problem.wishes and problem.bins**problem.balls <= SMALL and depth_first.suits(problem)
-        if self.attempts is None and tiny:
+        if tiny:
             best, values, through = self.try_all(problem, lambda: clock.monotonic() >= self.end)
             if best is not None and through:
                 proven = replace(problem, objective=problem.objective.proven(values))
@@ -451,7 +443,8 @@ class _Search:
     def notes(self, status: str) -> Iterator[str]:
         """List what a user would not expect of the search."""
         if self.kernels is not None and not self.kernels.done() and clock.monotonic() > self.end - self.reserve:
-            yield f"finding {self.device} and compiling took longer than there was time; it goes on, for the next time"
+            finding = f"finding {self.device} and " if self.device != "cpu" else ""
+            yield f"{finding}compiling took longer than there was time; it goes on, for the next time"
         if self.unproven and status != "optimal" and not self.impossible:
             yield f"fewer proofs are looked for without OR-Tools. {install('solver')}"
 

@@ -6,7 +6,7 @@ Some declarations become what there is without them: statements of UTILFN, resou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from math import prod
@@ -141,14 +141,22 @@ class Build:
         return problem
 
     def _groupings(self) -> tuple[Sets, ...]:
-        """Split the bins into groups as declared, or in the usual ways."""
-        groups = [members for members, _ in self.sets["groups"]]
-        if not groups:
-            return usual_groupings(self.scope.bins, searched=self.spec.searched)
-        named = [place for members in groups for place in members]
-        twice = len(named) != len(set(named))
-        refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
-        return (declared_grouping(groups, self.scope.bins),)
+        """Split the bins as GROUPS say, others alone at the end; or in groups of one, two, four, ... and all of them.
+
+        The largest of these come first, unless the number of bins is searched: balls are spread first then.
+        """
+        bins, named = self.scope.bins, [place for members, _ in self.sets["groups"] for place in members]
+        if named:
+            grouped = set(named)
+            twice = len(named) != len(grouped)
+            refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
+            there = [[place for place in members if place < bins] for members, _ in self.sets["groups"]]
+            groups = [*filter(None, there), *([place] for place in range(bins) if place not in grouped)]
+            return (Sets.of([(members, MICRO) for members in groups]),)
+        sizes = [*(1 << power for power in range((bins - 1).bit_length())), bins]
+        bounds = [np.append(np.arange(0, bins, size), bins) for size in sizes]
+        ordered = bounds if self.spec.searched else bounds[::-1]
+        return tuple(Sets(ends, np.arange(bins), np.full(len(ends) - 1, MICRO)) for ends in ordered)
 
     def _labels(self, kind: str, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
@@ -488,27 +496,3 @@ class Build:
         few = declared.goal(number.at, number, "BINS")
         goals = self.goals if any(goal.parts[1] == number for goal in self.goals) else (*self.goals, few)
         return tuple(declared.opened(goal, 1 if first is None else self.count(first, "BINS")) for goal in goals)
-
-
-def declared_grouping(groups: Iterable[Sequence[int]], bins: int) -> Sets:
-    """Split the bins as GROUPS say; every other bin is alone at the end.
-
-    With `BINS ?` groups have those of their bins that there are.
-    """
-    named = [[place for place in members if place < bins] for members in groups]
-    rest = sorted(set(range(bins)).difference(*named))
-    return Sets.of([(members, MICRO) for members in [*filter(None, named), *([place] for place in rest)]])
-
-
-def usual_groupings(bins: int, *, searched: bool) -> tuple[Sets, ...]:
-    """Split the bins into groups of one, two, four, ... and all of them.
-
-    The largest groups come first, unless the number of bins is `searched`: nobody asked for few of them, and balls are
-    spread first.
-    """
-    sizes = [1 << power for power in range((bins - 1).bit_length())]
-    every = np.arange(bins)
-    bounds = [np.append(np.arange(0, bins, size), bins) for size in [*sizes, bins]]
-    if not searched:
-        bounds.reverse()
-    return tuple(Sets(offsets, every, np.full(len(offsets) - 1, MICRO)) for offsets in bounds)

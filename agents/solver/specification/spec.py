@@ -46,7 +46,8 @@ class Spec:
         self.text = text
         self.file = file
         self.tree = self._located(lambda: parse(text))
-        self.params = {name: _param(name, value) for name, value in (params or {}).items()}
+        numbers = {name: _number(name, value) for name, value in (params or {}).items()}
+        self.params = {name: Typed.of(INT if whole else QUANTITY, raw) for name, (raw, whole) in numbers.items()}
         self.cells = {name: list(data) for name, data in (tables or {}).items() if are_names(data)}
         """Columns of names that take the place of what TABLEs of the same name read AS names."""
         self.tables = {
@@ -60,17 +61,17 @@ class Spec:
         self.made: dict[At, Any] = {}
         """Tables, sets and pins of declarations that do not depend on BINS, by their place."""
         self._located(self._check_declarations)
-        self._built: tuple[int | None, Build, Problem] | None = None
-        """The latest: for so many bins."""
+        self._built: dict[int | None, Problem] = {}
+        """By number of bins."""
 
     def changed(self, now: Sequence[int] | None, moves: int | None, drain: Sequence[int]) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
-        more, tables = list[s.Node](), self.tables
+        text, tables = "procedure UTILFN(BALL, BIN, ALLOC) end", self.tables
         if now is not None:
             tables = {**tables, WHERE_NOW: self._located(lambda: from_array(WHERE_NOW, now, None))}
-            more.append(s.Node("now", OUTSIDE, (WHERE_NOW,)))
-        if moves is not None:
-            more.append(s.Node("moves", OUTSIDE, (s.Node("number", OUTSIDE, _number("moves", moves)),)))
+            text += f" NOW {WHERE_NOW}"
+        text += f" MOVES {moves}" if moves is not None else ""
+        more = list(s.mapped(self._located(lambda: parse(text)).declarations, lambda part: None, OUTSIDE))
         if drain:
             bins = tuple(s.Node("number", OUTSIDE, _number("drain", place)) for place in drain)
             more.append(s.Node("drain", OUTSIDE, (bins, ())))
@@ -83,7 +84,7 @@ class Spec:
         other = copy(self)
         for cached in ("limits", "bins", "has_goals"):
             other.__dict__.pop(cached, None)
-        other.tree, other._built = tree, None
+        other.tree, other._built = tree, {}
         return other
 
     def without_goals(self) -> Problem | None:
@@ -134,13 +135,9 @@ class Spec:
             raise SpecError("the number of bins is fixed", "Write BINS ? to choose it.", at, self.text, self.file)
         if self.bins.parts[0] is None and bins is None:
             bins = self.limits[0 if self.searched else 1]
-        return self._made(bins)[1]
-
-    def _made(self, bins: int | None) -> tuple[Build, Problem]:
-        if self._built is None or self._built[0] != bins:
-            build = self._located(lambda: Build(self, bins))
-            self._built = bins, build, self._located(build.problem)
-        return self._built[1:]
+        if bins not in self._built:
+            self._built[bins] = self._located(lambda: Build(self, bins).problem())
+        return self._built[bins]
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
         """Find declarations that together are impossible, and of which none can be left out; and say why.
@@ -182,10 +179,6 @@ class Spec:
         body = self.tree.body if rejects else _accepting(self.tree.body)
         return self._with_tree(s.Tree(tuple(declarations), body)).problem()
 
-    def build(self, bins: int) -> Build:
-        """Return what was declared, for this many bins."""
-        return self._made(bins if self.bins.parts[0] is None else None)[0]
-
     def _located(self, run: Callable[[], T]) -> T:
         """Call `run`, and give its errors the text and the file."""
         try:
@@ -215,20 +208,12 @@ def _without(tree: s.Tree, *kinds: str) -> s.Tree:
     return tree._replace(declarations=tuple(node for node in tree.declarations if node.kind not in kinds))
 
 
-def _param(name: str, value: object) -> Typed:
-    """Read the value of a parameter."""
-    raw, whole = _number(f"parameter {name}", value)
-    return Typed.of(INT if whole else QUANTITY, raw)
-
-
-def _number(what: str, value: object) -> tuple[int, bool]:
+def _number(name: str, value: object) -> tuple[int, bool]:
     """Read a number that comes from outside."""
     try:
-        if isinstance(value, bool):
-            raise ValueError
-        return number(str(value).strip(), None)
-    except (ArithmeticError, ValueError):
-        raise SpecError(f"{what} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
+        return number("" if isinstance(value, bool) else str(value).strip(), None)
+    except ArithmeticError:
+        raise SpecError(f"{name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
 
 
 def _accepting(body: s.Block) -> s.Block:

@@ -63,13 +63,6 @@ def test_every_rule_has_its_name() -> None:
     assert "DIFFERENT" in summary(apart, alloc, 2)
 
 
-def test_rules_that_are_equally_frequent_come_in_the_order_of_utilfn() -> None:
-    body = " ".join(f"UTIL.{name}[BIN] += 2" for name in "DECAB")
-    resources = {f"{name}[b in BINS]": 1 for name in "DECAB"}
-    given = problem(f"procedure UTILFN(BALL, BIN, ALLOC) {body} end", balls=1, bins=2, resources=resources)
-    assert list(summary(given, [NULL], 0)) == list("DECAB")
-
-
 def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
     given = problem("""
     BALLS 3 BINS 2 RESOURCES C[b in BINS] => 3, Z[z in 2] => 1, Y[y in 2] => 1

@@ -62,20 +62,6 @@ def right(given: Problem, now: list[int], drained: set[int], moves: int | None) 
     return found
 
 
-@given(cluster=clusters(), seed=st.integers(0, 3))
-def test_moves_and_drains_are_solved_wherever_an_allocation_exists(cluster: Any, seed: int) -> None:
-    plain, now, drained, moves = cluster
-    some = right(plain, now, drained, moves)
-    asked = changed(plain, now, moves, drained)
-    answer = bw.solve(asked, seed=seed, attempts=3)
-    if answer.status == "solved" or answer.status == "optimal":
-        assert tuple(answer.alloc) in some
-    else:
-        assert not some
-    assert not (impossible(asked) and some)
-    assert len(answer.moves) == sum(here not in (-1, there) for here, there in zip(now, answer.alloc, strict=False))
-
-
 BODIES = (
     PLAIN,
     SHARED,
@@ -156,19 +142,6 @@ def test_verifier_agrees_with_the_plain_rules_of_moves_and_drains(cluster: Any) 
     every = right(plain, now, drained, moves)
     for alloc in product(range(plain.bins), repeat=plain.balls):
         assert (not faults(asked, alloc)) == (alloc in every)
-
-
-@given(cluster=drawn())
-@scaled(0.3)
-def test_minimised_moves_reach_the_fewest(cluster: Any) -> None:
-    make, now, drained, moves = cluster
-    some = right(make(), now, drained, moves)
-    asked = changed(make(" MINIMISE MOVES", now=now), None, moves, drained)
-    answer = bw.solve(asked, attempts=20)
-    assert (answer.status in ("solved", "optimal")) == bool(some)
-    if some:
-        assert answer.goals[0].value == min(some.values()) == len(answer.moves)
-        assert answer.goals[0].bound <= min(some.values())
 
 
 @given(cluster=drawn(), goal=st.sampled_from(["", " MINIMISE UTIL.C[0] + UTIL.C[1]"]))

@@ -77,38 +77,6 @@ def test_more_than_there_is_is_impossible_at_once(tmp_path: Path, capsys: pytest
     assert "at fault: AT LEAST in line 2" in said
 
 
-def best(goal: str) -> tuple[float, int]:
-    """The least of a goal over all allocations into three bins, and the bins that it opens."""
-    price = [3, 5, 1]
-    found = []
-    for alloc in product(range(3), repeat=4):
-        used = loads(alloc, 3)
-        if all(one <= 6 - place for place, one in enumerate(used)):
-            opened = len(set(alloc))
-            cost = sum(price[place] for place in set(alloc))
-            value = {"BINS": opened, "COST": cost, "MOST": 2 * opened + max(used)}[goal]
-            found.append((value, opened))
-    return min(found)
-
-
-@pytest.mark.parametrize(
-    ("goal", "said"),
-    [
-        ("BINS", "BINS"),
-        ("COST", "sum(s in BINS: if UTIL.C[s] > 0 then PRICE[s] else 0)"),
-        ("MOST", "2 * BINS + max(s in BINS: UTIL.C[s])"),
-    ],
-)
-def test_goals_say_which_bins_are_opened(goal: str, said: str) -> None:
-    given = made(f"TABLE PRICE = [3, 5, 1] MINIMISE {said}", "? TO 3", "6 - b")
-    answer = bw.solve(given, time=20)
-    assert answer.status == "optimal"
-    assert (answer.goals[0].value, answer.used) == best(goal)
-    assert answer.goals[-1].text == "BINS"
-    assert answer.goals[-1].value == answer.used
-    assert (answer.bins, answer.gap, answer.problem.searched) == (3, None, False)
-
-
 def test_bins_are_as_many_as_from_says_at_least() -> None:
     answer = bw.solve(made("MINIMISE 10 - BINS", "? FROM 2 TO 4"), time=20)
     assert [one.value for one in answer.goals] == [6, 4]

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import binwright as bw
 from binwright.agents.solver import examples, load_problem, problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -42,16 +41,6 @@ def test_a_declaration_adds_what_is_written_by_hand(name: str, data: st.DataObje
     places = st.integers(NULL, hand.bins - 1)
     alloc = data.draw(st.lists(places, min_size=hand.balls, max_size=hand.balls))
     assert utilisation(declared, alloc) == utilisation(hand, alloc) == evaluate(declared, alloc)
-
-
-@pytest.mark.parametrize("name", BY_HAND)
-def test_a_declaration_is_solved_as_what_is_written_by_hand(name: str) -> None:
-    assert (
-        bw.solve(BY_HAND[name], attempts=20, search="published").alloc
-        == bw.solve(load_problem(name), attempts=20, search="published").alloc
-    )
-    assert BY_HAND[name].program.guards == ()
-    assert BY_HAND[name].program.steps < load_problem(name).program.steps
 
 
 SETS = st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=2, max_size=5), st.sampled_from([0, 1, 2.5])), max_size=4)
