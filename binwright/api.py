@@ -10,7 +10,7 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.yaml_source import Shorthand, Source
+from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import pl
 
@@ -150,7 +150,7 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
         remedy = "Name a folder that `binwright run` wrote."
         raise UserError("is no folder of results", file=folder, remedy=remedy)
     batch = Batch(load_to_run(str(file), []), folder)
-    runs = [*batch.runs, *batch.other_runs()]
+    runs = batch.runs
     for option, value, known in (
         ("agent", agent, [run.agent.label for run in runs]),
         ("seed", seed, [run.seed for run in runs]),
@@ -240,6 +240,6 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
     return [
         *sets,
-        *([Shorthand(f"agents=[{agents}]", f"--agents {agents}")] if agents is not None else []),
-        *([Shorthand(f"replications={seeds}", f"--seeds {seeds}")] if seeds is not None else []),
+        *([f"agents=[{agents}]"] if agents is not None else []),
+        *([f"replications={seeds}"] if seeds is not None else []),
     ]

@@ -159,7 +159,7 @@ def definition_of(name: str) -> Any:
     return found[name] if name in BUILT_IN or name in ASKED else found
 
 
-KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
+KEPT_APART = ("details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),

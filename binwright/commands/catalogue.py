@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from binwright.commands.console import entry, new_table, note, out, print_line, read_yaml
+from binwright.commands.console import entry, new_table, note, out, print_line
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
@@ -38,29 +38,23 @@ def list_kind(args: Namespace) -> int:
     return 0
 
 
-def _agents(name: str = "") -> None:
-    """List all agents in groups, the one of a name, or those that can run a scenario, and what keeps others from it."""
+def _agents(name: str | None) -> None:
+    """List all agents in groups, or the one of a name."""
     from binwright.agents import AGENTS
-    from binwright.scenarios.run.check import suited
 
-    if name in AGENTS:
+    if name is not None:
+        AGENTS.load(name)
         _registered(AGENTS, [name])
         return
-    unsuited = {agent: why for agent, why in suited(name, []).items() if why} if name else {}
     groups: dict[str, list[str]] = {heading: [] for heading in AGENT_GROUPS}
     for agent in sorted(AGENTS, key=lambda agent: (START.index(agent) if agent in START else len(START), agent)):
         home = AGENTS.home(agent)
         of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}" in home]
-        if agent not in unsuited:
-            groups["Start with these" if agent in START else of[0] if of else "Others"].append(agent)
-    for heading, agents in groups.items():
-        if agents:
+        groups["Start with these" if name in START else of[0] if of else "Others"].append(name)
+    for heading, names in groups.items():
+        if names:
             out.print(f"[bold]{heading}[/]")
-            _registered(AGENTS, agents)
-    if unsuited:
-        out.print("[bold]Cannot run it as they are[/]")
-    for agent, why in unsuited.items():
-        entry(agent, why)
+            _registered(AGENTS, sorted(names, key=lambda name: (START.index(name) if name in START else 9, name)))
 
 
 def _movers() -> None:

@@ -111,11 +111,6 @@ class Live(StatusLine):
             self._pace = monotonic(), self._rows
         self.now_and_then()
 
-    def anew(self) -> None:
-        """Begin to count anew: all that is done will be told again."""
-        self._rows = self.before = self._failed = 0
-        self._going = {}
-
     def on_progress(self, progress: RunProgress) -> None:
         """Note how far a run is."""
         self._going[progress.run] = progress

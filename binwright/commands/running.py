@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from binwright.analysis.results.folder import as_written
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import many_of, note, out, print_line, print_location
-from binwright.commands.progress import Live, duration, remaining
+from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
+from binwright.commands.progress import Live
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
@@ -48,14 +48,14 @@ def run(args: Namespace) -> int:
     checked_jobs(args.jobs)
     batches = _batches(args)
     if args.dry_run:
-        return _dry_run(batches, args.jobs or usable_cpus(), args.fresh)
+        return _dry_run(batches, args.fresh)
     for batch in batches:
         if count := batch.damaged():
             note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
     done = 0 if args.fresh else sum(len(batch.done()) for batch in batches)
     with Live(sum(len(batch.runs) for batch in batches), done, args.jobs or usable_cpus()) as live:
         how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
-        found = run_batches(batches, **how, finished=live, on_progress=live.on_progress, anew=live.anew)
+        found = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:
             out.rule(escape(batch.scenario.name))
@@ -63,7 +63,6 @@ def run(args: Namespace) -> int:
             out.print(results.table().rich(out.width))
             if sites := site_table(results):
                 out.print(sites.terminal(out.width))
-        _note_others(batch)
         _warn(results)
         warn_of_scenario(batch.scenario)
         list_failed(results)
@@ -74,16 +73,6 @@ def run(args: Namespace) -> int:
             if figure := summary(results):
                 print_location(f"Figure:  {figure}")
     return FAILED if any(len(results.failed) for results in found) else 0
-
-
-def _note_others(batch: Batch) -> None:
-    """Say what finished in this folder and is in no table any more, and where to find what agents printed."""
-    if outdated := batch.others()[1]:
-        which = f"{many_of(outdated, 'run')} of an earlier version of the scenario, an agent or Binwright"
-        note(f"Hidden: {which}, kept in {batch.folder / 'journal.jsonl'}. --out gives this version its own folder.")
-    files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
-    if printed := [file for file in files if file.exists() and file.stat().st_size]:  # a killed run leaves it empty
-        note(f"Agents printed something in {many_of(len(printed), 'run')}: {printed[0]}")
 
 
 def _batches(args: Namespace) -> list[Batch]:
@@ -106,24 +95,13 @@ def _batches(args: Namespace) -> list[Batch]:
     return list(batches.values())
 
 
-def _dry_run(batches: list[Batch], jobs: int, fresh: bool) -> int:
-    from binwright.scenarios.batch.estimate import estimate
+def _dry_run(batches: list[Batch], fresh: bool) -> int:
     from binwright.scenarios.run.check import check_scenario
 
-    seconds, probes, more = 0.0, 0, False
     for batch in batches:
-        known = {} if fresh else batch.done()
-        check_scenario(batch.scenario)
-        done = f"{len(known)} of them done already, into {batch.folder}"
-        print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
-        _say_doubts(batch.scenario)
-        if len(known) < len(batch.runs):
-            found = estimate([batch], [known], jobs)
-            seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
-    if probes or more:
-        left = sum(len(batch.runs) for batch in batches)
-        time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, probes / max(1, left))
-        print_line(f"Time: {time} with --jobs {jobs}, judged by {many_of(probes, 'run')}.")
+        check_scenario(batch.scenario, batch.folder)
+        _plan(batch, {} if fresh else batch.done())
+        _say_doubts(batch.scenario, batch.folder)
     return 0
 
 

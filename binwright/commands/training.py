@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
-from binwright.commands.progress import StatusLine, duration
-from binwright.scenarios.schema.scenario import Scenario
+from binwright.commands.progress import Iterations
 from binwright.simcore.extras import pl
 
 LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
@@ -25,8 +24,6 @@ def train(args: Namespace) -> int:
 
     scenario = load_scenario(args.file, args.sets)
     folder = folder_for(scenario, args.out, "training")
-    if args.dry_run:
-        return _dry_run(scenario, folder, args.fresh)
     spec = spec_of(scenario)
     name, options = spec.agent.chosen
     against = (options or {}).get("against", getattr(spec.agent.registry.load(name), "against", None))
@@ -59,14 +56,15 @@ def train(args: Namespace) -> int:
     return 0
 
 
-def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
-    from binwright.scenarios.learn.sweeping import cost
+def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
+    """Count the iterations that every point and seed has done already."""
+    from binwright.scenarios.learn.sweeping import log_of, points
 
-    found = cost(scenario, None if fresh else folder)
-    validation = f", and {found.validation:.2g} s a validation" if found.validation else ""
-    each = f"{found.each:.2g} s an iteration, going by {found.tried}{validation}"
-    print_line(f"{found.iterations:,} iterations are left: about {duration(found.seconds)} of CPU, {each}.")
-    return 0
+    return {
+        (number, seed): len(log_of(folder, point, seed))
+        for number, (point, _) in enumerate(points(scenario))
+        for seed in range(spec.seed, spec.seed + spec.seeds)
+    }
 
 
 def _number(key: str, value: float) -> str:

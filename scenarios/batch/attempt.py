@@ -10,8 +10,9 @@ from typing import NamedTuple
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
-from binwright.scenarios.run.progress import OnProgress, RunProgress
-from binwright.scenarios.run.sandbox import TooLong, aloud, printing, recursion
+from binwright.scenarios.run.progress import OnProgress
+from binwright.scenarios.run.sandbox import TooLong, recursion
+from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import RunError, UserError, place_of
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.memmap import in_files
@@ -29,22 +30,15 @@ class Task(NamedTuple):
 
 
 def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
-    """Do it, and tell how far it is; what goes wrong is in the row's `error`.
-
-    Writes the details that its scenario wants recorded.
+    """Do it, write its details, and tell how far it is; what goes wrong is in the row's `error`.
 
     The row's `details` are the files that were written, each with a digest of what was in it.
     """
     run, began = task.run, perf_counter()
 
-    def say(progress: RunProgress) -> None:
-        with aloud():
-            on_progress(progress)
-
     try:
-        printed = printing(task.folder / "details" / f"{run.name}.printed.txt")
-        with recursion(), printed, in_files(task.folder):
-            metrics = execute(run, task.folder, say)
+        with recursion(), awaited_by(run.agent.label), in_files(task.folder):
+            metrics = execute(run, task.folder, on_progress)
         details = {kind: digest_of(detail(task.folder, run, kind)) for kind in sorted(set(run.scenario.record))}
         return _row(run, "done", "", perf_counter() - began) | metrics | {"details": details}
     except KeyboardInterrupt:
@@ -80,8 +74,7 @@ def failed(task: Task, error: str) -> Row:
 
 def _row(run: Run, status: str, error: str, seconds: float) -> Row:
     who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": VERSION}
-    about = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "details": {}}
-    return who | {"status": status, "error": error, "seconds": seconds} | about
+    return who | {"status": status, "error": error, "seconds": seconds, "details": {}}
 
 
 def shown(run: Run) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from binwright.scenarios.batch.attempt import Task, attempt
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.batch.pool import Pool
-from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.scenarios.run.progress import OnProgress
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 WORTH = 1.5
 """Seconds of work that are expected at least where workers are started: that takes .8 s."""
-PATIENCE = 3.0
-"""Seconds after which a run that has others behind it is left to workers, who begin it anew."""
 RUN, REQUEST = 0.005, 20e-6
 """Seconds of a run and of each request, before anything is known: agents may take much longer."""
 
@@ -48,10 +46,6 @@ def backend(on: str, jobs: int | None) -> Local | RayCluster:
 def _expected(tasks: Sequence[Task]) -> float:
     """Guess the seconds that runs take, from the number of requests; agents that think long take longer."""
     return sum(RUN + REQUEST * (getattr(task.run.scenario.workload, "requests", None) or 100_000) for task in tasks)
-
-
-class _Longer(KeyboardInterrupt):
-    """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
 class Local:
@@ -83,21 +77,12 @@ class Local:
         """Do tasks, and give each one's row as it finishes, in any order; say how far runs are."""
         began = perf_counter()
 
-        def impatient(progress: RunProgress) -> None:
-            on_progress(progress)
-            if progress.seconds >= PATIENCE:
-                raise _Longer
-
         for number, task in enumerate(tasks):
             several = min(self._jobs, left := len(tasks) - number) > 1
             seconds = perf_counter() - began
             if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
                 break
-            try:
-                row = attempt(task, impatient if several else on_progress)
-            except _Longer:
-                break
-            yield task, row
+            yield task, attempt(task, on_progress)
         else:
             self._spent += perf_counter() - began
             return

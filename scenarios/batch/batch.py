@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from io import FileIO
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import Any
-
-from pydantic import ValidationError
 
 from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
@@ -22,14 +19,13 @@ from binwright.scenarios.batch.backends import Local, backend
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.agents import in_python
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.plan import Run, asked_of, plan
+from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
 from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.run.check import draw, start_agents
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import recursion
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import resolved
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
@@ -42,18 +38,8 @@ from binwright.simcore.memmap import in_files
 LOG = logging.getLogger("binwright")
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
-CHANGES = 5
-"""Changes of files that runs are named by which a batch goes on after."""
 SYNCED = 1.0
 """Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
-
-
-class InputChanged(Exception):
-    """A file that runs are named by has changed since: what was done with it is not known."""
-
-    def __init__(self, file: str) -> None:
-        super().__init__(file)
-        self.file = file
 
 
 class Batch:
@@ -61,28 +47,23 @@ class Batch:
 
     `runs` is the plan. Nothing is written before `run`; what the user must mend is found out before that.
 
-    The folder's table has, beside the plan's runs, all others that finished there for the same scenario, of other
-    agents, seeds or points, as long as their agents are what they were; if `alone`, it has the plan's only.
+    The folder's table has the plan's runs; its journal has all that ever finished there.
     """
 
-    def __init__(self, scenario: Scenario, folder: str | Path, *, alone: bool = False) -> None:
+    def __init__(self, scenario: Scenario, folder: str | Path) -> None:
         self.scenario = scenario
         self.folder = Path(folder)
-        self.alone = alone
-        self.plan()
+        with stamping() as self._inputs:
+            self.runs = plan(scenario, {"binwright": VERSION, "code": ours()}, content_of)
         self._journal = self.folder / "journal.jsonl"
         self._seen: tuple[object, tuple[list[Row], int]] | None = None
 
-    def plan(self) -> None:
-        """Plan the runs, each named by what its files hold now."""
-        with stamping() as self._inputs:
-            self.runs = _planned(self.scenario)
-
     def check_inputs(self) -> None:
-        """Raise `InputChanged` if a file that runs are named by is not what it was."""
+        """Refuse to go on if a file that runs are named by is not what it was: nobody knows what a run met."""
         for file, before in self._inputs.items():
             if stamp_of(Path(file)) != before:
-                raise InputChanged(file)
+                remedy = "Give the same command again: what finished is kept, but for what the change concerns."
+                raise UserError("changed while it was used", file=file, remedy=remedy)
 
     def known(self) -> dict[str, Row]:
         """Read the journal's rows of finished runs, by name."""
@@ -115,42 +96,6 @@ class Batch:
             if run.name in known
             and all(known[run.name]["details"].get(kind) == digest_of(detail(self.folder, run, kind)) for kind in kinds)
         }
-
-    def others(self) -> tuple[list[Row], int]:
-        """Rows of runs that finished in this folder and are not in the plan, and how many others no table has now.
-
-        A row holds if its scenario is that of the plan but for agents, seeds and points, and its agent is what it was.
-        """
-        keys = (*self.runs[0].point, "agent", "seed")
-        planned = {(*shown(run).values(), run.agent.label, run.seed) for run in self.runs}
-        names = {run.name for run in self.runs}  # under whichever label they ran
-        family, asked = self.runs[0].family, {run.agent.label: run.asked for run in self.runs}
-        rows: dict[object, Row] = {}
-        outdated: set[object] = set()
-        for row in () if self.alone else self.known().values():
-            which = tuple(row.get(key) for key in keys)
-            if row["run"] in names:
-                continue
-            if which not in planned and row.get("family") == family:
-                agent = row["agent"]
-                if agent not in asked:
-                    asked[agent] = _asked_now(row["spec"])
-                if row["asked"] == asked[agent]:
-                    rows[which] = row
-                    continue
-            outdated.add(which)
-        return list(rows.values()), len(outdated - rows.keys())
-
-    def other_runs(self) -> list[Run]:
-        """Plan the runs that `others` has rows of, but for those at points that the scenario does not have now."""
-        rows, _ = self.others()
-        names, specs = {row["run"] for row in rows}, {row["agent"]: row["spec"] for row in rows}
-        agents = tuple(map(AgentSpec.model_validate, specs.values()))
-        found: list[Run] = []
-        for seed in sorted({row["seed"] for row in rows}):
-            asked = self.scenario.model_copy(update={"agents": agents, "seed": seed, "replications": 1})
-            found += _planned(asked)
-        return [run for run in found if run.name in names]
 
     def run(
         self,
@@ -189,8 +134,7 @@ class Batch:
     @contextmanager
     def recording(self, done: Iterable[Row]) -> Iterator[Callable[[Row], None]]:
         """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
-        others, _ = self.others()
-        rows = [*done, *others]
+        rows = list(done)
         written = synced = monotonic()
         with self._taken() as journal:
 
@@ -211,8 +155,6 @@ class Batch:
                 yield record
             finally:
                 _sync(journal)
-                with suppress(OSError):  # agents that print nothing leave nothing there
-                    (self.folder / "details").rmdir()
                 if rows:
                     self.write_runs(rows, self.folder)
 
@@ -268,10 +210,6 @@ class Batch:
         return found.headed(self.scenario.shown_headings)
 
 
-def _planned(scenario: Scenario) -> list[Run]:
-    return plan(scenario, {"binwright": VERSION, "code": ours()}, content_of)
-
-
 def _append(journal: FileIO, content: bytes) -> None:
     with writing(journal.name):
         while content:
@@ -283,14 +221,6 @@ def _sync(journal: FileIO) -> None:
         os.fsync(journal.fileno())
 
 
-def _asked_now(spec: Any) -> str:
-    """Hash what an agent in the journal is now; empty if there is no such agent any more."""
-    try:
-        return asked_of(AgentSpec.model_validate(spec))
-    except (UserError, ValidationError):
-        return ""
-
-
 def run_batches(
     batches: Sequence[Batch],
     *,
@@ -299,42 +229,29 @@ def run_batches(
     on: str | Local = "local",
     finished: Callable[[Row], None] = lambda row: None,
     on_progress: OnProgress = lambda progress: None,
-    anew: Callable[[], None] = lambda: None,
 ) -> list[Results]:
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
 
-    When a file changes that runs are named by, a trace or an agent's code, what was done since is not believed: the
-    batches are planned with what it holds now, `anew` is called, and they go on.
+    When a file changes that runs are named by, a trace or an agent's code, what was done since is not believed.
     """
-    for left in reversed(range(CHANGES)):
-        plans = [(batch, {} if fresh else batch.done()) for batch in batches]
-        tasks = [
-            Task(number, run, batch.folder.absolute())
-            for number, (batch, done) in enumerate(plans)
-            for run in batch.runs
-            if run.name not in done
-        ]
-        forget()
-        try:
-            with ExitStack() as stack:
-                runner = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
-                runner.get_ready(tasks)
-                for batch, done in plans:
-                    batch.check(done)
-                record = [stack.enter_context(batch.recording(done.values())) for batch, done in plans]
-                for row in chain(*(done.values() for _, done in plans)):
-                    finished(row)
-                for task, row in stack.enter_context(closing(runner.rows(tasks, on_progress))):
-                    batches[task.batch].check_inputs()
-                    record[task.batch](row)
-                    finished(row)
-            return [Results(batch.folder) for batch in batches]
-        except InputChanged as changed:
-            if not left:
-                remedy = "Give the same command again when nobody writes to it: what is finished is kept."
-                raise UserError("changes again and again while it is used", file=changed.file, remedy=remedy) from None
-            LOG.warning(f"binwright: {changed.file} changed while it was used: its runs are done again")
-            anew()
-            for batch in batches:
-                batch.plan()
-    raise AssertionError
+    plans = [(batch, {} if fresh else batch.done()) for batch in batches]
+    tasks = [
+        Task(number, run, batch.folder.absolute())
+        for number, (batch, done) in enumerate(plans)
+        for run in batch.runs
+        if run.name not in done
+    ]
+    forget()
+    with ExitStack() as stack:
+        runner = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
+        runner.get_ready(tasks)
+        for batch, done in plans:
+            batch.check(done)
+        record = [stack.enter_context(batch.recording(done.values())) for batch, done in plans]
+        for row in chain(*(done.values() for _, done in plans)):
+            finished(row)
+        for task, row in stack.enter_context(closing(runner.rows(tasks, on_progress))):
+            batches[task.batch].check_inputs()
+            record[task.batch](row)
+            finished(row)
+    return [Results(batch.folder) for batch in batches]

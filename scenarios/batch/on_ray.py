@@ -10,8 +10,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -39,10 +37,8 @@ TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""
 PORT = 6379
 """What `ray start --head` listens at."""
-CONNECT, ANSWER = 5, 30
-"""Seconds within which a cluster has to accept a connection, and to answer."""
-SLOW, PATIENCE = 15, 300
-"""Seconds without a worker after which that is said, and given up: some clusters have to start nodes first."""
+CONNECT, PATIENCE = 5, 300
+"""Seconds within which a cluster has to accept a connection, and to have a worker: some have to start nodes first."""
 STORE = 256 * 2**20
 """Bytes for the results that are under way in a cluster of our own."""
 QUIET = {
@@ -51,8 +47,6 @@ QUIET = {
     "RAY_DEDUP_LOGS_SKIP_REGEX": "Raylet is terminated",  # else a page of a dead node's log
 }
 """What Ray takes from the environment as it is imported."""
-LOG = logging.getLogger("binwright")
-_ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
 
 class RayCluster:
@@ -65,8 +59,8 @@ class RayCluster:
         need("ray", "ray", what="a cluster", key="on")
         self._address = address
         self._jobs = jobs
-        self._ours = self._alone = False
-        self._there = 0.0
+        self._ours = False
+        self._seen = 0.0
 
     def get_ready(self, tasks: Sequence[Task]) -> None:
         """Find the cluster, or start it, if there is anything to do."""
@@ -78,44 +72,30 @@ class RayCluster:
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
             at_sigterm = signal.getsignal(signal.SIGTERM)
             if self._address:
-                ray.init(address=_answering(self._address), **options)
+                ray.init(address=_reached(self._address), **options)
             else:
                 cpus = self._jobs or usable_cpus()
                 ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=STORE, **options)
-                self._alone = True
             self._ours = True
             if callable(at_sigterm) and current_thread() is main_thread():
                 signal.signal(signal.SIGTERM, at_sigterm)  # Ray put its own there, which ends the process silently
-        self._await_a_worker()
-        self._there = monotonic()
+        ref = ray.remote(num_cpus=1)(_code).remote()
+        if not ray.wait([ref], timeout=PATIENCE)[0]:  # Ray itself would wait forever for a free CPU
+            ray.cancel(ref, force=True)
+            raise _no_worker()
+        _fetched(ref)
+        self._seen = monotonic()
 
     def close(self) -> None:
         if self._ours:
             ray.shutdown()
             self._ours = False
 
-    def _await_a_worker(self) -> None:
-        """Ray itself would wait forever for a free CPU, or for a process that does not start."""
-        ref = ray.remote(num_cpus=1)(_code).remote()
-        if not ray.wait([ref], timeout=SLOW)[0]:
-            free = ray.available_resources().get("CPU", 0)
-            LOG.warning(
-                f"binwright: no Ray worker has come up for {SLOW} s: of the cluster's {_cpus()} CPUs {free:g} are "
-                f"free. It is given up after {PATIENCE} s; Ctrl-C loses nothing."
-            )
-            if not ray.wait([ref], timeout=PATIENCE - SLOW)[0]:
-                ray.cancel(ref, force=True)
-                raise _no_worker()
-        _fetched(ref)
-
     def _hands(self) -> int:
         """How many runs may go on at a time now; ends it all when there has been no CPU for too long."""
         if cpus := _cpus():
-            self._there = monotonic()
-        elif self._alone:  # nobody will bring its one node back
-            remedy = "What is finished is kept: the same command goes on."
-            raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
-        elif monotonic() - self._there > PATIENCE:  # every node but the head has gone, and it does no runs
+            self._seen = monotonic()
+        elif monotonic() - self._seen > PATIENCE:  # every node but the head has gone, and it does no runs
             raise _no_worker()
         return self._jobs or max(1, cpus)
 
@@ -151,29 +131,16 @@ def _cpus() -> int:
     return int(ray.cluster_resources().get("CPU", 0))
 
 
-def _answering(address: str) -> str:
-    """Complete an address by its port if a cluster answers there. Ray itself would try for minutes, and then exit."""
+def _reached(address: str) -> str:
+    """Complete an address by its port if something listens there. Ray itself would try for minutes, and then exit."""
     host, _, port = address.rpartition(":") if ":" in address else (address, "", str(PORT))
-    address = f"{host}:{port}"
-    remedy = (
-        f"Give the address that `ray start --head` says (its port is {PORT}, not the Ray Client's), on a machine that "
-        "is a node of the cluster."
-    )
     try:
         socket.create_connection((host, int(port)), CONNECT).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise UserError(f"this Ray address does not answer: {error}", key="on", value=address, remedy=remedy) from None
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK, address], capture_output=True, text=True, timeout=ANSWER, check=False
-        )
-    except subprocess.TimeoutExpired:
-        problem = f"nothing at this address answered as Ray within {ANSWER} s"
+        remedy = f"Give the address that `ray start --head` says (port {PORT}), on a machine that is a node of it."
+        problem = f"this Ray address does not answer: {error}"
         raise UserError(problem, key="on", value=address, remedy=remedy) from None
-    if asked.returncode:
-        said = (asked.stderr.strip().splitlines() or [f"exit code {asked.returncode}"])[-1]
-        raise UserError(f"Ray cannot use this address: {said}", key="on", value=address, remedy=remedy)
-    return address
+    return f"{host}:{port}"
 
 
 def _code() -> tuple[str, str]:

@@ -8,11 +8,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from math import inf
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
-from time import monotonic
 from typing import Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
@@ -22,8 +20,6 @@ from binwright.simcore.jit.kept import folder
 
 TRIES = 2
 """A run whose worker dies is tried once more."""
-STARTS = 5
-"""So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
 WINDOW = 256
 """Tasks among which a worker finds its next one."""
 
@@ -67,7 +63,6 @@ class Pool:
     def __init__(self, jobs: int, work: Work = RUNS) -> None:
         folder()  # what is to be said of it, workers need not say
         self._jobs, self._work = jobs, work
-        self._stillborn = 0
         self._workers: list[_Worker] = []
 
     def start(self, tasks: int) -> None:
@@ -86,22 +81,17 @@ class Pool:
             worker.process.kill()
             worker.end()
 
-    def rows(
-        self, tasks: Sequence[Any], hear: Callable[[Any, Any], None], seconds: float = inf
-    ) -> Generator[tuple[Any, Any], None, None]:
-        """Do the tasks, or what of them is done after so many seconds, and give each one's answer as it finishes.
+    def rows(self, tasks: Sequence[Any], hear: Callable[[Any, Any], None]) -> Generator[tuple[Any, Any], None, None]:
+        """Do the tasks, and give each one's answer as it finishes; `hear` is called with what is said of a task before.
 
-        `hear` is called with what is said of a task before. On Ctrl-C, what has finished until then still comes, then
-        the interrupt.
+        On Ctrl-C, what has finished until then still comes, then the interrupt.
         """
-        left, lost, until = deque(tasks), Counter[int](), monotonic() + seconds
+        left, lost = deque(tasks), Counter[int]()
         try:
             while left or any(worker.task for worker in self._workers):
-                if (more := until - monotonic()) <= 0:
-                    return
                 self.start(len(left))  # also in place of those that died
                 self._hand_out(left)
-                wait([worker.pipe for worker in self._workers], None if more == inf else more)
+                wait([worker.pipe for worker in self._workers])
                 yield from self._heard(left, lost, hear)
         except KeyboardInterrupt:
             yield from self._heard(deque(), lost, hear)
@@ -146,12 +136,10 @@ class Pool:
                         left.append(task)
                     else:
                         yield task, self._work.lost(task, ending(code))
-                else:
-                    self._stillborn = 0 if worker.began else self._stillborn + 1
-                    if self._stillborn > STARTS:
-                        problem = f"{self._stillborn} worker processes ended as they started: the last {ending(code)}"
-                        remedy = "See what Python says above, or run with --jobs 1; what has finished is kept."
-                        raise UserError(problem, key="jobs", value=self._jobs, remedy=remedy) from None
+                elif not worker.began:
+                    remedy = "See what Python says above, or run with --jobs 1; what has finished is kept."
+                    problem = f"a worker process {ending(code)} as it started"
+                    raise UserError(problem, key="jobs", value=self._jobs, remedy=remedy) from None
 
 
 class _Worker:

@@ -1,17 +1,14 @@
-"""Trains an agent with all seeds and every combination of some settings, and estimates what that costs."""
+"""Trains an agent with all seeds and every combination of some settings."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from math import ceil
 from pathlib import Path
-from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from binwright.agents.learned.loop import Row
-from binwright.agents.learned.weights import extra
 from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.learn.parallel import Heard, train_jobs
@@ -32,8 +29,6 @@ TABLE = "sweep.parquet"
 """A row per point and seed: the settings, the best validation, and how long it took."""
 SETTING = "set."
 """What the names of settings begin with as columns: logs have columns such as `loss` of their own."""
-PATIENCE = 10.0
-"""Seconds of CPU after which no further iteration is tried to estimate a cost; the points of a sweep share them."""
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -140,52 +135,6 @@ def _kind(value: float | str) -> type:
     return float if type(value) is int else type(value)
 
 
-class Measured(NamedTuple):
-    """Holds the seconds of CPU of one iteration, of preparing a seed and of one validation, of so many iterations."""
-
-    each: float
-    preparing: float
-    validation: float
-    tried: int
-
-
-class Cost(NamedTuple):
-    """Holds what is left to do, in seconds of CPU in all, and what that goes by.
-
-    `iterations` are left of all seeds together; each takes so many seconds, preparing a seed and a validation as well:
-    of a sweep these are means over what is left. `tried` iterations were measured, by this or in the folder.
-    """
-
-    seconds: float
-    iterations: int
-    each: float
-    preparing: float
-    validation: float
-    tried: int
-
-
-def cost(scenario: Scenario, folder: Path | None) -> Cost:
-    """Estimate what is left to train of a scenario in `folder`, or all of it. Nothing is written.
-
-    Every point of a sweep goes by its own log, where the folder has one; else its first seed begins here. The first
-    iteration counts only if there is no time for another, because it may compile.
-    """
-    spec, found = spec_of(scenario), points(scenario)
-    counts, seconds, tried = [0, 0, 0], [0.0, 0.0, 0.0], 0  # of iterations, seeds that begin, validations
-    for point, each in found:
-        logs = [log_of(folder, point, seed) for seed in range(spec.seed, spec.seed + spec.seeds)]
-        left = [max(0, spec.iterations - len(log)) for log in logs]
-        if any(left):
-            took = _logged(logs) or _measured(each, PATIENCE / len(found))
-            more = sum(left), sum(n > 0 for n in left), sum(ceil(n / spec.validation.every) for n in left)
-            for part, (count, each_takes) in enumerate(zip(more, took[:3], strict=True)):
-                counts[part] += count
-                seconds[part] += count * each_takes
-            tried += took.tried
-    iteration, preparing, validation = (s / max(1, n) for s, n in zip(seconds, counts, strict=True))
-    return Cost(sum(seconds), counts[0], iteration, preparing, validation, tried)
-
-
 def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
     """Read the iterations that a seed has done."""
     if folder is None:
@@ -195,31 +144,3 @@ def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFram
     if not (file.exists() and (own / "state.json").exists()):
         return pl.DataFrame()
     return pl.read_parquet(file).filter(pl.col("split") == "train")
-
-
-def _logged(logs: Sequence[pl.DataFrame]) -> Measured | None:
-    """Go by logs; what preparation takes is in none, and validations are in the time of the next iteration."""
-    if tried := sum(map(len, logs)):
-        return Measured(sum(log["cpu_seconds"].to_list()[-1] for log in logs if len(log)) / tried, 0.0, 0.0, tried)
-    return None
-
-
-def _measured(scenario: Scenario, patience: float) -> Measured:
-    """Begin a training, and try no further iteration after `patience` seconds of CPU."""
-    course = course_of(scenario)
-    extra("torch").set_num_threads(course.threads)
-    trainer, start = course.trainer(), process_time()
-    trainer.begin(course.training, course.validation, spec_of(scenario).seed)
-    preparing, times = process_time() - start, list[float]()
-    while len(times) < course.iterations and sum(times) < patience:
-        start = process_time()
-        trainer.iterate(len(times) + 1)
-        times.append(process_time() - start)
-    start = process_time()
-    course.validated(trainer)  # prepares its episodes, too
-    first = process_time() - start
-    start = process_time()
-    course.validated(trainer)
-    validation = process_time() - start
-    later = times[1:] or times
-    return Measured(sum(later) / len(later), preparing + max(0.0, first - validation), validation, len(later))

@@ -238,7 +238,7 @@ class _Runs:
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
         scenario = self.scenario.model_copy(update=update)
         scenario._source = None  # which has other agents
-        results = self._run(Batch(scenario, self.folder / name, alone=True))
+        results = self._run(Batch(scenario, self.folder / name))
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
         self.seconds += float(results.runs["seconds"].sum())

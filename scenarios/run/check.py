@@ -1,6 +1,6 @@
 """What the user must mend in a scenario, found out before anything of it runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,10 @@ from binwright.scenarios.build.world import adapt_agent, build_agent, build_worl
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.features.lifetimes import OtherLifetimes
-from binwright.scenarios.run.sandbox import STARTING, limited, printing
+from binwright.scenarios.run.execute import cache_of
+from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
-from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
@@ -320,7 +320,7 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: Wor
 def _as_in_a_run(first: Run) -> Iterator[None]:
     """Start something within the limits of a run; what fails by a mistake of its own is left to that."""
     try:
-        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+        with limited(max(first.scenario.decision_limit, STARTING)):
             yield
     except (UserError, KeyboardInterrupt, GeneratorExit):
         raise
@@ -345,34 +345,3 @@ def _workload(scenario: Scenario, first: Run, world: World) -> Workload:
     except FileNeeded:
         none, resources = np.zeros(0), first.scenario.resources
         return Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), np.zeros(0, np.int64))
-
-
-def suited(file: str | Path, sets: Sequence[str] = (), names: Iterable[str] = AGENTS) -> dict[str, str]:
-    """Start agents as the first run of a scenario would; returns what kept each from it, or "".
-
-    They are all that are registered, unless `names` are given, with their default options. Nothing is written, and no
-    request is answered.
-    """
-    first = plan(load_to_run(file, sets))[0]
-    world = build_world(first.scenario)
-    workload = world.draw(first.seed)
-    found = {}
-    for name in sorted(names):
-        try:
-            scenario = load_to_run(file, [*sets, f"agents=[{name}]"])
-            with postponed():
-                start_agents(scenario, plan(scenario)[0], scenario.agents, world, workload)
-        except UserError as error:
-            found[name] = _by_name(error.each()[0].problem, name)
-        else:
-            found[name] = ""
-    return found
-
-
-def _by_name(problem: str, name: str) -> str:
-    """Say of an agent what a message says of its class, by the name that scenarios use; its own goes without saying."""
-    kind, _, what = problem.partition(" ")
-    called = {AGENTS.load(each).__name__: each for each in AGENTS}.get(kind)
-    if called is None:
-        return problem
-    return what if called == name else f"{called} {what}"

@@ -1,14 +1,11 @@
-"""What keeps an agent from taking a batch with it: a limit to what it thinks, and a place for what it prints."""
+"""What keeps an agent from taking a batch with it: a limit to what it thinks."""
 
-import io
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from pathlib import Path
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, BinaryIO, TextIO, cast
 
 LOOKS = 4
 """How many times within the limit it is looked whether an agent got on."""
@@ -67,67 +64,3 @@ def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
         finally:  # also if time was over just here
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def printing(file: Path | None) -> Iterator[None]:
-    """Send what Python prints into a file, which is there if it prints, or, without one, nowhere.
-
-    Only a main thread's runs do so: streams are the process's, and other threads would be taken as well.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    if file:
-        file.unlink(missing_ok=True)
-    printed = _Printed(file)
-    text = io.TextIOWrapper(cast(BinaryIO, printed), "utf-8", "backslashreplace", write_through=True)
-    _usual.append((sys.stdout, sys.stderr))
-    try:
-        with redirect_stdout(text), redirect_stderr(text):
-            yield
-    finally:
-        _usual.pop()
-        printed.end()
-
-
-@contextmanager
-def aloud() -> Iterator[None]:
-    """Print as usual for a while, wherever `printing` sends what is printed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    stdout, stderr = _usual[0] if _usual else (sys.stdout, sys.stderr)
-    with redirect_stdout(stdout), redirect_stderr(stderr):
-        yield
-
-
-_usual: list[tuple[TextIO, TextIO]] = []
-"""Where what is printed went before each `printing` that goes on."""
-
-
-class _Printed(io.RawIOBase):
-    """Opens its file when something is written, and drops that without one; what comes after its end goes to stderr."""
-
-    def __init__(self, file: Path | None) -> None:
-        self._file, self._over = file, False
-        self._opened: io.FileIO | None = None
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        if self._over:  # from a logger that an agent has made
-            sys.stderr.write(bytes(content).decode("utf-8", "replace"))
-        elif self._file:
-            if self._opened is None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                self._opened = self._file.open("ab", buffering=0)
-            self._opened.write(content)
-        return len(content)
-
-    def end(self) -> None:
-        """Close the file."""
-        self._over = True
-        if self._opened is not None:
-            self._opened.close()

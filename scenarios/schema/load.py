@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.yaml_source import LIBRARY, Source, given_as, read
+from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read
 from binwright.simcore.errors import ScenarioError, UserError, meant, suggest
 
 LISTED = "`binwright list scenarios`"
@@ -60,7 +60,7 @@ def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenari
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
                 raise ScenarioError(
                     f"has no effect: the sweep sets {swept} at every point",
-                    file=given_as(override),
+                    file=f"--set {override}",
                     remedy="Set `sweep=null` as well, or change the sweep.",
                 )
     return scenario

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 import yaml
 
@@ -124,7 +124,7 @@ class Source:
     def override(self, text: str) -> None:
         """Set one key from the command line's `key=value`; the value is YAML, and null takes the key out."""
         name, equals, value = text.partition("=")
-        origin = given_as(text)
+        origin = f"--set {text}"
         if not equals or not name.strip():
             near = re.fullmatch(r"([\w.-]+)\s*[: ]\s*(\S.*)", text.strip())
             remedy = f"Did you mean --set '{near[1]}={near[2]}'?" if near else "Write --set key.of.the.scenario=value."
@@ -137,23 +137,6 @@ class Source:
         parent = self.value(keys[:-1])
         if data is None and had and isinstance(parent, dict):
             del parent[keys[-1]]
-
-
-class Shorthand(str):
-    """An override for which the command line has a flag, and what was written there: `--seeds 5`."""
-
-    written: str
-
-    def __new__(cls, override: str, written: str) -> Self:
-        """Make an override of this text, `key=value`."""
-        made = super().__new__(cls, override)
-        made.written = written
-        return made
-
-
-def given_as(override: str) -> str:
-    """Tell how an override was given, for messages."""
-    return override.written if isinstance(override, Shorthand) else f"--set {override}"
 
 
 def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:

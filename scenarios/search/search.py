@@ -128,7 +128,7 @@ def search(
     update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
     tested = scenario.model_copy(update=update)
     tested._source = None  # which has other agents
-    results = Batch(tested, folder / "test", alone=True).run(jobs=jobs, finished=finished)
+    results = Batch(tested, folder / "test").run(jobs=jobs, finished=finished)
     entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
     write_text(folder / "found.yaml", f"# Found by `binwright search` for {metric} in {scenario.name}.\n{entry}")
     frame = pl.DataFrame(rows, ("chosen", "search", "validation", "rule"), orient="row")

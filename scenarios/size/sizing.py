@@ -240,7 +240,7 @@ class Runs:
         return [self._note(agent, size, rows[agent, size]) for agent, size in order]
 
     def _batch(self, pairs: Pairs) -> Batch:
-        batch = Batch(self._question.at(sorted(pairs)), self.folder, alone=True)
+        batch = Batch(self._question.at(sorted(pairs)), self.folder)
         batch.runs = [run for run in batch.runs if run.agent.label in pairs[int(run.point[self._question.key])]]
         return batch
 

@@ -10,13 +10,12 @@ import pytest
 
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.run.check import check_scenario, missing_files, suited, unknown_names
+from binwright.scenarios.run.check import check_scenario, missing_files, unknown_names
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.registry import Registry
 from binwright.simcore.removed import REMOVED
-from tests.support.batches import TEXT
 from tests.support.scenarios import random_requests
 
 SERVERS: dict[str, Any] = {
@@ -142,22 +141,6 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
     enough = {"start": {"apart": [0, 99]}, "requests": 40}
     scenario = scenario_from(SERVERS | {"workload": trace | enough, "replications": 3})
     assert scenario_from(scenario.dump()) == scenario
-
-
-# -- which agents a scenario can have ----------------------------------------------------------------------------------
-
-
-def test_agents_are_suited_by_the_servers_and_what_they_may_know(tmp_path: Path) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(TEXT)
-    found = suited(file, names=("random", "tetris", "best-fit", "fgd", "lava", "feasible"))
-    assert list(found) == ["best-fit", "feasible", "fgd", "lava", "random", "tetris"]
-    assert found["best-fit"] == found["random"] == ""
-    assert found["feasible"] == "tetris takes servers from a network, and this cluster has none"
-    assert found["tetris"] == "takes servers from a network, and this cluster has none"
-    assert "devices" in found["fgd"]
-    assert "hides" in found["lava"]
-    assert suited(file, ["knowledge.lifetimes=known"], ("lava",)) == {"lava": ""}
 
 
 @pytest.mark.parametrize(

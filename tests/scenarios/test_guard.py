@@ -1,8 +1,6 @@
-"""Agents that end the process, think for ever or print: their runs say so, and nothing else is disturbed."""
+"""Agents that end the process or think for ever: their runs say so, and nothing else is disturbed."""
 
-import logging
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.run.sandbox import TooLong, aloud, limited, printing
+from binwright.scenarios.run.sandbox import TooLong, limited
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {
@@ -75,47 +73,6 @@ def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: 
     (tmp_path / "imported.py").write_text("import sys\nsys.exit(3)\n")
     assert main(["validate", "quickstart", "--set", f"agents=[{tmp_path / 'imported.py'}:Mine]"]) == 2
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
-
-
-def test_output_of_an_agent_goes_to_a_file_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    line = "if request.index < 2: print('at', request.index, 'é'); print('oh', file=__import__('sys').stderr)"
-    asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1)
-    for _ in range(2):
-        results = Batch(asked, tmp_path / "out").run(fresh=True)
-    assert capfd.readouterr() == ("", "")
-    [file] = (tmp_path / "out" / "details").iterdir()
-    assert file.name == f"{results.runs['run'][0]}.printed.txt"
-    assert file.read_text("utf-8") == "at 0 é\noh\nat 1 é\noh\n"
-
-
-def test_bytes_and_loggers_of_an_agent_are_taken_as_long_as_it_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    usual = sys.stdout
-    with printing(tmp_path / "printed.txt"):
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-        sys.stdout.buffer.write(b"bytes\n")
-        handler = logging.StreamHandler()
-        handler.emit(logging.makeLogRecord({"msg": "of the run"}))
-    assert sys.stdout is usual
-    handler.emit(logging.makeLogRecord({"msg": "after it"}))
-    assert capsys.readouterr().err == "after it\n"
-    assert (tmp_path / "printed.txt").read_text() == "bytes\nof the run\n"
-
-
-def test_runs_of_other_threads_leave_the_streams_as_they_are(tmp_path: Path) -> None:
-    usual, both = (sys.stdout, sys.stderr), threading.Barrier(2)
-
-    def run(name: str) -> None:
-        with printing(tmp_path / name), aloud():
-            both.wait()
-
-    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (sys.stdout, sys.stderr) == usual
 
 
 def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch import backends
-from binwright.scenarios.batch.batch import CHANGES, Batch
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
@@ -57,50 +57,40 @@ def edited(after: int, edit: Callable[[], object]) -> Callable[[Row], None]:
     return finished
 
 
-def wanted(given: Scenario, folder: Path) -> Results:
-    return Batch(given, folder).run()
-
-
 @both
-def test_a_trace_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
-    """The batch goes on with what it holds now; what it held before is as if it had stayed."""
+def test_a_trace_that_is_overwritten_ends_the_batch_and_the_same_command_goes_on(tmp_path: Path, jobs: int) -> None:
+    """What met the old trace is done anew; what it holds before is as if it had stayed."""
     file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
     expected = {}
     for cpu in (2, 5):
         trace(file, cpu)
-        expected[cpu] = wanted(given, tmp_path / f"whole-{cpu}")
-    trace(file, 2)
-    found = played(given, tmp_path, jobs, edited(2, lambda: trace(file, 5)))
-    assert same(found, expected[5])
+        expected[cpu] = Batch(given, tmp_path / f"whole-{cpu}").run()
     assert not same(expected[2], expected[5])
-    assert f"{file} changed while it was used: its runs are done again" in caplog.text
     trace(file, 2)
-    assert same(wanted(given, tmp_path / "out"), expected[2])
+    with pytest.raises(UserError, match=r"t\.csv: changed while it was used\n  Give the same command again"):
+        played(given, tmp_path, jobs, edited(2, lambda: trace(file, 5)))
+    assert same(Batch(given, tmp_path / "out").run(), expected[5])
+    trace(file, 2)
+    assert len(Batch(given, tmp_path / "out").done()) == 2
+    assert same(Batch(given, tmp_path / "out").run(), expected[2])
 
 
 @pytest.mark.long
 @both
-def test_an_agents_file_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_agents_file_that_is_overwritten_ends_the_batch(tmp_path: Path, jobs: int) -> None:
     trace(tmp_path / "t.csv", 2)
-    mine = agent(tmp_path, "pass")
-    given, before = traced(tmp_path, [mine, "best-fit"]), (tmp_path / "mine.py").read_text()
-    none = "return None"
-    expected = [wanted(given, tmp_path / "whole-0")]
-    agent(tmp_path, none)
-    expected.append(wanted(given, tmp_path / "whole-1"))
-    (tmp_path / "mine.py").write_text(before)
-    found = played(given, tmp_path, jobs, edited(2, lambda: agent(tmp_path, none)))
-    assert same(found, expected[1])
-    assert "mine.py changed while it was used" in caplog.text
-    (tmp_path / "mine.py").write_text(before)
-    assert same(wanted(given, tmp_path / "out"), expected[0])
+    given = traced(tmp_path, [agent(tmp_path, "pass"), "best-fit"])
+    with pytest.raises(UserError, match=r"mine\.py: changed while it was used"):
+        played(given, tmp_path, jobs, edited(2, lambda: agent(tmp_path, "return None")))
+    found = Batch(given, tmp_path / "out").run()
+    assert same(found, Batch(given, tmp_path / "whole").run())
+    assert 0.0 in found.done["acceptance"]
 
 
-def test_a_file_that_was_exchanged_and_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> None:
     """What it holds and when it was written are what they were; nobody knows what a run met between."""
     file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
     trace(file, 2)
-    expected = wanted(given, tmp_path / "whole")
 
     def exchanged() -> None:
         stat = file.stat()
@@ -109,17 +99,8 @@ def test_a_file_that_was_exchanged_and_put_back(tmp_path: Path, caplog: pytest.L
         (tmp_path / "aside").replace(file)
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
-    assert same(Batch(given, tmp_path / "out").run(finished=edited(2, exchanged)), expected)
-    assert "changed while it was used" in caplog.text
-
-
-def test_a_file_that_never_rests_ends_the_batch(tmp_path: Path) -> None:
-    file, given, sizes = tmp_path / "t.csv", traced(tmp_path, ["first-fit"]), iter(range(1, 100))
-    trace(file, 2)
-    with pytest.raises(UserError, match=r"t\.csv: changes again and again while it is used") as error:
-        Batch(given, tmp_path / "out").run(finished=lambda row: trace(file, 1 + next(sizes) % 7))
-    assert "Give the same command again" in str(error.value)
-    assert next(sizes) == CHANGES + 1
+    with pytest.raises(UserError, match=r"t\.csv: changed while it was used"):
+        Batch(given, tmp_path / "out").run(finished=edited(2, exchanged))
 
 
 def test_a_file_that_goes_ends_the_batch(tmp_path: Path) -> None:

@@ -1,12 +1,10 @@
 """How far a run is: when that is said, and where."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binwright.fabric.run.play import Watchers
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run import progress
@@ -43,12 +41,3 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     assert portions[:200] == [1] * 200
     assert all(100 <= portion <= 1024 for portion in portions[200:])
     assert sum(portions[200:]) * 0.001 > 10
-
-
-def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "TOLD_EVERY", 0.0)
-    Batch(scenario(), tmp_path).run(on_progress=lambda told: print(f"{told.requests} of {told.of}"))
-    assert "0 of 150" in capsys.readouterr().out
-    assert not list((tmp_path / "details").glob("*.printed.txt"))

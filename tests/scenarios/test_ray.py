@@ -6,15 +6,13 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from binwright.scenarios.batch import on_ray
-from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.on_ray import QUIET, RayCluster
+from binwright.scenarios.batch.on_ray import QUIET
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -56,14 +54,10 @@ def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_cluster_without_a_worker_is_given_up(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(on_ray, "SLOW", 0.2)
+def test_a_cluster_without_a_worker_is_given_up(tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray, "PATIENCE", 0.5)
     with pytest.raises(UserError, match=r"no worker of the Ray cluster came up within 0\.5 s"):
         Batch(scenario(), tmp_path / "out").run(on=f"ray://{cluster.address}")
-    assert "of the cluster's 0 CPUs 0 are free. It is given up after 0.5 s" in caplog.text
     assert not list(tmp_path.iterdir())
 
 
@@ -109,26 +103,14 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     assert "Raylet is terminated" not in capfd.readouterr().out, "a page of log"
 
 
-def nothing_answers(address: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=words) as found:
-        Batch(scenario(), tmp_path / "out").run(on=address)
-    assert "ray start --head" in str(found.value)
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    nothing_answers(f"ray://127.0.0.1:{port}", "does not answer: .*refused", tmp_path)
-    nothing_answers("ray://127.0.0.1:port", "does not answer", tmp_path)
-
-
-@pytest.mark.long
-def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.scenarios.batch.on_ray.ANSWER", 1.5)
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
-        nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)
+    for wrong in (str(port), "port"):
+        with pytest.raises(UserError, match="does not answer") as found:
+            Batch(scenario(), tmp_path / "out").run(on=f"ray://127.0.0.1:{wrong}")
+        assert "ray start --head" in str(found.value)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,19 +123,3 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_finished_runs_need_no_cluster(tmp_path: Path) -> None:
     first = Batch(scenario(), tmp_path / "out").run()
     assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)
-
-
-def test_killed_local_node_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed, it is not waited for; the nodes of a cluster that others started may come again."""
-    monkeypatch.setattr(
-        vars(on_ray)["ray"], "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda task, code: object())
-    )
-    monkeypatch.setattr(vars(on_ray)["ray"], "wait", lambda refs, timeout: ([], refs))
-    monkeypatch.setattr(vars(on_ray)["ray"], "cancel", lambda ref, force: None)
-    monkeypatch.setattr(vars(on_ray)["ray"], "cluster_resources", dict)
-    batch = Batch(plain(), tmp_path)
-    cluster = RayCluster("", 1)
-    cluster._alone = True
-    rows = cluster.rows([Task(0, batch.runs[0], tmp_path)], lambda told: None)
-    with pytest.raises(UserError, match="the Ray node that was started for this has ended"):
-        next(rows)

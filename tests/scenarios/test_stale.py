@@ -199,27 +199,3 @@ def test_a_label_names_the_same_runs(tmp_path: Path) -> None:
 
     labelled("old")
     assert labelled("new").runs["agent"].to_list() == ["new"] * 3
-
-
-# -- nothing finished vanishes -----------------------------------------------------------------------------------------
-
-
-def shown(results: Results) -> list[tuple[str, int]]:
-    """Name every run of the table by agent and seed."""
-    return sorted(results.runs.select("agent", "seed").rows())
-
-
-def test_other_agents_and_seeds_of_the_folder_stay_in_the_table(tmp_path: Path) -> None:
-    whole = Batch(scenario(agents=["first-fit", "best-fit", "worst-fit"], replications=4), tmp_path).run()
-    fewer = Batch(scenario(agents=["best-fit", "internal"], replications=2), tmp_path).run()
-    assert shown(fewer) == sorted([*shown(whole), ("internal", 0), ("internal", 1)])
-    assert len(whole.table().rows) < len(fewer.table().rows)
-    again = Batch(scenario(agents=["internal"], replications=1), tmp_path).run(fresh=True)
-    assert shown(again) == shown(fewer)
-
-
-def test_runs_of_another_scenario_are_left_out_and_counted(tmp_path: Path) -> None:
-    Batch(scenario(), tmp_path).run()
-    batch = Batch(scenario(prices={"cpu_hour": 0.7}, agents=["first-fit"]), tmp_path)
-    assert len(batch.run().runs) == 3
-    assert batch.others() == ([], 6)
