@@ -107,12 +107,11 @@ def _dry_run(batches: list[Batch], fresh: bool) -> int:
 
 def _say_doubts(scenario: Scenario) -> None:
     """Say what is odd about a scenario that can be run."""
-    from binwright.scenarios.run.check import below_fitted, impossible_of, running_at_start
+    from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of
 
-    if running := running_at_start(scenario):
-        print_line(running)
-    warn_of(impossible_of(scenario))
-    warn_of_scenario(scenario)
+    warn_of(overlap_of(scenario))
+    warn_of(impossible_of(scenario, folder))
+    warn_of_scenario(scenario, folder)
     warn_of(below_fitted(scenario))
 
 

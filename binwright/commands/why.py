@@ -14,7 +14,6 @@ from binwright.commands.console import many_of, new_table, out, pair, print_line
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
-from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import say
 from binwright.workloads.traces.cells import moment
 
@@ -107,10 +106,9 @@ def _moment(seconds: float, origin: float) -> str:
 
 
 def _print(which: str, found: Why) -> None:
-    from binwright.scenarios.run.why import ROOM
-
     request, resources = found.request, found.resources
-    where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
+    where = "an even part of every node of one server" if request.spread else "one node"
+    where = "servers" if found.networked else where
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
     when = f"{duration(request.arrival)} after the first one"
     when += f", at {_moment(request.arrival, found.origin)}" if found.origin else ""
@@ -118,18 +116,10 @@ def _print(which: str, found: Why) -> None:
     print_line(f"It asked for {say(request.demand, resources)} on {where}, {lasts}, {when}.")
     if found.time > request.arrival:
         print_line(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")
-    for line in found.waited:
-        print_line(line)
+    if found.parts:
+        print_line(found.parts)
     for count, word in found.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
         print_line(f"  {many_of(count, 'server')}: {word}")
-    if found.largest and not (found.servers["why"] == ROOM).any():
-        more = [
-            f"With {say([round(most * QUANTUM)], [name])} it would have had room."
-            for (name, most), amount in zip(found.largest.items(), request.demand, strict=True)
-            if most and most * QUANTUM < amount
-        ]
-        for line in more or ["No change of a single resource would have made room."]:
-            print_line(line)
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]

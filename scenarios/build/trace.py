@@ -14,7 +14,7 @@ from binwright.scenarios.schema.multiserver import MultiServer
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
 from binwright.workloads.traces.library import find, read
@@ -73,13 +73,6 @@ class TraceRequests:
         file = find(self.spec.trace, self.spec.path)
         stat, options = file.stat(), json.dumps(self.spec.options)
         return _Source(self.spec.trace, file, options, self._resources, (stat.st_mtime_ns, stat.st_size))
-
-    def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
-        """Count the requests that run already when the windows of a seed begin, and add up their units of resources."""
-        spec = self.spec.model_copy(update={"running": "keep"})
-        found = TraceRequests(spec, self._resources, self._total).window_of(seed)
-        sums = found.demand[: found.running].sum(axis=0) / QUANTUM
-        return found.running, dict(zip(found.resources, sums.tolist(), strict=True))
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the first row of each of a seed's windows, and the row after its last one.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
@@ -18,6 +18,8 @@ from binwright.simcore.errors import ScenarioError, UnknownName, UserError, shor
 from binwright.simcore.types import Agent
 
 A = TypeVar("A", bound=Agent)
+READY = 256
+"""Seeds whose requests stay in memory."""
 
 
 class AgentFactory(Generic[A]):
@@ -48,7 +50,7 @@ class PreparedScenario:
         world = build_world(scenario)
         self.scenario, self.metric = scenario, metric
         requests: Any = SimpleNamespace(
-            drawn=world.requests.drawn, draw=cache(world.requests.draw), windows=world.requests.windows
+            drawn=world.requests.drawn, draw=lru_cache(READY)(world.requests.draw), windows=world.requests.windows
         )
         self.world = replace(world, requests=requests)
         self._sampled = False

@@ -13,7 +13,7 @@ from binwright.agents.world import World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import synthetic
-from binwright.scenarios.build.trace import TraceRequests
+from binwright.scenarios.build.trace import kept
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
@@ -31,22 +31,19 @@ from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, View, Workload
+from binwright.simcore.units import say
 from binwright.workloads.changes import words_of
 from binwright.workloads.describe import loads
 from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.traces.library import find, find_servers
 from binwright.workloads.windows import ListedStart
 
-SEEDS = 20
-"""So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""
+POINTS = 20
+"""So many points are looked at, at most, for names that no request has, and for what was fitted."""
 WINDOWS = 5
 """So many seeds' windows of a trace are searched for a name that no request has."""
 FITS, SHORT = 5, 0.02
 """Seeds of fitted requests that are compared with their trace, and the share by which they may ask for less."""
-BECOMES = {
-    "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
-    "drop": "`workload: {running: drop}` leaves them out.",
-}
 
 
 def check_scenario(scenario: Scenario) -> int:
@@ -83,58 +80,31 @@ def check_scenario(scenario: Scenario) -> int:
     return len(runs)
 
 
-def running_at_start(scenario: Scenario) -> str:
-    """Say how much runs already when windows of a trace begin, and what becomes of it; at the point with the most."""
-    seeds = range(scenario.seed, scenario.seed + min(scenario.replications, SEEDS))
-    most, said = 0, ""
-    for _, at_point in points(scenario)[:SEEDS]:
-        spec = at_point.workload
-        if not isinstance(spec, Trace):
-            continue
-        requests = TraceRequests(spec, at_point.resources, dict)
-        try:
-            found = [requests.running_at_start(seed) for seed in (seeds if requests.drawn else seeds[:1])]
-        except FileNeeded:
-            continue
-        if (count := sum(running for running, _ in found)) <= most:
-            continue
-        most = count
-        amounts = ", ".join(
-            f"{sum(sums[name] for _, sums in found) / len(found):,.0f} {name}"
-            for name in at_point.resources
-            if any(sums[name] for _, sums in found)
-        )
-        said = f"{most / len(found):,.0f} requests ({amounts}) run already at the start"
-        said += f", on average of {len(found)} seeds" if len(found) > 1 else ""
-        said += f": {BECOMES[spec.running]}"
-    return said
+def overlap_of(scenario: Scenario) -> Overlap | None:
+    """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
+    seeds = range(scenario.seed, scenario.seed + scenario.replications)
+    requests = (build_world(at_point).requests for _, at_point in points(scenario))
+    drawn = ([each.windows(seed) for seed in seeds] for each in requests)
+    return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
-def impossible_of(scenario: Scenario) -> str:
-    """Say which requests no server could hold, even an empty one, at the point and of the first seed that have most."""
-    most, said = 0.0, ""
-    for _, at_point in points(scenario)[:SEEDS]:
-        try:
-            world = build_world(at_point)
-            workload = world.draw(scenario.seed)
-            outcome = Simulation(workload, world.ledger(scenario.seed)).record.outcome
-        except UserError:
-            continue  # it is said elsewhere
-        large = outcome[: len(workload)] == IMPOSSIBLE
-        if large.mean() <= most:
-            continue
-        most = float(large.mean())
-        kinds = np.unique(workload.demand[large], axis=0) / QUANTUM
-        shown = [
-            ", ".join(f"{name} {units:g}" for name, units in zip(workload.resources, kind, strict=True) if units)
-            for kind in kinds[:3].tolist()
-        ]
-        more = f", and {len(kinds) - 3:,} other demands" if len(kinds) > 3 else ""
-        said = (
-            f"{most:.2%} of the requests fit on no server, even an empty one: {'; '.join(shown)}{more}. They are "
-            "never offered to an agent (metric `impossible`)."
-        )
-    return said
+def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
+    """Say how many requests of the first point and seed no server could hold, even an empty one, and some of them."""
+    _, at_point = points(scenario)[0]
+    try:
+        world = build_world(at_point, _cache(at_point, folder))
+        workload = world.draw(scenario.seed)
+        large = Simulation(workload, world.ledger(scenario.seed)).record.outcome[: len(workload)] == IMPOSSIBLE
+    except UserError:
+        return ""  # it is said elsewhere
+    if not large.any():
+        return ""
+    kinds = np.unique(workload.demand[large], axis=0)[:3]
+    shown = "; ".join(say(kind, workload.resources) for kind in kinds.tolist())
+    return (
+        f"{large.mean():.2%} of the requests fit on no server, even an empty one, such as {shown}. They are never "
+        "offered to an agent (metric `impossible`)."
+    )
 
 
 def without_requested(scenario: Scenario) -> str:
@@ -159,7 +129,7 @@ def unknown_names(scenario: Scenario) -> list[str]:
     """
     met: set[tuple[str, str]] = set()
     unmet: dict[tuple[str, str, str], str] = {}
-    for _, at_point in points(scenario)[:SEEDS]:
+    for _, at_point in points(scenario)[:POINTS]:
         names = [(dotted(at), label, name) for at, label, name in at_point.names_of_requests]
         try:
             world = build_world(at_point) if names else None
@@ -227,7 +197,7 @@ def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
 
 def below_fitted(scenario: Scenario) -> str:
     """Say by how much fitted requests ask for less than their trace, at the point where they do so most."""
-    rows = [row for _, at_point in points(scenario)[:SEEDS] for row in beside_fitted(at_point)]
+    rows = [row for _, at_point in points(scenario)[:POINTS] for row in beside_fitted(at_point)]
     if not rows:
         return ""
     name, what, traced, drawn = min(rows, key=lambda row: row[3] / row[2])

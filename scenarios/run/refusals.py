@@ -9,12 +9,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED
-from binwright.simcore.types import Floats, Ints, Request
+from binwright.simcore.types import Floats, Ints
 from binwright.simcore.units import say
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -88,19 +87,13 @@ def over_time(arrival: Floats, no: Bools) -> tuple[Floats, Ints]:
     """Return the ends of the spans float64 [SPANS + 1], and how many came in each and were refused int64 [SPANS, 2]."""
     ends = np.linspace(arrival.min(), arrival.max(), SPANS + 1) if len(arrival) else np.zeros(SPANS + 1)
     span = np.clip(np.searchsorted(ends, arrival, side="right") - 1, 0, SPANS - 1)
-    return ends, np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
+    return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 
 
-def room_for_parts(ledger: Ledger, request: Request) -> tuple[str, ...]:
-    """Say for how many parts of a gang there is room now, by the labels that its rules go by; nothing of others."""
-    gang, said = request.gang, []
-    if gang:
-        may = ledger.may_lie(request)
-        may = np.ones(len(ledger.view.capacity), np.bool_) if may is None else may
-        said.append(f"Of its {gang.parts} parts {ledger.room_for_parts(request, may)} had room")
-        for label in dict.fromkeys([gang.rules.together, *dict(gang.rules.at_most)]):
-            domain = ledger.domains(label) if label else None
-            if domain is not None:
-                rooms = sorted(ledger.room_for_parts(request, may & (domain == one)) for one in np.unique(domain))
-                said.append(f"by {label}: {', '.join(map(str, rooms[:-9:-1]))}" + " and fewer" * (len(rooms) > 8))
-    return ("; ".join(said) + ".",) if said else ()
+def _most(counts: list[pl.DataFrame], name: Callable[[tuple[Any, ...]], str]) -> dict[str, list[int]]:
+    """Keep those that were refused most, of equals the first, by their names."""
+    if not counts:
+        return {}
+    *keys, _, _ = counts[0].columns
+    whole = pl.concat(counts).group_by(keys).sum().sort(pl.col(REFUSED), *keys, descending=[True, *[False] * len(keys)])
+    return {name(row[:-2]): list(row[-2:]) for row in whole.head(VALUES).rows()}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from binwright.analysis.measure.metric import duration
-from binwright.fabric.devices import DeviceView
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.agents import agents_of
@@ -19,8 +17,7 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import play_run, prepare_run
-from binwright.scenarios.run.line import Line
-from binwright.scenarios.run.refusals import over_time, refused_as_sent_back, room_for_parts
+from binwright.scenarios.run.refusals import over_time, refused_as_sent_back
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
@@ -42,10 +39,8 @@ class Why:
     `answer` says in words what became of it. `servers` has a row per server: `server`, the `node` that lacks least
     (null where the request takes a part of every node), of every resource what is `free_<resource>` there and what it
     `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
-    `largest` says of every resource the most that the request could have asked for with all else as it was; None where
-    no amount would have done. It is empty in a network, where requests are divided among servers. `waited` says in
-    words who was ahead of one that waited in a line when it was first left there, what was promised to whom, and whom
-    it passed. Times count from `origin`, in seconds since 1970 where the trace has dates, and 0 elsewhere.
+    `parts` says how many of a gang had room. Times count from `origin`, in seconds since 1970 where the trace has
+    dates, and 0 elsewhere.
     """
 
     request: Request
@@ -54,8 +49,8 @@ class Why:
     answer: str
     resources: tuple[str, ...]
     servers: pl.DataFrame
-    largest: dict[str, float | None]
-    waited: tuple[str, ...] = ()
+    networked: bool = False
+    parts: str = ""
     origin: float = 0.0
 
 
@@ -223,19 +218,13 @@ class _Asked:
         """Let the agent answer until the row has its answer."""
         simulation, row = self._simulation, self._row
         seen: Why | None = None
-        waited: tuple[str, ...] | None = None
-        passed: tuple[str, ...] = ()
         request: Request | None
         while (request := simulation.advance()) is not None:
             mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
             if mine is not None and seen is None:
                 seen = self._look(mine, self._view.everything_free, "")
-            if line := list(simulation.offer):
+            if simulation.offer:
                 answer_all(agent, self._view, simulation.offer, simulation.answer)
-                if mine is not None and waited is None and simulation.record.outcome[row] == PENDING:
-                    waited = Line(simulation, agent, line, row).waits()
-                elif mine is not None and simulation.record.outcome[row] != PENDING:
-                    passed = Line(simulation, agent, line, row).passed()
             else:
                 try:
                     placement = agent.decide(self._view, request)
@@ -250,7 +239,7 @@ class _Asked:
             if simulation.record.outcome[row] != PENDING:
                 problem = f"{self._became(simulation.request(row).arrival)}, before it was offered to the agent"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
-        return replace(seen, answer=self._became(seen.request.arrival), waited=(*seen.waited, *(waited or ()), *passed))
+        return replace(seen, answer=self._became(seen.request.arrival))
 
     def impossible(self) -> Why:
         """Look at the servers before the run, none of which can hold the row."""
@@ -303,45 +292,14 @@ class _Asked:
             },
             schema_overrides={"node": pl.Int64},
         )
-        largest = {} if ledger.tiers else {name: self._largest(request, r, free) for r, name in enumerate(resources)}
         name = str((workload := self._simulation.workload).id[request.index])
         lasts = float(workload.duration[request.index])  # whatever agents are told
         known = Request(*request)._replace(duration=lasts)
-        parts = room_for_parts(ledger, request)
-        return Why(known, name, self._simulation.now, answer, resources, frame, largest, parts)
-
-    def _largest(self, request: Request, r: int, free: Ints) -> float | None:
-        """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.
-
-        With another amount, a request may go to one node instead of to all of a server, or take other devices. As long
-        as it does not, less of it has room wherever more has.
-        """
-        has, view = free[:, :, r], self._view
-        amounts = {*has.ravel().tolist(), *(has.min(axis=1) * has.shape[1]).tolist()}
-        amounts.add(self._ledger.cluster.spread_above[r])
-        if (
-            isinstance(view, DeviceView) and r == view.resource
-        ):  # a part of a device that is free, or several whole ones
-            each = view.devices.free
-            amounts = {*range(0, QUANTUM * each.shape[1] + 1, QUANTUM), *each.ravel().tolist()}
-
-        def lacks_room(amount: int) -> bool:
-            changed = self._with(request, r, amount)
-            fits = (_nearest(free, changed)[2] == 0).all(axis=1)
-            fits[list(self._ledger.kept_out(changed))] = False
-            return not fits.any()
-
-        ascending = sorted(amount for amount in amounts if amount >= 0)
-        alike = groupby(ascending, lambda amount: (self._with(request, r, amount).spread, amount > QUANTUM))
-        for some in reversed([list(each) for _, each in alike]):
-            if place := bisect_left(some, True, key=lacks_room):
-                return float(some[place - 1] / QUANTUM)
-        return None
-
-    def _with(self, request: Request, r: int, amount: int) -> Request:
-        """Ask for another amount of resource `r`."""
-        demand = tuple(amount if place == r else old for place, old in enumerate(request.demand))
-        return request._replace(demand=demand, spread=bool(self._ledger.spreads(np.array([demand]))[0]))
+        gang, may, parts = request.gang, ledger.may_lie(request), ""
+        if gang:
+            room = ledger.room_for_parts(request, np.ones(len(free), np.bool_) if may is None else may)
+            parts = f"Of its {gang.parts} parts {room} had room."
+        return Why(known, name, self._simulation.now, answer, resources, frame, bool(ledger.tiers), parts)
 
 
 def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:

@@ -136,11 +136,6 @@ def _find(path: str | Path) -> Path:
         return Path(path)
     known = shipped()
     if str(path) not in known:
-        if (name := Path(path).with_suffix("").as_posix().removeprefix("scenarios/")) in known:
-            raise ScenarioError("there is no such file", file=path, remedy=f"The shipped scenario is called {name!r}.")
-        if "," in str(path):
-            remedy = f"Write blanks between files: {' '.join(str(path).split(','))}"
-            raise ScenarioError("there is no such file", file=path, remedy=remedy)
         remedy = f"Give the path of a YAML file, or the name of a shipped scenario. {suggest(str(path), known, LISTED)}"
         remedy = meant(path, ".yaml") or remedy
         raise ScenarioError("there is no such file", file=path, remedy=remedy)

@@ -1,7 +1,6 @@
 """The schema of entries of `metrics:`, of headings in place of names, and of how figures look."""
 
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -71,8 +70,9 @@ class MetricSpec(Model):
 MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]
 
 
-NEAR = 0.85
-"""A name of nothing that is as near to a known one is a mistake; others are of agents or points of another day."""
+def _size(text: str) -> str:
+    inches(text)
+    return text
 
 
 class Figures(Model):
@@ -96,10 +96,3 @@ def headings_of(headings: Mapping[str, str], called: Mapping[str, str]) -> dict[
     usual = {name: Path(name).name if ".py:" in name else name for name in headings}
     by_file = {called.get(name, usual[name]): text for name, text in headings.items() if usual[name] != name}
     return {**by_file, **{name: text for name, text in headings.items() if usual[name] == name}}
-
-
-def check_headings(headings: Mapping[str, str], known: Collection[str]) -> None:
-    """Refuse a heading of a name that is nearly one that is known."""
-    for name in headings:
-        if name not in known and (near := get_close_matches(name, known, n=1, cutoff=NEAR)):
-            raise wrong("is no agent, swept key or metric", f"Did you mean {near[0]!r}?", ("headings", name))

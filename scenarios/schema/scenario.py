@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from binwright.agents import AGENTS
 from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.definition import check_added
 from binwright.scenarios.features import features, used, with_keys
@@ -15,7 +14,7 @@ from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chos
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Changing
-from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
+from binwright.scenarios.schema.metric import Figures, MetricEntry, headings_of
 from binwright.scenarios.schema.overflow import Overflow
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
@@ -131,7 +130,6 @@ class Scenario(WithFeatures):
             self._check_metrics,
             self._check_size,
             self._check_headline_metrics,
-            self._check_headings,
         )
         return self
 
@@ -255,12 +253,6 @@ class Scenario(WithFeatures):
             for number, name in enumerate(self.headline_metrics):
                 if name not in known:
                     raise wrong("there is no such metric", suggest(name, known), ("headline_metrics", number), name)
-
-    def _check_headings(self) -> None:
-        if self.headings:
-            metrics = [metric.name for metric in metrics_of(self.cluster, self.metrics, self.currency)]
-            swept = [*self.sweep.product, *self.sweep.zip]
-            check_headings(self.shown_headings, [*(agent.label for agent in self.agents), *AGENTS, *swept, *metrics])
 
     @property
     def shown_headings(self) -> dict[str, str]:

@@ -14,8 +14,6 @@ from binwright.simcore.fields import Keys
 
 LOG = logging.getLogger("binwright")
 
-"""The way to a value: keys of mappings and indices of lists."""
-
 LIBRARY = Path(__file__).parents[1] / "library"
 """The scenarios that are shipped: named by their path below here, without `.yaml`."""
 NOT_INHERITED = ("name", "description", "extends")
@@ -31,23 +29,13 @@ _TAGS = {
 }
 _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
-MOST = 100_000
-"""Values in a file; lists of a hundred thousand numbers are not a scenario."""
-LONGEST, DEEPEST, LONGEST_NUMBER = 20_000_000, 100, 400
-"""Bytes of a file; mappings and lists within one another (where these are many more, libyaml ends the process); and
-characters of what may be a number.
-"""
+DEEPEST = 100
+"""Mappings and lists within one another; where these are many more, libyaml ends the process."""
 _CODE = re.compile(r"[^:]*\.py:\w+|.+\.mplstyle")
 
 
 class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
     """Reads 1e-3 and 1.5e3 as numbers, as YAML 1.2 does, and not only 1.0e-3."""
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
-        """Find the tag of a node: of long ones text, since the search for times and dates takes seconds there."""
-        long = kind is yaml.ScalarNode and value is not None and len(value) > LONGEST_NUMBER
-        tag: str = super().resolve(kind, "x" if long else value, implicit)
-        return tag
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
@@ -143,11 +131,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     """Read a scenario file, laid over the files that it extends."""
     file = file.resolve() if file.is_file() else file.absolute()  # a pipe has a name that leads nowhere
     try:
-        with file.open("rb") as opened:
-            content = opened.read(LONGEST + 1)
-        if len(content) > LONGEST:
-            remedy = "Put long tables into CSV files."
-            raise ScenarioError(f"is longer than {LONGEST // 10**6} MB", file=file, remedy=remedy)
+        content = file.read_bytes()
         LOG.info("read %s", file)
         text = content.decode("utf-8-sig")
     except OSError as error:
@@ -212,7 +196,6 @@ class _Reader:
         self._folder = folder
         self._places = places
         self._open: list[yaml.Node] = []
-        self._values = 0
 
     def read(self, text: str, at: Keys) -> Any:
         """Read the data in a YAML text that stands at these keys."""
@@ -242,10 +225,6 @@ class _Reader:
 
     def _convert(self, node: yaml.Node, at: Keys) -> Any:
         self._places.setdefault(at, self._place(node.start_mark.line))
-        self._values += 1
-        if self._values > MOST:
-            remedy = "Aliases within aliases multiply: write out what is meant."
-            raise self._error(f"has more than {MOST:,} values", self._origin, at, remedy)
         place = self._place(node.start_mark.line)
         if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS[type(node)]:
             remedy = "Write plain text, numbers, lists and mappings."

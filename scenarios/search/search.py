@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from math import nan
 from pathlib import Path
 from time import monotonic
@@ -15,13 +15,11 @@ import polars as pl
 import yaml
 
 from binwright.agents.formulas.parse import Term, expression
-from binwright.agents.formulas.program import LOST, Formula, best_place, program
+from binwright.agents.formulas.program import LOST, Formula
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.evaluation.evaluator import APART
 from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
 from binwright.scenarios.learn.tune import FIRST
@@ -32,7 +30,7 @@ from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.files import write_text
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats
+from binwright.simcore.types import Floats
 
 EVALUATIONS = 100_000
 """How many there are where nothing else is said."""
@@ -48,8 +46,6 @@ LONGEST, DEPTH = 80, 4
 BINARY = (*("+",) * 4, *("-",) * 4, *("*",) * 3, "/", "min", "max")
 WORTH = ("+", "+", "-", "*", "*", "min", "max")
 UNARY = ("abs(", "sqrt(", "-(")
-READY, BYTES = 2**29, 150
-"""Bytes of requests that are kept ready to be played again, and about how many a request takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,46 +164,29 @@ class Plays:
     """Plays formulas on seeds on all cores.
 
     The objective, of which more is better, is the metric, with a minus where less of it is better. `done` counts plays
-    of a rule on a seed. Where the scenario allows it, a run is taken back to its start instead of being set up anew.
+    of a rule on a seed.
     """
 
     def __init__(self, scenario: Scenario, metric: str, jobs: int | None) -> None:
         self.scenario, self.metric, self._jobs, self.done = scenario, metric, jobs or usable_cpus(), 0
-        self._prepared, world = PreparedScenario(scenario, metric), build_world(scenario)
-        ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
-        changes = world.warm_start or world.ruled or world.grows_by or world.gangs or world.stepped
-        slow = changes or world.not_compiled(Formula(), None)  # a replay has no clock on which anything happens
-        self.quick = world.overflow.mode in ending and not slow
-        self.nodes: int = world.ledger(0).view.free.shape[1]
-
-        def replay(number: int) -> tuple[Replay, int]:
-            simulation: Any = world.simulation(number, compiled=True)
-            return Replay(simulation), 1 if metric == "scheduled" else len(simulation.workload)
-
-        self._replay = lru_cache(max(16, READY // (len(world.draw(0)) * BYTES)))(replay)
-        self._slowly(expression("0"), 0)  # whoever cannot play here says so
+        self._prepared = PreparedScenario(scenario, metric)
+        self.nodes: int = self._prepared.world.ledger(0).view.free.shape[1]
+        self.value(expression("0"), 0)  # whoever cannot play here says so
         self.sign = self._prepared.sign
 
     def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
         """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at]."""
         self.done += len(rules) * len(at)
         formulas = list(map(expression, rules))
+
+        def column(number: int) -> list[float]:
+            return [self.value(formula, FIRST + apart + number) for formula in formulas]
+
         with ThreadPoolExecutor(self._jobs) as pool:
-            columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + number for number in at]))
-        return self.sign * np.array(columns, float).T
+            return self.sign * np.array(list(pool.map(column, at)), float).T
 
-    def values(self, formulas: Sequence[Term], seed: int) -> list[float]:
-        """Play formulas on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
-        if not self.quick:
-            return [self._slowly(formula, seed) for formula in formulas]
-        (replay, requests), found = self._replay(seed), []
-        for formula in formulas:
-            made: Any = program(formula, self.scenario.resources)
-            placed = replay.placed(Compiled(best_place, tuple(made)))
-            found.append(nan if made.stack[-1][LOST] else placed / requests)
-        return found
-
-    def _slowly(self, formula: Term, seed: int) -> float:
+    def value(self, formula: Term, seed: int) -> float:
+        """Play a formula on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
         made = AgentFactory(partial(Formula.of, formula))
         try:
             value = self._prepared.value(made, seed)

@@ -1,6 +1,5 @@
 """Wrong inputs of all kinds: each gets one message that says what is wrong and what to do, exit code 2, no files."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -116,14 +115,6 @@ def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     check(["validate", "s.yaml"], ["s.yaml:7: this is not UTF-8 text", "Save it as UTF-8."], capsys)
     Path("s.yaml").write_bytes(TEXT.encode("utf-16"))
     check(["validate", "s.yaml"], ["this is not UTF-8 text"], capsys)
-
-
-@pytest.mark.long
-def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
-    letters = "abcdefgh"
-    lines = [f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]" for before, one in pairwise(letters)]
-    Path("s.yaml").write_text("\n".join(["a: &a [x, x, x, x, x, x, x, x, x]", *lines]))
-    check(["validate", "s.yaml"], ["has more than 100,000 values", "write out what is meant"], capsys)
 
 
 TABLE = "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"

@@ -83,7 +83,7 @@ MISTAKES = [
     (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
     (TRACE, "  trace", "  machine: 3\n  trace", 8, "workload.machine", "unknown key", "Known:"),
     (TRACE, "trace: huawei-east-1", "trace: csv", 8, "workload.trace", "unknown trace", "is read by `table`. `binwright list traces"),
-    (TRACE, "replications: 3", "failures: {mttf: 3 d}", 13, "failures", "unknown key", "Did you mean 'cluster.failures'? `"),
+    (TRACE, "replications: 3", "failures: {mttf: 3 d}", 13, "failures", "unknown key", "`binwright list schema`"),
     (TRACE, "replications: 3", "metric: [cost]", 13, "metric", "unknown key", "Did you mean 'metrics'? `binwright list schema`"),
     (GENERATED, "count: 1", "cuont: 1", 4, "cluster.groups.1.cuont", "unknown key", "Did you mean 'count'?"),
     (GENERATED, "bursty:", "burst:", 8, "workload.arrivals.burst", "unknown key", "Did you mean 'bursty'?"),

@@ -1,17 +1,15 @@
 """`binwright search`: plays are runs, the same seed finds the same, and the rule is an agent."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 import binwright as bw
-from binwright.agents.formulas.parse import expression
-from binwright.agents.formulas.program import Formula
 from binwright.cli import main
-from binwright.scenarios.evaluation.prepared import PreparedScenario
+from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.search.search import Plays
 from binwright.simcore.errors import UserError
@@ -27,28 +25,26 @@ TINY: dict[str, Any] = {
 HOW: dict[str, Any] = {
     "metric": "scheduled", "seeds": 12, "validation": 10, "test": 6, "evaluations": 1500, "jobs": 1,
 }  # fmt: skip
-RULES = ("0", "-share_cpu", "least_share_mem / (1 + other_free_cpu) - demand_mem", "1e999 - 1e999 * free_cpu")
+RULES = ("0", "-share_cpu", "least_share_mem / (1 + other_free_cpu) - demand_mem")
 
 
-@pytest.mark.parametrize(("metric", "overflow"), [("scheduled", "stop"), ("scheduled", "drop"), ("acceptance", "drop")])
-def test_a_play_is_what_a_run_comes_to(metric: str, overflow: str) -> None:
-    scenario = scenario_from({**TINY, "overflow": overflow})
-    plays, slow = Plays(scenario, metric, 1), PreparedScenario(scenario, metric)
-    formulas = [expression(rule) for rule in RULES]
-    assert plays.quick
-    for seed in range(3, 8):
-        quick = plays.values(formulas, seed)
-        assert quick[:3] == [slow.value(partial(Formula, rule), seed) for rule in RULES[:3]]
-        assert quick[3] != quick[3], "it scores no number"
-    plays.quick = False
-    assert plays.values(formulas, 7)[:3] == quick[:3]
-
-
-def test_a_play_of_failing_servers_is_what_a_run_comes_to() -> None:
-    failing = {**TINY["cluster"], "failures": {"mtbf": "5 min", "mttr": "5 min"}}
-    scenario = scenario_from({**TINY, "overflow": "drop", "cluster": failing})
-    plays, slow = Plays(scenario, "acceptance", 1), PreparedScenario(scenario, "acceptance")
-    assert plays.values([expression("0")], 3) == [slow.value(partial(Formula, "0"), 3)]
+@pytest.mark.parametrize(
+    ("metric", "changed"),
+    [
+        ("scheduled", {}),
+        (
+            "acceptance",
+            {"overflow": "drop", "cluster": {**TINY["cluster"], "failures": {"mtbf": "5 min", "mttr": 300}}},
+        ),
+    ],
+)
+def test_a_play_is_what_a_run_comes_to(metric: str, changed: dict[str, Any], tmp_path: Path) -> None:
+    agents = [{"formula": {"score": rule}} for rule in RULES]
+    scenario = scenario_from({**TINY, **changed, "agents": agents, "seed": FIRST + 3, "replications": 2})
+    runs = bw.run(scenario, out=tmp_path).runs
+    found = Plays(scenario, metric, 1).objective([*RULES, "1e999 - 1e999 * free_cpu"], [3, 4])
+    assert found[:-1].T.ravel().tolist() == runs[metric].to_list()
+    assert np.isnan(found[-1]).all(), "it scores no number"
 
 
 def test_search_finds_the_same_with_one_seed_and_more_with_more_evaluations(tmp_path: Path) -> None:

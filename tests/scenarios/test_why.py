@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 
 import binwright as bw
-import binwright.scenarios.run.why
-from binwright import scenarios
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import Run, plan
@@ -18,7 +16,6 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import QUANTUM, part
 from tests.support.scenarios import first_run, random_requests
 
 SMALL: dict[str, Any] = {
@@ -38,21 +35,6 @@ def run_of(**changes: Any) -> Run:
     return plan(scenario_from({**SMALL, **changes}))[0]
 
 
-def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None:
-    """Try every amount of a resource, a unit after the other."""
-    best = None
-    for units in range(65):
-        demand = [*found.request.demand]
-        demand[r] = units * QUANTUM
-        if demand[1] > 8 * QUANTUM:  # spread_above
-            parts = np.array([part(tuple(demand), node, free.shape[1]) for node in range(free.shape[1])])
-            fits = (free >= parts).all(axis=(1, 2)).any()
-        else:
-            fits = (free >= demand).all(axis=2).any()
-        best = float(units) if fits else best
-    return best
-
-
 @pytest.mark.parametrize("failures", [{}, {"mtbf": "5 min", "mttr": "3 min"}])
 def test_why_tells_the_outcome_and_every_server_of_a_request(failures: dict[str, str], tmp_path: Path) -> None:
     run = run_of(cluster={**SMALL["cluster"], "failures": failures} if failures else SMALL["cluster"])
@@ -70,28 +52,7 @@ def test_why_tells_the_outcome_and_every_server_of_a_request(failures: dict[str,
         else:
             assert found.answer.startswith(f"placed on server {row['server']}")
             assert whys[row["server"]] == ROOM
-        for r, (name, most) in enumerate(found.largest.items()):
-            had_room = most is not None and most * QUANTUM >= found.request.demand[r]
-            assert had_room == (ROOM in whys), name
     assert words == {ROOM, "lacks"} | ({"has"} if failures else set())
-
-
-def test_why_names_the_largest_amount_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_of()
-    seen: list[Any] = []
-    look = scenarios.run.why._Asked._largest
-
-    def spied(self: Any, request: Any, r: int, free: Any) -> Any:
-        seen.append(free.copy())
-        return look(self, request, r, free)
-
-    monkeypatch.setattr(scenarios.run.why._Asked, "_largest", spied)
-    for row in range(1, 60, 2):
-        found = why(run, f"row {row}")
-        for r, most in enumerate(found.largest.values()):
-            slow = slow_largest(found, seen[-1], r)
-            assert (most is None) == (slow is None)
-            assert most is None or slow == np.floor(most)
 
 
 def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> None:
@@ -189,7 +150,6 @@ def test_rules_devices_and_what_is_impossible() -> None:
         "rule: at most 2 of web per zone",
         "rule: a taint that it does not tolerate",
     ]
-    assert found.largest == {"cpu": None, "mem": None}
 
     large = run_of(workload={**SMALL["workload"], "flavours": [{"cpu": 12, "mem": "1 GB"}, {"cpu": 1, "mem": "1 GB"}]})
     reasons = refused(large).reasons
@@ -197,7 +157,6 @@ def test_rules_devices_and_what_is_impossible() -> None:
     found = why(large, ids["no server could hold it, even empty"])
     assert found.answer.startswith("impossible")
     assert set(found.servers["why"]) == {"lacks cpu"}
-    assert found.largest["cpu"] == 8.0
 
 
 def test_devices_stand_in_the_way_whatever_else_is_asked_for(tmp_path: Path) -> None:
@@ -220,16 +179,14 @@ def test_devices_stand_in_the_way_whatever_else_is_asked_for(tmp_path: Path) -> 
         agents=["fgd"],
     )
     other = "has devices of other models"
-    for wanted, time, words, gpu in (
-        ("none", 0.0, [other, "lacks gpu"], 1.0),
-        ("v", 20.0, ["lacks cpu", other], 0.0),
-        ("four", 30.0, ["lacks gpu", "lacks gpu"], 2.0),
+    for wanted, time, words in (
+        ("none", 0.0, [other, "lacks gpu"]),
+        ("v", 20.0, ["lacks cpu", other]),
+        ("four", 30.0, ["lacks gpu", "lacks gpu"]),
     ):
         found = why(run, wanted)
         assert (found.time, found.servers["why"].to_list()) == (time, words), wanted
         assert found.answer.startswith("refused" if wanted == "v" else "impossible")
-        assert found.largest["gpu"] == gpu
-        assert found.largest["cpu"] is None
 
 
 def test_waiting_and_the_network() -> None:
@@ -243,41 +200,7 @@ def test_waiting_and_the_network() -> None:
     )
     found = why(network, "5")
     assert found.answer == "placed in the network"
-    assert found.largest == {}
-
-
-QUEUE = {"cluster": {"servers": 1, "node": {"cpu": 4}}, "knowledge": {"lifetimes": "known"}}
-"""Four jobs: the first takes all but one cpu for 10 s, the second waits for all, and the others ask for little."""
-
-
-@pytest.mark.parametrize(
-    ("agent", "waited"),
-    [
-        ("in-line",
-         (
-             "1 waited ahead of it: b.",
-             "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody.",
-         )),
-        ({"in-line": {"backfilling": "easy"}}, ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
-        ({"in-line": {"backfilling": "conservative"}},
-         ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.", "It was promised server 0, 18 s later.")),
-        ({"in-line": {"order": "sjf", "backfilling": "easy"}},
-         ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
-        ({"in-line": {"order": "random"}}, ("The order was random.",)),
-        ("first-fit", ("1 waited ahead of it: b.",)),
-    ],
-)  # fmt: skip
-def test_why_names_the_requests_ahead_and_their_promised_starts(
-    agent: Any, waited: tuple[str, ...], tmp_path: Path
-) -> None:
-    jobs = "id,arrival,lifetime,cpu\na,0,10,3\nb,1,10,4\nc,2,20,2\nd,30,1,1\n"
-    (tmp_path / "jobs.csv").write_text(jobs)
-    trace = {"trace": "table", "path": str(tmp_path / "jobs.csv")}
-    run = run_of(**QUEUE, workload=trace, overflow={"wait": {"together": 9}}, agents=[agent])
-    found = why(run, "c")
-    assert found.waited == waited
-    assert found.answer.startswith("placed on server 0")
-    assert why(run, "a").waited == ()
+    assert found.networked
 
 
 def test_mistakes() -> None:

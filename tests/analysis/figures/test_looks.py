@@ -124,7 +124,6 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
         ("figures: {size: 3x2}", "figures.size: this key is gone"),
         ("figures: {titles: maybe}", "figures.titles"),
         ("figures: {format: jpg}", "figures.format"),
-        ("headings: {frist-fit: First}", "headings.frist-fit: is no agent, swept key or metric"),
     ],
 )
 def test_mistakes_in_the_scenario_are_named_with_their_line(said: str, says: str, tmp_path: Path) -> None:
