@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -15,14 +15,11 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     PlainSerializer,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import (
     no_info_before_validator_function,
@@ -31,7 +28,6 @@ from pydantic_core.core_schema import (
 )
 
 from binwright.simcore.errors import UserError, nearest, suggest
-from binwright.simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
@@ -51,12 +47,6 @@ KINDS = {
     "bool_type": "true or false",
 }
 """What is to stand where pydantic finds something else."""
-SOME_TEXTS: list[Any] = [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
-WHERE: dict[str, Any] = {
-    "type": "object",
-    "propertyNames": {"pattern": "^[^0-9]"},
-    "additionalProperties": {"anyOf": [*SOME_TEXTS, {"type": "null"}]},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +132,6 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
     other_names: ClassVar[Mapping[str, str]] = {}
     """Keys that people know by other names, such as an option's of the command line: name -> key."""
-    forms: ClassVar[Sequence[Schema]] = ()
     """Which keys go with which, for the JSON schema: a mapping has one of these forms."""
 
     @model_validator(mode="wrap")
@@ -207,27 +196,6 @@ class Model(BaseModel):
         """Check keys beyond the fields, and keys together."""
         return data
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        found = handler(core)
-        own = handler.resolve_ref_schema(found)
-        if own.get("type") == "object":  # and not done already, in another place that the model is used
-            required = own.setdefault("required", [])
-            shown = own.setdefault("properties", {})
-            for schema in shown.values():
-                schema.pop("title", None)  # the key in other letters
-            shown |= {key: schema if key in required else nullable(schema) for key, schema in shown.items()}
-            own |= OTHERS
-            outlined = cls.outline(dict(own))
-            own.clear()
-            own |= outlined
-        return found
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        """Make the JSON schema of all that the model takes from that of its fields."""
-        return {**own, "allOf": [{"anyOf": [*cls.forms]}]} if cls.forms else own
-
     def __hash__(self) -> int:
         """Hash less than is compared: mappings have no hash."""
         return hash((type(self), *(value for _, value in self if not isinstance(value, dict))))
@@ -249,10 +217,6 @@ class OneOf(Model):
             names = dict.fromkeys((*cls.known(), *cls.more(data)))
             raise wrong(problem, f"Give exactly one of {', '.join(names)}.")
         return data
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return one_key(own["properties"], plugins=False) | {"description": own["description"]}
 
     @property
     def chosen(self) -> tuple[str, Any]:
@@ -341,9 +305,6 @@ class Quantity(Shown):
             found["serialization"] = plain_serializer_function_ser_schema(self.measure.show, return_schema=str_schema())
         return found
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return quantity(self.measure, self.example, self.above_zero)
-
 
 def _resource(name: str) -> None:
     """Refuse what is no name of a resource."""
@@ -388,7 +349,6 @@ Lifespan: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(lambda value: inf if value in ("never", inf) else TIME.parse(value))),
     PlainSerializer(lambda seconds: "never" if seconds == inf else TIME.show(seconds), return_type=str),
-    WithJsonSchema({"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}], "description": "A time, or never."}),
     Shown("time or `never`"),
 ]
 Share: TypeAlias = Annotated[float, Quantity("share", SHARE, "50 %", above_zero=True)]
@@ -400,14 +360,12 @@ Amounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),
     PlainSerializer(show_amounts, return_type=dict[str, str]),
-    WithJsonSchema(amounts()),
     Shown("{resource: amount}"),
 ]
 Units: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_units),
     PlainSerializer(show_units, return_type=dict[str, str]),
-    WithJsonSchema(units()),
     Shown("{resource: unit, or amount above 0}"),
 ]
 Count: TypeAlias = Annotated[
@@ -421,19 +379,16 @@ Text: TypeAlias = Annotated[str, Field(strict=True), Shown("text")]
 Where: TypeAlias = Annotated[
     dict[str, list[str]],
     BeforeValidator(_where),
-    WithJsonSchema(WHERE),
     Shown("{label: value, or list of values}"),
 ]
 Names: TypeAlias = Annotated[
     tuple[Text, ...],
     BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
     Shown("text, or list of text"),
 ]
 SomeNames: TypeAlias = Annotated[
     tuple[Text, ...],
     Field(min_length=1),
     BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": SOME_TEXTS}),
     Shown("text, or list of text"),
 ]

@@ -10,13 +10,11 @@ from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.errors import PydanticUserError
 from pydantic_core import ErrorDetails
 
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import choices_of, expected, together, whole, wrong
-from binwright.simcore.json_schema import Schema
-from binwright.simcore.registry import Registry
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -97,33 +95,3 @@ def _plain(value: Any) -> str:
         return json.dumps(whole(value))
     except TypeError:
         raise UserError("expected text", remedy="Put it in quotes if it looks like a date.") from None
-
-
-def options_of(kind: Any) -> Schema:
-    """Make the JSON schema of what `check_options` takes for a constructor."""
-    parameters, hints = _parameters(kind), _hints(kind)
-    found = {name: _type_schema(hints.get(name, Any)) for name in parameters}
-    return {
-        "type": "object",
-        "properties": found,
-        "required": [name for name, parameter in parameters.items() if parameter.default is Parameter.empty],
-        "additionalProperties": _takes_any(kind),
-    }
-
-
-def by_name(registry: Registry) -> dict[str, Schema]:
-    """List the options of everything in a registry."""
-    return {name: options_of(registry.load(name)) for name in registry}
-
-
-def needs_none(options: Mapping[str, Schema]) -> list[str]:
-    """Name what can do without options."""
-    return [name for name, schema in options.items() if not schema["required"]]
-
-
-def _type_schema(hint: Any) -> Schema:
-    try:
-        schema = TypeAdapter(hint).json_schema()
-    except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError):
-        return {}
-    return {} if "$defs" in schema else schema

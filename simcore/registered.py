@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from binwright.simcore.fields import Model, OneOf, checked, whole, wrong
-from binwright.simcore.json_schema import PLUGIN, Schema, one_key
-from binwright.simcore.options import by_name, check_options, needs_none
+from binwright.simcore.options import check_options
 from binwright.simcore.registry import Registry
 
 
@@ -44,20 +43,6 @@ class Registered(OneOf):
         options = whole(options)
         cls.check(name, options)
         return {name: options}
-
-    @classmethod
-    def options(cls) -> dict[str, Schema]:
-        """List the options of each registered thing."""
-        return by_name(cls.registry)
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        options = cls.options()
-        form = one_key({**options, **own["properties"]}, plugins=True)
-        if not cls.by_word:
-            return form | {"description": own["description"]}
-        names: Schema = {"anyOf": [{"enum": needs_none(options)}, {"type": "string", "pattern": PLUGIN}]}
-        return {"anyOf": [names, form], "description": own["description"]}
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args
 
-from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
 
 from binwright.simcore.fields import wrong
@@ -49,5 +49,5 @@ class ByKey:
             raise wrong(self.problem, f"Give one of {', '.join(kinds)}, like {self.example}.")
 
         members = [Annotated[kind, Tag(f"<{key}>")] for key, kind in kinds.items()]
-        none = Annotated[Any, BeforeValidator(refuse), WithJsonSchema({"not": {}}), Tag("<none>")]
+        none = Annotated[Any, BeforeValidator(refuse), Tag("<none>")]
         return handler.generate_schema(Annotated[Union[(*members, none)], Discriminator(form)])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Model, Shown, Where, wrong
@@ -34,7 +34,6 @@ class Change(Model):
     demand: Annotated[
         str,
         BeforeValidator(_by),
-        WithJsonSchema({"type": "string", "pattern": r"^\s*(\+\s*\d+(\.\d*)?|-\s*\d{1,2}(\.\d*)?)\s*%\s*$"}),
         Shown("share with + or -"),
     ] = Field(description="How many more or fewer. Copies arrive when others do.", examples=["+20 %"])
     of: Where = Field(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Protocol, Self
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.simcore.fields import Lifespan, Model, Number, PositiveTime, Time, wrong
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.types import Floats, Ints
 
 
@@ -92,8 +90,6 @@ class Empirical(Model):
 
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"
-
-    forms: ClassVar[Sequence[Schema]] = (given("quantiles", without=["values"]), given("values", without=["quantiles"]))
 
     @model_validator(mode="after")
     def _form(self) -> Self:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,10 +11,9 @@ from pydantic import Field, model_validator
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Keys, Model, Text, wrong
 from binwright.simcore.gangs import NO_RULES, Gangs, PartRules
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.workloads.virtual import MOST, Machines
+from binwright.workloads.virtual import Machines
 
 PROCESSORS = "processors"
 """Another name of `cpu`, for who thinks of jobs."""
@@ -45,17 +43,11 @@ class Parts(Model):
         examples=["{server: 8}"],
     )
 
-    forms: ClassVar[Sequence[Schema]] = (given("number", without=["by"]), given("by", without=["number"]))
-
     @classmethod
     def prepare(cls, data: Any) -> Any:
         if isinstance(data, str):
             return {"by": data}
         return {"number": Machines.model_validate(data)} if isinstance(data, int | float) else data
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, super().outline(own)]}
 
     @model_validator(mode="after")
     def _counted(self) -> Self:

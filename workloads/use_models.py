@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, Where, checked, wrong
-from binwright.simcore.json_schema import Schema, given, quantity
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
@@ -48,7 +46,6 @@ def _share_or_label(value: Any) -> Any:
 ShareOrLabel: TypeAlias = Annotated[
     float | str,
     BeforeValidator(_share_or_label),
-    WithJsonSchema({"anyOf": [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]}),
     Shown("share from 0, or label"),
 ]
 
@@ -86,8 +83,6 @@ class RecordedCase(UseCase):
         examples=["cpu"],
     )
     unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
-
-    forms: ClassVar[Sequence[Schema]] = (given("path", without=["trace"]), given("path", "trace", without=["column"]))
 
     @model_validator(mode="after")
     def _either(self) -> Self:

@@ -12,14 +12,24 @@ from functools import lru_cache, partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
-from binwright.simcore.json_schema import Schema, quantity
+from binwright.simcore.fields import (
+    Amounts,
+    Count,
+    FromOne,
+    Index,
+    Model,
+    OneOf,
+    PositiveNumber,
+    Shown,
+    checked,
+    wrong,
+)
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork
-from binwright.simcore.units import BANDWIDTH, LARGEST, amount
+from binwright.simcore.units import BANDWIDTH, amount
 
 NETWORKS = Registry(
     "virtual network",
@@ -41,12 +51,10 @@ def _range_of(value: object) -> tuple[float, float]:
     return low, high
 
 
-_BANDWIDTH = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
 Bandwidth: TypeAlias = Annotated[
     tuple[float, float],
     BeforeValidator(_range_of),
     PlainSerializer(lambda ends: [BANDWIDTH.show(end) for end in ends], return_type=list[str]),
-    WithJsonSchema({"anyOf": [_BANDWIDTH, {"type": "array", "items": _BANDWIDTH, "minItems": 2, "maxItems": 2}]}),
     Shown("bandwidth, or [low, high]"),
 ]
 Size: TypeAlias = Annotated[Count, Field(le=MOST)]
@@ -92,10 +100,6 @@ class Machines(OneOf):
         if self.uniform and self.uniform[0] > self.uniform[1]:
             raise wrong("is an empty range", "Give the smaller size first.", ("uniform",), list(self.uniform))
         return self
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, super().outline(own)]}
 
     @property
     def range(self) -> tuple[int, int]:

@@ -10,12 +10,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from binwright.simcore.errors import WorkloadError, unread
 from binwright.simcore.extras import pl
 from binwright.simcore.fields import Count, Index, Model, PositiveNumber, PositiveTime, Shown, Text, checked, wrong
-from binwright.simcore.json_schema import quantity
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
@@ -142,11 +141,9 @@ def _time_text(value: Any) -> str:
     return text if isinstance(text, str) and is_date(text) else TIME.show(checked(TIME.parse)(text))
 
 
-_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
-_TIME = {"anyOf": [quantity(TIME, "3 d")["anyOf"][1], {"type": "string", "pattern": _DATE}]}
 Start: TypeAlias = Annotated[
     Annotated[Index, Tag("<row>")]
-    | Annotated[str, BeforeValidator(_time_text), WithJsonSchema(_TIME), Tag("<time>")]
+    | Annotated[str, BeforeValidator(_time_text), Tag("<time>")]
     | Annotated[RandomStart, Tag("<random>")]
     | Annotated[ApartStart, Tag("<apart>")]
     | Annotated[ListedStart, Tag("<path>")],

@@ -8,14 +8,13 @@ from math import inf
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import WithJsonSchema
+from pydantic import Field
 
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
     BY_WAIT,
     DEFAULTS,
-    NAME_OR_ORDER,
     ORDERS,
     TIMELESS,
     FairShare,
@@ -57,7 +56,7 @@ class InLine(Agent):
     def __init__(
         self,
         agent: str = "first-fit",
-        order: Annotated[str | OtherOrder, PlainOrMapping(), WithJsonSchema(NAME_OR_ORDER)] = "fcfs",
+        order: Annotated[str | OtherOrder, PlainOrMapping()] = "fcfs",
         backfilling: Backfilling = "none",
         commit: bool = False,
         options: dict[str, Any] | None = None,

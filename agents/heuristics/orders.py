@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import log2, log10
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.accounts import Accounts, Path
 from binwright.simcore.errors import UserError
@@ -117,7 +117,6 @@ TIMELESS = ("fcfs", "priority", "random")
 
 
 DAY = 86_400.0
-TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
 
 def _tuple(value: Any) -> Any:
@@ -128,7 +127,7 @@ def _tuple(value: Any) -> Any:
 class FairShare(Model):
     """Who has used less of their shares is first."""
 
-    by: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_tuple), WithJsonSchema(TEXTS)] = Field(
+    by: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_tuple)] = Field(
         default=("tenant",),
         description="What tells users apart: a label of the requests, or `group`; several from the widest on.",
         examples=["[account, user]"],
@@ -187,15 +186,6 @@ class OtherOrder(OneOf):
 
 DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare()}
 """Those that need no options."""
-
-
-NAME_OR_ORDER = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "object", "propertyNames": {"enum": [*DEFAULTS]}, "minProperties": 1, "maxProperties": 1},
-    ]
-}
-"""The JSON schema of an order: a name, or one with options."""
 
 
 class SharedOrder:

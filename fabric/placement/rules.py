@@ -8,12 +8,11 @@ from typing import Annotated, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
-from binwright.simcore.json_schema import NULL
+from binwright.simcore.fields import Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
 from binwright.simcore.roles import Role, where_of
 from binwright.simcore.types import Ints
 from binwright.simcore.unions import PlainOrMapping
@@ -203,8 +202,7 @@ class Near(Model):
 
 
 SomeServers: TypeAlias = Annotated[
-    Annotated[tuple[Index, ...], Field(min_length=1)]
-    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "not": {"additionalProperties": NULL}})],
+    Annotated[tuple[Index, ...], Field(min_length=1)] | Annotated[Where, Field(min_length=1)],
     PlainOrMapping(),
     Shown("list of whole number from 0, or {label: value, or list of values}"),
 ]

@@ -11,8 +11,8 @@ from binwright.agents import AGENTS
 from binwright.simcore.agent_calls import WRITE_DECIDE
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, Shown, Text, wrong
-from binwright.simcore.json_schema import PLUGIN, Schema, mapping, nullable
-from binwright.simcore.options import by_name, check_options, needs_none
+from binwright.simcore.options import check_options
+from binwright.simcore.registry import named_in
 from binwright.simcore.types import Agent
 
 LONG = 40
@@ -64,21 +64,6 @@ class AgentSpec(Model):
             check_options(kind, options, at_options)
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        options, label = by_name(AGENTS), own["properties"]["label"]
-        theirs: Schema = {"type": "string", "pattern": PLUGIN}
-        forms: list[Schema] = [{"enum": needs_none(options)}, theirs]
-        for name, taken in options.items():
-            required = ["options"] if taken["required"] else []
-            entry = {"name": {"const": name}, "options": taken, "label": label}
-            forms.append(mapping(entry, ["name", *required]))
-            short = {"type": "object", "properties": {name: nullable(taken)}, "required": [name]}
-            forms.append({**short, "additionalProperties": False})
-        forms.append(mapping({"name": theirs, "options": {"type": "object"}, "label": label}, ["name"]))
-        forms.append({"type": "object", "propertyNames": {"pattern": PLUGIN}, "minProperties": 1, "maxProperties": 1})
-        return {"anyOf": forms, "description": "A name, {name: {options}}, or a mapping with name, options and label."}
 
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:

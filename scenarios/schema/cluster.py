@@ -15,7 +15,6 @@ from binwright.scenarios.schema.network import Network
 from binwright.scenarios.schema.server_files import DEVICE, Csv, TracedServers, servers_of
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Amounts, Count, Index, Model, Names, Text, known_resources, together, wrong
-from binwright.simcore.json_schema import Schema, given
 
 
 class DevicesSpec(Model):
@@ -90,24 +89,6 @@ class ClusterSpec(WithFeatures):
         description="`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included.",
         examples=["{rack: 20, zone: 200}"],
     )
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        networked = given(
-            "network",
-            "node",
-            without=["servers", "groups", "csv", "trace", "devices"],
-            empty=["spread_above", "domains"],
-        )
-        networked["properties"]["numbering"] = {"enum": ["given", None]}
-        forms = [
-            given("servers", "node", without=["groups", "csv", "trace", "network"]),
-            given("groups", without=["servers", "node", "csv", "trace", "network", "devices"]),
-            given("csv", without=["servers", "node", "groups", "trace", "network", "devices"]),
-            given("trace", without=["servers", "node", "groups", "csv", "network", "devices"]),
-            networked,
-        ]
-        return {**own, "allOf": [{"anyOf": forms}]}
 
     @model_validator(mode="after")
     def _form(self) -> Self:

@@ -5,18 +5,13 @@ from functools import partial
 from math import inf
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, mapping_of, together, wrong
-from binwright.simcore.json_schema import emptied
 from binwright.simcore.units import TIME, amount, measure_of
 from binwright.workloads.traces.check import TEXTS
 from binwright.workloads.traces.filters import REMEDY, check_conditions
-
-_NAMES = {"type": "string", "minLength": 1}
-_ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"
-_CELL: dict[str, Any] = {"anyOf": [{"type": "string", "pattern": _ORDER}, {"type": ["number", "boolean"]}]}
 
 
 def _columns(values: Any) -> dict[str, Any]:
@@ -64,38 +59,12 @@ def _keep(values: Any) -> dict[str, list[str]]:
 _Names: TypeAlias = Annotated[
     dict[str, Any],
     BeforeValidator(_columns),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "propertyNames": {"pattern": "^[^0-9]"},
-            "properties": {
-                "where": {
-                    "anyOf": [
-                        _NAMES,
-                        {"type": "object", "additionalProperties": _NAMES, "minProperties": 1},
-                        {"type": "null"},
-                    ]
-                }
-            },
-            "additionalProperties": {"anyOf": [_NAMES, {"type": "null"}]},
-        }
-    ),
     Shown("{name: column}"),
 ]
-_Empty: TypeAlias = Annotated[
-    dict[str, str], BeforeValidator(_empty), WithJsonSchema(emptied()), Shown("{name: time, `never`, or amount}")
-]
+_Empty: TypeAlias = Annotated[dict[str, str], BeforeValidator(_empty), Shown("{name: time, `never`, or amount}")]
 _Keep: TypeAlias = Annotated[
     dict[str, list[str]],
     BeforeValidator(_keep),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {
-                "anyOf": [_CELL, {"type": "array", "items": _CELL, "minItems": 1}, {"type": "null"}]
-            },
-        }
-    ),
     Shown("{column: value, list of values, or comparisons}"),
 ]
 

@@ -6,11 +6,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from binwright.analysis.figures.venues import Venue
-from binwright.analysis.measure import BUILT_IN, METRICS
+from binwright.analysis.figures.venues import VENUES, inches
 from binwright.analysis.measure.definition import Asked
-from binwright.simcore.fields import Model, Share, Shown, Text, Where, wrong
-from binwright.simcore.json_schema import PLUGIN, Schema, given, mapping
+from binwright.simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
 
@@ -45,21 +43,6 @@ class MetricSpec(Model):
         if options is not None and not isinstance(options, Mapping):
             raise wrong("does not say which part of the requests", _REMEDY, (name,), options)
         return {"name": name, **(options or {})}
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        added: Schema = {"anyOf": [{"type": "string", "pattern": PLUGIN}]}
-        if others := sorted(set(METRICS) - set(BUILT_IN)):
-            added["anyOf"].append({"enum": others})
-        ours: Schema = {"enum": sorted(BUILT_IN)}  # every run has them whole
-        last = {key: own["properties"][key] for key in ("last", "by")}
-        forms = [added]
-        for name, needed in ((added, []), (ours, ["last"]), (ours, ["by"])):
-            short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
-            forms.append(mapping({"name": name, **last}, ["name", *needed]))
-            some = {"allOf": [given(*needed)]} if needed else {}  # null says that it is absent
-            forms.append({**short, "additionalProperties": mapping(last, needed, **some)})
-        return {"anyOf": forms, "description": "A name, {name: {last: 20 %}}, or a mapping with name and last."}
 
     @property
     def asked(self) -> Asked:

@@ -11,7 +11,6 @@ from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Roled, WorkloadKind
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Count, Keys, Number, PositiveTime, Share, Shown, Text, wrong
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Workload
@@ -59,8 +58,6 @@ class MultiServer(Roled):
     ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
-    forms: ClassVar[Sequence[Schema]] = (given("holding", without=["load"]), given("load", without=["holding"]))
-
     @model_validator(mode="after")
     def _either(self) -> Self:
         if (self.holding is None) == (self.load is None):
@@ -87,7 +84,6 @@ class Offline(WorkloadKind):
         f"Resources are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and "
         "`b` (`ct1` to `ct10`), or `size`.",
         examples=["pgrank"],
-        json_schema_extra={"enum": list(NAMES)},
     )
     requests: Count | None = Field(
         default=None,

@@ -15,11 +15,9 @@ from binwright.fabric.topology import TOPOLOGIES
 from binwright.fabric.topology import topology as build
 from binwright.scenarios.features.placement import Labels, Values, check_servers
 from binwright.simcore.fields import Count, Model, Names, checked, together, wrong
-from binwright.simcore.json_schema import Schema, quantity
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
-from binwright.simcore.units import BANDWIDTH, LARGEST
 
 if TYPE_CHECKING:
     from binwright.fabric.routing import Routing
@@ -38,19 +36,6 @@ class TopologyChoice(Registered):
         if not isinstance(options, dict):
             raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
         checked(partial(topology, **options), (name,))(name)
-
-    @classmethod
-    def options(cls) -> dict[str, Schema]:
-        found = super().options()
-        for taken in found.values():
-            for name, own in taken["properties"].items():
-                if own.get("type") == "integer":
-                    own["minimum"] = 1
-                if own.get("items") == {"type": "integer"}:
-                    own["items"]["minimum"] = 1
-                if name == "capacities":
-                    own["items"] = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
-        return found
 
     @property
     def built(self) -> Topology:

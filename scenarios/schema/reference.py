@@ -15,7 +15,6 @@ from pydantic.fields import FieldInfo
 
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.fields import Model, Shown
-from binwright.simcore.json_schema import laid_over
 
 LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
@@ -56,34 +55,38 @@ replications: 100
   Resources of other names take plain numbers.
 - Labels are `{zone: a}`, or with several values `{zone: [a, b], kind: large}`.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
-- `binwright list schema` prints a JSON schema for editors. Mistakes that depend on several keys `validate` finds.
+- `binwright list schema` prints a JSON schema for editors: keys, words and examples. `validate` finds mistakes in values.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema of a scenario file, for editors: of one that stands alone, and of one that `extends` another."""
-    whole = Scenario.model_json_schema(by_alias=True)
-    _parse_examples(whole)
-    kinds = {**whole.pop("$defs"), "Scenario": whole}
-    extends = {"required": ["extends"], "properties": {"extends": {"type": ["string", "array"]}}}
+    """Make a JSON schema of scenario files, for editors: which keys there are, what they mean, and examples."""
+    models = _models(Scenario, set())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario",
-        "description": whole["description"],
-        "if": extends,
-        "then": {"$ref": "#/$defs/Scenario-laid-over"},
-        "else": {"$ref": "#/$defs/Scenario"},
-        "$defs": kinds | {f"{name}-laid-over": laid_over(kind) for name, kind in kinds.items()},
+        "$ref": "#/$defs/Scenario",
+        "$defs": {model.__name__: _outline(model) for model in models},
     }
 
 
-def _parse_examples(schema: Any) -> None:
-    """Parse the examples in a schema: they are YAML in the models, and stand for its data in a JSON schema."""
-    if isinstance(schema, dict) and isinstance(schema.get("examples"), list):
-        schema["examples"] = [yaml.safe_load(str(example)) for example in schema["examples"]]
-    for below in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        _parse_examples(below)
+def _outline(model: type[Model]) -> dict[str, Any]:
+    """Describe the keys of a model; others are wrong, unless it has short forms, or takes some that only it knows."""
+    properties = {key: _key(field) for key, field in model.known().items()}
+    found = {"description": inspect.getdoc(model), "properties": properties}
+    own = all(getattr(model, name).__func__ is getattr(Model, name).__func__ for name in ("prepare", "more", "takes"))
+    return found | ({"additionalProperties": False} if own else {})
+
+
+def _key(field: FieldInfo) -> dict[str, Any]:
+    """Describe a key: its meaning, examples, words that it takes, and the mappings below it."""
+    found = {"description": field.description, "examples": [yaml.safe_load(str(one)) for one in field.examples or ()]}
+    if re.fullmatch(r"(`\w+`, )*`\w+`", _type(field)):
+        found["enum"] = [*_type(field)[1:-1].split("`, `"), None]
+    refs = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in dict.fromkeys(_inside(field.annotation))]
+    below: dict[str, Any] = {"anyOf": refs} if refs else {}
+    return found | {".0": {"items": below}, ".NAME": {"additionalProperties": below}, "": below}[_steps(field)]
 
 
 def reference() -> str:

@@ -24,9 +24,7 @@ class DeviceColumns(Model):
 class TracedServers(Model):
     """The servers that a trace was taken on."""
 
-    name: Text = Field(
-        description="The trace.", examples=["alibaba-openb"], json_schema_extra={"enum": list(WITH_SERVERS)}
-    )
+    name: Text = Field(description="The trace.", examples=["alibaba-openb"])
     path: Text | None = Field(
         default=None, description="The file of its servers; by default it is looked up like a trace."
     )

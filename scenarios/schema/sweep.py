@@ -15,7 +15,6 @@ FIXED = (
 
 # YAML makes dates of what looks like some; they become text again, as tables and the names of folders have it.
 Values: TypeAlias = Annotated[tuple[Any, ...], Field(min_length=1), BeforeValidator(to_jsonable_python)]
-_SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
 
 
 class Sweep(Model):
@@ -25,13 +24,11 @@ class Sweep(Model):
         default_factory=dict,
         description="Every combination of these values.",
         examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
-        json_schema_extra=_SWEPT,
     )
     zip: dict[str, Values] = Field(
         default_factory=dict,
         description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
         examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
-        json_schema_extra=_SWEPT,
     )
 
     @model_validator(mode="after")

@@ -41,8 +41,7 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.json_schema import NULL, PLUGIN, Schema, amounts, nullable
-from binwright.simcore.options import by_name, check_options
+from binwright.simcore.options import check_options
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM
@@ -64,7 +63,6 @@ class Flavour(Placed):
         default=None,
         description="How many equal parts of this size it has, placed together or not at all.",
         examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"],
-        json_schema_extra={"not": {"type": "string"}, "properties": {"by": NULL}},
     )
 
     @classmethod
@@ -75,12 +73,6 @@ class Flavour(Placed):
     @classmethod
     def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
         return {key: value if key in cls.known() else checked_amount(key, value) for key, value in data.items()}
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        resources = amounts()
-        resources["properties"] |= own["properties"]
-        return {**own, **resources}
 
     @model_serializer(mode="wrap")
     def _show(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -245,18 +237,6 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
             options = {key: value for key, value in data.items() if key not in cls.known()}
             check_options(checked(_trace_kind, ("trace",))(data["trace"]), options)
         return data
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        options = by_name(TRACES)
-        forms = []
-        for name, schema in options.items():
-            theirs = {key: each for key, each in schema["properties"].items() if key not in own["properties"]}
-            more = {key: nullable(each) for key, each in theirs.items()}
-            forms.append({**own, "properties": {**own["properties"], "trace": {"const": name}, **more}})
-        theirs = {**own["properties"], "trace": {"type": "string", "pattern": PLUGIN}}
-        says_which = {"not": {"properties": {"trace": False}}}  # any key is taken where it says whose trace it is
-        return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True, **says_which}]}
 
     @model_validator(mode="after")
     def _apart(self) -> Self:

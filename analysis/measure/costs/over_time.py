@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from math import inf, isfinite
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from binwright.simcore.errors import ScenarioError, unread
 from binwright.simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats
 from binwright.simcore.units import TIME
@@ -47,11 +45,6 @@ class OverTime(Model):
     )
     at_end: Literal["fail", "repeat"] = Field(
         "fail", description="A run that is longer than the file fails, or the file begins again."
-    )
-
-    forms: ClassVar[Sequence[Schema]] = (
-        given("path", without=["daily"]),
-        given("daily", without=["path", "column", "time"]),
     )
 
     @model_validator(mode="after")

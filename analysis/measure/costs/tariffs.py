@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import Annotated, Self, TypeAlias
 from unicodedata import category
 
 from pydantic import AfterValidator, Field, model_validator
@@ -22,7 +22,6 @@ from binwright.simcore.fields import (
     Watts,
     wrong,
 )
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.unions import PlainOrMapping
 from binwright.simcore.units import POWER
 
@@ -52,12 +51,6 @@ class Power(Model):
         description="At equally spaced loads from 0 to 100 %, linear in between: the eleven numbers of SPECpower, "
         "from active idle on.",
         examples=["[49, 81, 97, 112, 127, 145, 167, 196, 231, 266, 302]"],
-        json_schema_extra={"minItems": 2},
-    )
-
-    forms: ClassVar[Sequence[Schema]] = (
-        given("idle", "peak", without=["curve"]),
-        given("curve", without=["idle", "peak"]),
     )
 
     @model_validator(mode="after")
@@ -89,6 +82,17 @@ class Tariff(Model):
         description="Of an hour in which a server is in service and on; gives `cost`.",
         examples=[0.5],
     )
+    reserved: Reserved | None = Field(
+        default=None,
+        description="So many are paid at another price, all the time; `price` is for servers beyond them.",
+        examples=["{count: 8, price: 0.3}"],
+    )
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        if self.reserved and self.price is None:
+            raise wrong("is missing", "Say what an hour of a server costs that is not reserved.", ("price",))
+        return self
 
 
 class SwitchOff(Model):

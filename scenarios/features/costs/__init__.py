@@ -16,7 +16,6 @@ class _Keys(Model):
         default_factory=dict,
         description="What an allocated unit earns; data has its unit in the key (`mem_gib_hour`).",
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
-        json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
     costs: CostsSpec | None = Field(
         default=None,

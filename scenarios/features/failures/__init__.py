@@ -1,6 +1,5 @@
 """Failures of servers, links, switches, and of domains such as racks."""
 
-from collections.abc import Sequence
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +10,6 @@ from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.faults import Faults, Kind
 from binwright.simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
-from binwright.simcore.json_schema import Schema, given
 
 
 class _Planned(Model):
@@ -63,8 +61,6 @@ class _Chance(Model):
 
     mtbf: PositiveTime | None = None
     mttr: PositiveTime | None = None
-
-    forms: ClassVar[Sequence[Schema]] = (given("mtbf", "mttr"), given(without=["mtbf", "mttr"]))
 
     @model_validator(mode="after")
     def _pair(self) -> Self:

@@ -17,7 +17,6 @@ from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Share, Shown, Text, Time, Where, wrong
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.moves import Mover
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
@@ -68,12 +67,6 @@ class Rescheduling(Model):
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
     within: PositiveTime | None = Field(
         None, description="Plans that take longer are counted (`plans_late`).", examples=["5 s"]
-    )
-
-    forms: ClassVar[Sequence[Schema]] = (
-        given("every"),
-        given("on_load"),
-        {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}},
     )
 
     @model_validator(mode="after")

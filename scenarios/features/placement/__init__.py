@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
 from binwright.scenarios.features.feature import Feature
@@ -22,7 +22,6 @@ def _labels(values: Any) -> Any:
 Labels: TypeAlias = Annotated[
     dict[str, Text],
     BeforeValidator(_labels),
-    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "null"}]}}),
     Shown("{label: text}"),
 ]
 
@@ -40,15 +39,6 @@ def _priority(value: Any) -> Any:
 PriorityMix: TypeAlias = Annotated[
     dict[str, Number],
     BeforeValidator(_priority),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer"},
-                {"type": "string"},
-                {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
-            ]
-        }
-    ),
     Shown("whole number, class, or {class: weight}"),
 ]
 

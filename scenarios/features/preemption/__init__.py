@@ -12,7 +12,6 @@ from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES
 from binwright.simcore.fields import Index, Model, PositiveTime, Share, Shown, Text, Time, Where, checked, wrong
-from binwright.simcore.json_schema import Schema, given
 from binwright.simcore.unions import PlainOrMapping
 
 
@@ -26,8 +25,6 @@ class Budget(Model):
     share: Share | None = Field(
         default=None, description="Or this share of all of them that run or wait again.", examples=["10 %"]
     )
-
-    forms: ClassVar[Sequence[Schema]] = (given("at_most"), given("share"))
 
     @model_validator(mode="after")
     def _one(self) -> Self:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from binwright.agents.world import Requests
@@ -13,11 +12,11 @@ from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
-from binwright.simcore.json_schema import Schema, quantity
+from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
-from binwright.simcore.units import SHARE
 from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
+from binwright.workloads.use_series import RECORDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,6 @@ class _ShareOrCases:
             return [value if isinstance(value, Mapping | Model) else {"share": value}]
 
         return handler.generate_schema(Annotated[source, BeforeValidator(listed)])
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        cases = handler(core)
-        return {"anyOf": [*quantity(SHARE)["anyOf"], cases["items"], cases]}
 
 
 FORMS = ("share", "mean", "path")
@@ -81,12 +76,6 @@ class UseSpec(Model):
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
         return True
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        cases = own["properties"]["others"]
-        some = {**cases, "not": {"type": "array", "maxItems": 0}}
-        return {"anyOf": [some, {**own, "additionalProperties": some}]}
 
     @property
     def cases(self) -> dict[str, tuple[Case, ...]]:
