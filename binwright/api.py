@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binwright.scenarios.build.plan import Run
     from binwright.scenarios.run.progress import RunProgress
     from binwright.scenarios.run.why import RefusedRequests, Why
-    from binwright.scenarios.size.sizing import Sized, Sizes
+    from binwright.scenarios.size.sizing import Sized
     from binwright.simcore.types import Agent
 
 
@@ -210,12 +210,12 @@ def size(
     on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     **keys: Any,
-) -> Sized | Sizes:
+) -> Sized:
     """Find for every agent the smallest number of servers that meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
     `kind` the group of servers where there are several, `most` how many servers it may come to. The
-    answer is a `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
+    scenario has no sweep.
 
     `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
     on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.

@@ -99,9 +99,9 @@ def _dry_run(batches: list[Batch], fresh: bool) -> int:
     from binwright.scenarios.run.check import check_scenario
 
     for batch in batches:
-        check_scenario(batch.scenario, batch.folder)
+        check_scenario(batch.scenario)
         _plan(batch, {} if fresh else batch.done())
-        _say_doubts(batch.scenario, batch.folder)
+        _say_doubts(batch.scenario)
     return 0
 
 
@@ -110,8 +110,8 @@ def _say_doubts(scenario: Scenario) -> None:
     from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of
 
     warn_of(overlap_of(scenario))
-    warn_of(impossible_of(scenario, folder))
-    warn_of_scenario(scenario, folder)
+    warn_of(impossible_of(scenario))
+    warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
 
 

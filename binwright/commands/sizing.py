@@ -35,7 +35,7 @@ def size(args: Namespace) -> int:
     from binwright.api import size as size_servers
     from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
-    from binwright.scenarios.size.sizing import Sizes
+    from binwright.scenarios.schema.size import metrics_of
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
@@ -45,21 +45,14 @@ def size(args: Namespace) -> int:
         found = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
-    answers = found.answers if isinstance(found, Sizes) else [({}, found)]
-    for point, one in answers:
-        if point:
-            out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
-        out.print(_table(one))
-        best = one.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
-        key = one.question.key
-        warn_of_runs(one.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
-        list_failed(one.results)
-        if not point:
-            _compare(one, folder)
+    out.print(_table(found))
+    best = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
+    warn_of_growth(found.results.done.join(best.rename({"size": found.question.key}), on=[found.question.key, "agent"]))
+    list_failed(found.results)
+    _compare(found, folder)
     print_location(f"Answer:  {folder}/sizes.csv")
-    if not isinstance(found, Sizes):
-        print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
-    return FAILED if any(len(one.results.failed) for _, one in answers) else 0
+    print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
+    return FAILED if len(found.results.failed) else 0
 
 
 def _compare(found: Sized, folder: Path) -> None:
@@ -87,13 +80,24 @@ def _compare(found: Sized, folder: Path) -> None:
     if ids := next((ids for ids in refused(run).reasons["ids"].to_list() if ids), None):
         example = why(run, ids[0])
         free = ", ".join(
-            f"{amount / QUANTUM:g} {name} asked, at most {largest:g} free on any"
+            f"{amount / QUANTUM:g} {name} asked, at most {max(only):g} free on any"
             for name, amount in zip(question.scenario.resources, example.request.demand, strict=True)
-            if (largest := example.largest.get(name)) is not None and largest * QUANTUM < amount
+            if len(only := example.servers.filter(pl.col("why") == f"lacks {name}")[f"free_{name}"])
         )
         example_of = f"With {many_of(best['size'], 'server')} it refuses, for example, request {example.id}: "
         print_line(f"{example_of}{free or example.answer.removeprefix('refused: ')} (`binwright why`).")
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
+
+
+def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
+    """Say what an agent came to at a size."""
+    said = f"{row['agent']}, {many_of(row['size'], 'server')}: "
+    if "failed" in row:
+        return f"{said}failed"
+    metric = metrics[row["metric"]]
+    short = "" if row["enough"] else ", not enough"
+    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
+    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{lost}{short}"
 
 
 def _table(found: Sized) -> rich.table.Table:

@@ -7,7 +7,6 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -20,23 +19,19 @@ from binwright.simcore.jit.kept import folder
 
 TRIES = 2
 """A run whose worker dies is tried once more."""
-WINDOW = 256
-"""Tasks among which a worker finds its next one."""
 
 
 class Work(NamedTuple):
     """What workers do: `start` is their code, which calls `serve` with `{handle}`, in the environment `env`.
 
-    `lost` makes the answer of a task whose workers died `tries` times, from how the last one ended. Tasks of the same
-    `seed` have something in common that whoever does them in turn makes once. A worker that nobody needs any more has
-    `grace` seconds.
+    `lost` makes the answer of a task whose workers died `tries` times, from how the last one ended. A worker that
+    nobody needs any more has `grace` seconds.
     """
 
     start: str
     env: Mapping[str, str]
     lost: Callable[[Any, str], Any]
     tries: int = 1
-    seed: Callable[[Any], object] = id
     grace: float = 0.0
 
 
@@ -44,12 +39,7 @@ def _lost(task: Task, how: str) -> Any:
     return failed(task, f"the worker process that ran it {how} (it was tried {TRIES} times)")
 
 
-def _seed(task: Task) -> tuple[int, int, int]:
-    """Name what runs that share a workload have in common."""
-    return task.batch, id(task.run.scenario), task.run.seed
-
-
-RUNS = Work("from binwright.scenarios.batch.pool import work; work({handle})", ONE_THREAD, _lost, TRIES, _seed)
+RUNS = Work("from binwright.scenarios.batch.pool import work; work({handle})", ONE_THREAD, _lost, TRIES)
 
 
 def work(handle: int) -> None:
@@ -98,18 +88,10 @@ class Pool:
             raise
 
     def _hand_out(self, left: deque[Any]) -> None:
-        """Give each worker that has nothing to do a task, as long as there are any.
-
-        The agents of a seed meet the same requests, which are drawn once by whoever plays them in turn: a worker goes
-        on with the seed that it has, else with one that no other worker has.
-        """
+        """Give each worker that has nothing to do a task, as long as there are any."""
         for worker in self._workers:
             if worker.began and not worker.task and left:
-                others = {each.seed for each in self._workers if each is not worker}
-                seeds = list(map(self._work.seed, islice(left, WINDOW)))
-                place = min(range(len(seeds)), key=lambda n: (seeds[n] != worker.seed, seeds[n] in others))
-                worker.give(left[place], seeds[place])
-                del left[place]
+                worker.give(left.popleft())
 
     def _heard(
         self, left: deque[Any], lost: Counter[int], hear: Callable[[Any, Any], None]
@@ -143,16 +125,15 @@ class Pool:
 
 
 class _Worker:
-    """One process, from here. `task` is what it was given and has not answered, `seed` that of the last one."""
+    """One process, from here. `task` is what it was given and has not answered.
 
     def __init__(self, work: Work) -> None:
         self.task: Any = None
-        self.seed: object = None
         self.began = False
         self.process, self.pipe = child(work.start, {**work.env, **os.environ})
 
-    def give(self, task: Any, seed: object) -> None:
-        self.task, self.seed = task, seed
+    def give(self, task: Any) -> None:
+        self.task = task
         with suppress(OSError):  # it died: reading from it says so
             self.pipe.send(task)
 

@@ -105,6 +105,18 @@ def content_of(spec: Trace | MultiServer) -> str | None:
     return None if file is None else digest_of(file())
 
 
+def with_copy(scenario: Scenario, cache: Path) -> Scenario:
+    """Have a scenario read its trace, if it has one, from the copy in `cache`, wherever the original lies."""
+    spec = scenario.workload
+    if not isinstance(spec, Trace):
+        return scenario
+    copy = find(spec.trace, spec.path)
+    if not begins_with(copy):
+        read_mapped(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
+        copy = copy_of(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
+    return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
+
+
 def forget_traces() -> None:
     """Drop the traces and windows that were kept: files may have changed since."""
     _select.cache_clear()

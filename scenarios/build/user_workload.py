@@ -59,17 +59,12 @@ def _problem(workload: object, resources: tuple[str, ...]) -> str:
         return f"it is of the type {type(workload).__name__}, not a Workload"
     if workload.resources != resources:
         return f"its resources are {workload.resources}, not {resources}"
-    columns = {"arrival": np.float64, "duration": np.float64, "demand": np.int64, "id": None}
+    n, columns = len(workload.arrival), {"arrival": np.float64, "duration": np.float64, "demand": np.int64, "id": None}
     columns |= {} if workload.bandwidth is None else {"bandwidth": np.int64}
-    n = len(workload.arrival)
     for name, kind in columns.items():
         column, shape = getattr(workload, name), (n, len(resources)) if name == "demand" else (n,)
-        if not isinstance(column, np.ndarray):
-            return f"its {name} is not an array"
-        if column.shape != shape:
-            return f"its {name} has the shape {list(column.shape)}, not {list(shape)}"
-        if kind and column.dtype != kind:
-            return f"its {name} has the type {column.dtype}, not {np.dtype(kind)}"
+        if not isinstance(column, np.ndarray) or column.shape != shape or (kind and column.dtype != kind):
+            return f"its {name} is no array{f' of {np.dtype(kind)}' if kind else ''} of the shape {list(shape)}"
     arrival, duration = workload.arrival, workload.duration
     for problem, wrong in (
         ("it has no requests", not n),

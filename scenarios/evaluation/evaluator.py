@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
-from binwright.agents.formulas.parse import NotAFormula, names_in, source
-from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_named, features, no_score
+from binwright.agents.formulas.parse import NotAFormula, source
+from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_named, no_score
 from binwright.agents.formulas.source import checked
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
@@ -35,7 +35,7 @@ from binwright.scenarios.schema.load import Override, loaded
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.cores import usable_cpus
-from binwright.simcore.errors import UserError, nearest, short, suggest, unread
+from binwright.simcore.errors import UserError, short, suggest, unread
 from binwright.simcore.jit import is_kernel
 from binwright.simcore.types import Agent
 
@@ -202,12 +202,7 @@ class Evaluator:
         return self._base[on]
 
     def _parse(self, policy: Policy) -> _ParsedPolicy:
-        """Read a policy; who writes a word that is no feature of the scenario may have meant an agent."""
-        word = policy if isinstance(policy, str) and re.fullmatch(r"[a-z][\w-]*", policy) else ""
-        if word not in AGENTS and nearest(word, AGENTS):
-            formula = Formula(word).formula
-            if not names_in(formula) <= features(self.scenario.resources).keys():
-                raise UserError("unknown agent", key="policy", value=word, remedy=suggest(word, AGENTS))
+        """Read a policy; refuses a function of features that the scenario does not have."""
         read = _parse(policy)
         for name in read.parameters:
             feature_named(name, self.scenario.resources)

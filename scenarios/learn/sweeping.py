@@ -1,7 +1,6 @@
 """Trains an agent with all seeds and every combination of some settings."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -60,8 +59,8 @@ def train(
 
     `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
 
-    Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`
-    (`written`), `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
+    Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`,
+    `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
     (`summary`) after every training.
     """
     checked_jobs(jobs)
@@ -80,7 +79,7 @@ def train(
         elif new.said:
             say(f"{named(point)} ({job.point + 1} of {len(found)}), {new.said}" if spec.sweep else new.said)
         elif new.over:
-            settings = {key: pl.lit(value) for key, value in written(spec.sweep, point).items()}
+            settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
             logs[job.point] = gathered(job.folder).with_columns(**settings)
             if spec.sweep:
                 write_table(folder / TABLE, summary(scenario, _joined(logs)))
@@ -115,24 +114,6 @@ def check_sweep(scenario: Scenario) -> None:
     """Refuse a scenario of whose `train:` a point could not begin."""
     for _, each in points(scenario):
         check_training(each)
-
-
-def written(sweep: Mapping[str, Sequence[Any]], point: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a point of a sweep as columns of tables, such as `set.rate`.
-
-    What is neither a number nor text becomes JSON, as in runs.parquet; so do numbers and truth values of a setting that
-    has text, or values of both kinds, at other points.
-    """
-    found = {}
-    for key, value in point.items():
-        kinds = {_kind(plain(each)) for each in sweep[key]}
-        shown = plain(value)
-        found[SETTING + key] = shown if isinstance(shown, str) or len(kinds) == 1 else json.dumps(shown)
-    return found
-
-
-def _kind(value: float | str) -> type:
-    return float if type(value) is int else type(value)
 
 
 def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:

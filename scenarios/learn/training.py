@@ -40,10 +40,8 @@ class TrainingJob(NamedTuple):
 def announced(scenario: Scenario, folder: Path) -> str:
     """Say what is trained, for how long, and where it goes."""
     spec = spec_of(scenario)
-    last = spec.seed + spec.seeds - 1
-    seeds = f"seed {last}" if spec.seeds == 1 else f"seeds {spec.seed} to {last}"
-    length = "1 iteration" if spec.iterations == 1 else f"{spec.iterations} iterations"
-    return f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}"
+    seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
+    return f"{spec.agent.chosen[0]} in {scenario.name}: iterations 1 to {spec.iterations}, {seeds}, into {folder}"
 
 
 @contextmanager
@@ -67,7 +65,7 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
 def learn(job: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
     """Go on with a training, to its end."""
     training = Training(course, job.own, job.seed)
-    say(f"seed {job.seed}: {_standing(training.step, course.iterations)}")
+    say(f"seed {job.seed}: after iteration {training.step} of {course.iterations}; episodes are prepared first")
     try:
         training.run(watch)
     except UserError as error:
@@ -134,12 +132,26 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
     return found
 
 
-def _standing(done: int, iterations: int) -> str:
-    """Say what is next, after so many iterations."""
-    if done >= iterations:
-        return f"{done} iterations are done already"
-    preparing = "preparing episodes; what is new on this machine is compiled first, which may take a minute"
-    return f"goes on after iteration {done} of {iterations}; {preparing}" if done else preparing
+def _check_trainer(spec: Train) -> None:
+    """Refuse to validate elsewhere, or to train on a GPU, with a trainer that does not."""
+    name = spec.agent.chosen[0]
+    kind: type[Trainer] = spec.agent.registry.load(name)
+    if spec.validation.also and not issubclass(kind, ValidatesAnywhere):
+        problem = f"{name} is validated in its scenario only"
+        raise UserError(problem, key="train.validation.also", remedy="Take `also` out.")
+    if spec.device == "cuda" and not kind.uses_gpu:
+        remedy = "Write `device: auto` or `cpu`."
+        raise UserError(f"{name} trains on CPUs only", key="train.device", value=spec.device, remedy=remedy)
+
+
+def _device_of(spec: Train) -> str:
+    """Return the device to train on: CUDA where there is any and the trainer uses it, unless told otherwise."""
+    available = extra("torch").cuda.is_available()
+    if spec.device == "cuda" and not available:
+        remedy = "Write `device: auto` or `cpu`."
+        raise UserError("there is no CUDA device here", key="train.device", value=spec.device, remedy=remedy)
+    kind: type[Trainer] = spec.agent.registry.load(spec.agent.chosen[0])
+    return "cuda" if available and spec.device != "cpu" and kind.uses_gpu else "cpu"
 
 
 def spec_of(scenario: Scenario) -> Train:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -13,12 +12,10 @@ from binwright.agents.world import World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import synthetic
-from binwright.scenarios.build.trace import kept
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.features.lifetimes import OtherLifetimes
-from binwright.scenarios.run.execute import cache_of
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
@@ -88,11 +85,11 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
-def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
+def impossible_of(scenario: Scenario) -> str:
     """Say how many requests of the first point and seed no server could hold, even an empty one, and some of them."""
     _, at_point = points(scenario)[0]
     try:
-        world = build_world(at_point, _cache(at_point, folder))
+        world = build_world(at_point)
         workload = world.draw(scenario.seed)
         large = Simulation(workload, world.ledger(scenario.seed)).record.outcome[: len(workload)] == IMPOSSIBLE
     except UserError:

@@ -92,41 +92,29 @@ def _said(value: Any) -> Any:
 
 
 def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-    """Shorten the paths in labels that nobody gave, to their last two parts or as many as tell all labels apart.
-
-    Of long lists, such as steps, the first item is named where that tells them apart.
-    """
-    labels = [agent.label for agent in agents]
-    ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]
-    for parts in range(2, 3 + max((label.count("/") for label in labels), default=0)):
-        found = [
-            _label(agent.name, _ends(agent.options, parts)) if own else agent.label
-            for agent, own in zip(agents, ours, strict=True)
-        ]
-        if len(set(found)) == len(found):
-            labels = found
-            break
+    """Shorten the paths and long lists in labels that nobody gave, where these still tell all agents apart."""
+    labels = [
+        _label(agent.name, _short(agent.options))
+        if agent.options and agent.label == _label(agent.name, agent.options)
+        else agent.label
+        for agent in agents
+    ]
+    if len(set(labels)) < len(labels):
+        return agents
     return tuple(agent.model_copy(update={"label": label}) for agent, label in zip(agents, labels, strict=True))
 
 
-def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
-    """Options with the last parts of every `path` only, without the suffix that all weights have.
-
-    Of a function or class in a file, such as an order, the file's name is one part less.
-    """
-
-    def end(key: str, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return _ends(value, parts)
-        if isinstance(value, list) and len(str(value)) > LONG and parts == 2:
-            return f"[{_said(value[0])}, {len(value) - 1} more]"
-        if isinstance(value, str) and re.fullmatch(r".+\.py:\w+", value):
-            return str(Path(*Path(value).parts[1 - parts :]))
-        if key != "path" or not isinstance(value, str):
-            return value
-        return str(Path(*Path(value).parts[-parts:])).removesuffix(".safetensors")
-
-    return {key: end(key, value) for key, value in options.items()}
+def _short(value: Any, key: str = "") -> Any:
+    """Write the last two parts of a `path`, the file of a function or class, and the first item of a long list."""
+    if isinstance(value, Mapping):
+        return {name: _short(each, name) for name, each in value.items()}
+    if isinstance(value, list) and len(str(value)) > LONG:
+        return f"[{_said(value[0])}, {len(value) - 1} more]"
+    if isinstance(value, str) and re.fullmatch(r".+\.py:\w+", value):
+        return Path(value).name
+    if key == "path" and isinstance(value, str):
+        return str(Path(*Path(value).parts[-2:])).removesuffix(".safetensors")
+    return value
 
 
 AgentEntry: TypeAlias = Annotated[AgentSpec, Shown("name, {name: {option: value}}, or [Agent](#agent)")]

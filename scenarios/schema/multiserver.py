@@ -1,19 +1,16 @@
 """The schema of a `workload:` of requests for several servers, and of one that is there at once and stays."""
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from binwright.scenarios.features import with_keys
-from binwright.scenarios.schema.agent import AgentSpec
-from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Roled, WorkloadKind
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Count, Keys, Number, PositiveTime, Share, Shown, Text, wrong
+from binwright.simcore.fields import Count, Number, PositiveTime, Share, Shown, Text, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import Workload
 from binwright.workloads.demands import DEMANDS, LONGEST
 from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
 
@@ -65,14 +62,6 @@ class MultiServer(Roled):
                 "needs either holding or load", "`holding: 30`, or `load: 95 %` to have it found.", ("holding",)
             )
         return self
-
-    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        if not cluster.network:
-            return
-        widest = int(cluster.network.topology.built.link_capacity.max()) / QUANTUM
-        if self.bandwidth[0] > widest:
-            remedy = f"The widest has {widest:g}: ask for less, or give the links more."
-            raise wrong("is above what any link has", remedy, ("workload", "bandwidth"), list(self.bandwidth))
 
 
 @with_keys("workload")

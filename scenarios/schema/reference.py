@@ -55,7 +55,7 @@ replications: 100
   Resources of other names take plain numbers.
 - Labels are `{zone: a}`, or with several values `{zone: [a, b], kind: large}`.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
-- `binwright list schema` prints a JSON schema for editors: keys, words and examples. `validate` finds mistakes in values.
+- `binwright list schema` prints a JSON schema for editors: keys, words, examples. `validate` finds mistakes in values.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 

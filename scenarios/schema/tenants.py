@@ -9,11 +9,10 @@ from binwright.agents import AGENTS
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Arrivals, Lifetimes, Roled
-from binwright.scenarios.schema.network import Network
 from binwright.simcore.fields import Count, Keys, checked, known_resources, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import QUANTUM, Agent
+from binwright.simcore.types import Agent
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 
 AT = ("workload", "networks")
@@ -48,12 +47,11 @@ class Tenants(Roled):
     )
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        form, spec = self.networks.chosen[0], self.networks.build()
+        form = self.networks.chosen[0]
         if cluster.network is None:
             remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
             raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
-        _check_machine(spec, cluster, (*AT, form))
-        _check_bandwidth(spec, cluster.network, (*AT, form, "bandwidth"))
+        known_resources(self.networks.build().machine, cluster.resources, (*AT, form, "machine"))
         if form == "hose":
             from binwright.fabric.virtual_tree import tree  # numba
 
@@ -68,21 +66,3 @@ class Tenants(Roled):
                     at,
                     agent.name,
                 )
-
-
-def _check_machine(spec: Pairs | Hose, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
-    known_resources(spec.machine, cluster.resources, (*at, "machine"))
-    for name, units in spec.machine.items():
-        if cluster.node is not None and units > cluster.node.get(name, 0.0):
-            remedy = f"A node has {cluster.node.get(name, 0.0):g}: ask for less, or give the servers more."
-            raise wrong("is more than any server has", remedy, (*at, "machine", name), units)
-
-
-def _check_bandwidth(spec: Pairs | Hose, network: Network, at: tuple[str, ...]) -> None:
-    """At least one pair, or machine, of every network asks for the mean or more."""
-    widest = int(network.topology.built.link_capacity.max()) / QUANTUM
-    sizes = spec.machines
-    parties = sizes.most * (sizes.most - 1) / 2 if isinstance(spec, Pairs) else 1
-    if spec.bandwidth[0] > widest * parties and sizes.most > 1:
-        remedy = f"The widest has {widest:g} Gbps: ask for less, or give the links more."
-        raise wrong("is more than any link has", remedy, at, list(spec.bandwidth))

@@ -5,7 +5,6 @@ the same seeds. The ends of the interval are the sizes that are enough when each
 end of its own 95 % interval: three searches that share their runs.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
@@ -24,8 +23,8 @@ from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.cluster import build_labels, ratios_of
-from binwright.scenarios.build.plan import named, plain, plan, points
+from binwright.scenarios.build.cluster import ratios_of
+from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
@@ -92,15 +91,6 @@ class Sized:
     results: Results
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The answers at the points of a sweep. `frame` is sizes.csv: those of all, with the swept keys in front."""
-
-    folder: Path
-    frame: pl.DataFrame
-    answers: list[tuple[Row, Sized]]
-
-
 def size(
     scenario: Scenario,
     *,
@@ -111,43 +101,27 @@ def size(
     out: str | Path | None = None,
     on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
-) -> Sized | Sizes:
+) -> Sized:
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
     there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
     which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
     came to at a size; `finished` with the row of every run.
-
-    Where the scenario has a sweep, every point has an answer in a folder of its own below `out`, and `on_progress` is
-    called with rows that have the `point`, too: the values of the swept keys. A point at which no agent meets the
-    target has empty answers, as an agent has that does not.
     """
-    folder, swept = folder_for(scenario, out, "size"), {*scenario.sweep.product, *scenario.sweep.zip}
-    at_points = points(scenario) if swept else [({}, scenario)]
-    found = [(point, Question.of(each, until, kind, most)) for point, each in at_points]
-    for _, question in found:
-        if question.key in swept:
-            remedy = f"Take {question.key} out of the sweep."
-            raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
-        near = (question.begin, question.begin + 1, question.begin - 1)
-        # two sizes, where there are two: an agent may be for the first one only
-        check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
-    answers: list[tuple[Row, Sized]] = []
-    for point, question in found:
-        with closing(Local(jobs)) as local:
-            runs = Runs(question, folder / named(point) if swept else folder, local, finished)
-            steps = runs.search(lambda row, at=point: on_progress({"point": at, **row} if at else row))  # type: ignore[misc]
-        if not swept and not any(each["size"] for each in _sizes_in(steps).values()):
-            raise runs.never()
-        answers.append((point, runs.answer(_sizes_in(steps))))
-        if swept:
-            frames = [
-                sized.frame.select(*(pl.lit(plain(value)).alias(key) for key, value in where.items()), pl.all())
-                for where, sized in answers
-            ]
-            write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
-    return Sizes(folder, frame, answers) if swept else answers[0][1]
+    if scenario.sweep.product or scenario.sweep.zip:
+        remedy = "Size one point: sweep=null, and set what was swept."
+        raise UserError("the scenario has several points", key="sweep", remedy=remedy)
+    folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
+    near = (question.begin, question.begin + 1, question.begin - 1)
+    # two sizes, where there are two: an agent may be for the first one only
+    check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
+    with closing(Local(jobs)) as local:
+        runs = Runs(question, folder, local, finished)
+        answers = _sizes_in(runs.search(on_progress))
+    if not any(each["size"] for each in answers.values()):
+        raise runs.never()
+    return runs.answer(answers)
 
 
 def _sizes_in(steps: Steps) -> dict[str, Row]:
@@ -308,12 +282,7 @@ class Runs:
         number = next(missed, 0)
         target, means = targets[number], {agent: means[number][0] for agent, means in there.items()}
         agent = max(means, key=lambda one: target.sign * means[one])
-        fewest = min(self.looked[agent])
-        before = self.looked[agent][fewest].means[number][0]
-        remedy = "Lower the target, or look further with `size: {most: N}`."
-        if target.sign * (before - means[agent]) > 0:
-            fewer = f"with {servers(fewest)} it is {_value(target, before)}"
-            remedy = f"More servers lead away from it: {fewer}. Turn the sign round."
+        remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
         nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * (len(targets) > 1)}"
         problem = f"no agent meets this with {servers(most)}; {nearest}{_value(target, means[agent])}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
@@ -382,7 +351,7 @@ class Question:
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
         targets = target, *target.others
         _refuse(scenario, [each.metric.name for each in targets])
-        least = _least(scenario, key, there)
+        least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
             why = "; failures are scheduled of what fewer servers do not have" if least > 1 else ""
@@ -399,28 +368,16 @@ class Question:
 
     def at(self, sizes: Sequence[int]) -> Scenario:
         """Return the scenario as a sweep over these sizes."""
-        return _at(self.scenario, self.key, sizes)
+        return self.scenario.model_copy(update={"sweep": Sweep(product={self.key: tuple(sizes)})})
 
 
-def _at(scenario: Scenario, key: str, sizes: Sequence[int]) -> Scenario:
-    update: dict[str, Any] = {"sweep": Sweep(product={key: tuple(sizes)})}
-    return scenario.model_copy(update=update)
-
-
-def _least(scenario: Scenario, key: str, there: int) -> int:
-    """Find the least number of servers that the scenario allows: servers and domains that are to fail must be there."""
+def _least(scenario: Scenario, there: int) -> int:
+    """Find the least number of servers: those that are to fail must be there, and of domains all that there are."""
     cluster = scenario.cluster
     failing = max((failure.server + 1 for failure in cluster.failures.scheduled), default=0)
     least = 1 if cluster.expansion else max(1, failing - ((cluster.size or 0) - there))
-    domains = [(label, one.domain) for label, each in cluster.failures.domains.items() for one in each.scheduled]
-
-    def has_domains(size: int) -> bool:
-        ((_, at_size),) = points(_at(scenario, key, [size]))
-        labels = build_labels(at_size).labels
-        return all(domain in labels.get(label, ()) for label, domain in domains)
-
-    # Of domains that are not there now either, the check of the scenario says so.
-    return bisect_left(range(there), True, least, key=has_domains) if domains and there > least else least
+    planned = any(each.scheduled for each in cluster.failures.domains.values())
+    return max(least, there) if planned else least
 
 
 def _refuse(scenario: Scenario, names: Sequence[str]) -> None:

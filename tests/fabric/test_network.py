@@ -475,11 +475,6 @@ def test_unsupported_keys_of_networks_are_refused(change: dict[str, Any], key: s
     assert remedy in caught.value.remedy
 
 
-def test_a_bandwidth_above_every_link_is_said() -> None:
-    with pytest.raises(ScenarioError, match=r"workload\.bandwidth: is above what any link has"):
-        scenario_from({**NETWORKED, "workload": {**NETWORKED["workload"], "bandwidth": [1.5, 2]}})
-
-
 def test_a_failed_link_carries_nothing_not_even_a_request_without_bandwidth() -> None:
     for name in ("tetris", "nulb", "nalb", "random", "best-home"):
         for weighted in (False, True):

@@ -144,8 +144,8 @@ def test_mistakes_in_an_own_workload_are_named(
     ("body", "said"),
     [
         ("raise ValueError('boom')", "mine.py:Waves raised ValueError('boom') at "),
-        ("return replace(found, arrival=found.arrival.tolist())", "its arrival is not an array"),
-        ("return replace(found, demand=found.demand[:, :1])", "its demand has the shape [40, 1], not [40, 2]"),
+        ("return replace(found, arrival=found.arrival.tolist())", "its arrival is no array of float64"),
+        ("return replace(found, demand=found.demand[:, :1])", "its demand is no array of int64 of the shape [40, 2]"),
     ],
 )
 def test_wrong_draws_of_an_own_workload_are_its_mistake(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,8 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
@@ -40,43 +37,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "WORTH", 0.0)
 
 
-# -- what is handed out ------------------------------------------------------------------------------------------------
-
-
-def tasks(agents: int = 1, seeds: int = 1) -> list[Task]:
-    chosen = scenario(agents=["first-fit", "worst-fit", "best-fit"][:agents], replications=seeds)
-    return [Task(0, run, Path("nowhere")) for run in Batch(chosen, "nowhere").runs]
-
-
-class FakeWorker:
-    """Answers whatever it has."""
-
-    def __init__(self) -> None:
-        self.task: Task | None = None
-        self.seed: object = None
-        self.began = True
-
-    def give(self, task: Task, seed: object) -> None:
-        self.task, self.seed = task, seed
-
-
-@given(st.integers(1, 4), st.integers(0, 10**6))
-def test_every_task_is_handed_out_once_and_each_seed_to_as_few_workers_as_can_be(workers: int, chance: int) -> None:
-    left, drawn, order = deque(tasks(3, 12)), Counter[int](), random.Random(chance)
-    started = Pool(4)
-    started._workers = [FakeWorker() for _ in range(workers)]  # type: ignore[misc]
-    names = []
-    while left:
-        seeds = [worker.seed for worker in started._workers]
-        started._hand_out(left)
-        for worker, seed in zip(started._workers, seeds, strict=True):
-            if worker.task and order.random() < 0.7:
-                names.append(worker.task.run.name)
-                drawn[worker.task.run.seed] += worker.seed != seed
-                worker.task = None
-    names += [worker.task.run.name for worker in started._workers if worker.task]
-    assert sorted(names) == sorted(task.run.name for task in tasks(3, 12))
-    assert sum(drawn.values()) <= 12 + 2 * workers, "only at the end do workers share a seed"
+def tasks() -> list[Task]:
+    return [Task(0, run, Path("nowhere")) for run in Batch(scenario(), "nowhere").runs]
 
 
 # -- the same results --------------------------------------------------------------------------------------------------
@@ -161,7 +123,7 @@ def test_a_worker_that_ends_as_it_starts_is_a_message() -> None:
     broken = pool.RUNS._replace(start="raise SystemExit(9)  # {handle}")
     ended = "a worker process ended with exit code 9 as it started"
     with closing(Pool(2, broken)) as started, pytest.raises(UserError, match=ended):
-        list(started.rows(tasks(1), lambda task, told: None))
+        list(started.rows(tasks(), lambda task, told: None))
 
 
 # -- interrupted and killed --------------------------------------------------------------------------------------------

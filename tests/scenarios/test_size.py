@@ -372,7 +372,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers; "),
         (
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
-            "More servers lead away from it: with 1 server it is ",
+            "or turn its sign round",
         ),
         (["--set", "size.kind=large"], "kind: the cluster has no groups of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
@@ -476,25 +476,6 @@ def test_answers_say_what_their_runs_cost_and_draw(
     assert " kWh" in said
 
 
-@pytest.mark.long
-def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(tmp_path: Path) -> None:
-    data = {**TINY, "size": {"most": 12}, "replications": 2}
-    swept = {"product": {"workload.requests": [20, 40], "overflow": ["drop", "wait"]}}
-    file = tmp_path / "swept.yaml"
-    file.write_text(yaml.safe_dump({**data, "sweep": swept}))
-    asked = ["size", str(file), "--jobs", "1", "--until", "acceptance >= 98 %", "--out", str(tmp_path / "swept")]
-    assert main(asked) == 0
-    sizes = pl.read_csv(tmp_path / "swept" / "sizes.csv")
-    assert sizes.columns[:3] == ["overflow", "workload.requests", "agent"]
-    assert len(sizes) == 8
-    alone = {**data, "workload": {**data["workload"], "requests": 40}, "overflow": "drop"}
-    right = bw.size(bw.scenario(alone), until="acceptance >= 98 %", out=tmp_path / "alone", jobs=1).frame
-    here = sizes.filter((pl.col("workload.requests") == 40) & (pl.col("overflow") == "drop"))
-    assert here.drop("workload.requests", "overflow").rows() == right.rows()
-    never = bw.size(file, until="acceptance >= 98 %", most=1, out=tmp_path / "never", jobs=1).frame
-    assert never["size"].null_count() > 0, "where nobody has enough, that is an answer, too"
-
-
 def test_dates_that_are_swept_need_no_quotes(tmp_path: Path) -> None:
     rows = "".join(f"2026-01-0{day} {hour:02},1,600\n" for day in (1, 2, 3) for hour in range(24))
     (tmp_path / "t.csv").write_text(f"at,cpu,lives\n{rows}")
@@ -506,10 +487,9 @@ def test_dates_that_are_swept_need_no_quotes(tmp_path: Path) -> None:
     )
     runs = bw.run(file, out=tmp_path / "runs", jobs=1).runs
     assert runs["workload.start"].to_list() == ["2026-01-01", "2026-01-02T12:00:00"]
-    assert bw.size(file, out=tmp_path / "sizes", jobs=1).frame["size"].to_list() == [1, 1]
 
 
-def test_number_that_is_sized_cannot_be_swept(tmp_path: Path) -> None:
-    swept = bw.scenario({**TINY, "sweep": {"product": {"cluster.servers": [1, 2]}}})
-    with pytest.raises(UserError, match="sweep: the number that is looked for is swept"):
+def test_a_sweep_is_not_sized(tmp_path: Path) -> None:
+    swept = bw.scenario({**TINY, "sweep": {"product": {"overflow": ["drop", "wait"]}}})
+    with pytest.raises(UserError, match="sweep: the scenario has several points\n  Size one point: sweep=null"):
         bw.size(swept, out=tmp_path, jobs=1)

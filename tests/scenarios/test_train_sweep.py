@@ -11,8 +11,7 @@ import pytest
 import binwright as bw
 from binwright.agents.learned.weights import read
 from binwright.cli import main
-from binwright.scenarios.build.plan import named
-from binwright.scenarios.learn.sweeping import check_sweep, points, summary, written
+from binwright.scenarios.learn.sweeping import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
@@ -79,19 +78,6 @@ def test_settings_leave_the_columns_of_the_log_as_they_are_and_any_value_is_writ
     assert (tmp_path / "swept" / "loss=huber,warm=(0,0.3)" / "seed-0" / "best.safetensors").exists()
     found = pl.read_parquet(tmp_path / "swept" / "sweep.parquet")
     assert found["set.warm"].to_list() == ["[0,0.3]", "[0.5]"] * 2
-
-
-def test_columns_of_settings_hold_text_where_values_are_of_several_kinds() -> None:
-    values = ["best-fit", {"best-fit": 4}, None, True]
-    assert written({"filter": values}, {"filter": values[1]}) == {"set.filter": '{"best-fit":4}'}
-    assert [written({"filter": values}, {"filter": value})["set.filter"] for value in values] == [
-        "best-fit",
-        '{"best-fit":4}',
-        "null",
-        "true",
-    ]
-    assert written({"rate": [1, 0.5]}, {"rate": 1}) == {"set.rate": 1}
-    assert named({"filter": {"best-fit": 4}, "mask": True}) == 'filter={"best-fit":4},mask=True'
 
 
 def test_a_summary_has_the_best_validation_of_every_seed() -> None:

@@ -91,7 +91,6 @@ def test_an_edit_makes_the_runs_be_done_again(tmp_path: Path) -> None:
     text = LONGEST.replace(".max()", ".max() + 100")
     assert batch().done() == {}
     assert (batch().run().runs["longest_queue"] - first.runs["longest_queue"]).to_list() == [100, 100]
-    assert Batch(asking(replications=1), tmp_path / "out").others() == ([], 2)
     assert "longest_queue" not in Batch(asking(replications=1), tmp_path / "out").run().runs.columns
 
 
