@@ -1,17 +1,18 @@
 """Reads formulas: expressions over the features of a place, such as `-share_cpu - 2 * least_share_mem`, and functions.
 
-A function is a formula if it is nothing but assignments, `if` and `return`; `agents.formulas.source` plays any other.
+A function may say nothing but assignments, `if` and `return`. Text is read, never run.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import NamedTuple
 
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, short, suggest
 
 LARGEST = 2000
 """Steps that a formula may have."""
@@ -28,10 +29,10 @@ class Term(NamedTuple):
 
 
 class NotAFormula(Exception):
-    """A part of Python has no place in a formula."""
+    """A part of Python, a node of its syntax tree, has no place in a formula."""
 
 
-class TooLong(NotAFormula):
+class TooLong(Exception):
     """A formula has too many steps."""
 
 
@@ -69,18 +70,30 @@ NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": 
 
 def expression(text: str) -> Term:
     """Read an expression: the higher it is, the better the place."""
-    try:
+    with _explained("expression", text):
         return _read(ast.parse(text.strip(), mode="eval").body, None)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+
+
+@contextmanager
+def _explained(kind: str, text: str | None) -> Iterator[None]:
+    """Turn what is wrong with a formula into one message."""
+    try:
+        yield
+    except (SyntaxError, ValueError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "too deeply nested"
-        remedy = "Write one as in `free_cpu - 2 * free_mem`."
-        raise mistake(f"is no expression: {reason}", value=text, remedy=remedy) from None
+        made = mistake(f"is no {kind}: {reason}", None, "Write one as in `free_cpu - 2 * free_mem`.", text)
+        made.line = getattr(error, "lineno", None) if text is None else None
+        raise made from None
+    except RecursionError:
+        raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
     except TooLong:
         raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
     except NotAFormula as part:
-        names = ", ".join((*FUNCTIONS, "min", "max"))
-        remedy = f"Use numbers, features, arithmetic, comparisons, and {names}."
-        raise mistake(f"cannot be used in a formula: {part}", value=text, remedy=remedy) from None
+        node, names = part.args[0], ", ".join((*FUNCTIONS, "min", "max"))
+        also = "" if text else ", assignments, `if`, `return`"
+        remedy = f"Use numbers, features, arithmetic, comparisons, {names}{also}."
+        problem = f"cannot be used in a formula: {short(ast.unparse(node).partition(chr(10))[0])}"
+        raise mistake(problem, None if text else node, remedy, text) from None
 
 
 def names_in(formula: Term) -> set[str]:
@@ -107,15 +120,22 @@ def parameters(tree: ast.Module, name: str = "score") -> tuple[str, ...]:
     return tuple(argument.arg for argument in (*own.args, *own.kwonlyargs))
 
 
-def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]]:
-    """Make a formula of a module's function `name`, and list its parameters; raises `NotAFormula` if there is none."""
-    features = parameters(tree, name)
-    function, *others = [statement for statement in tree.body if not _says_nothing(statement)]
-    assigned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    reserved = {*FUNCTIONS, *NUMBERS, "min", "max"}
-    if others or not isinstance(function, ast.FunctionDef) or reserved & (assigned | {*features}):
-        raise NotAFormula
-    return _follow(function.body, {feature: Term("feature", name=feature) for feature in features}), features
+def source(text: str, name: str = "score") -> tuple[Term, tuple[str, ...]]:
+    """Make a formula of the function `name` in Python source, and list its parameters, which are features."""
+    with _explained("Python", None):
+        tree = ast.parse(text)
+        features = parameters(tree, name)
+        statements = [statement for statement in tree.body if not _says_nothing(statement)]
+        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        reserved = {*FUNCTIONS, *NUMBERS, "min", "max"}
+        wrong = [part for part in statements if not isinstance(part, ast.FunctionDef) or part.decorator_list]
+        for part in [*wrong, *statements[1:], *(node for node in assigned if node.id in reserved)]:
+            raise NotAFormula(part)
+        function = statements[0]
+        assert isinstance(function, ast.FunctionDef)
+        if reserved & {*features}:
+            raise NotAFormula(function)
+        return _follow(function, function.body, {name: Term("feature", name=name) for name in features}), features
 
 
 def _says_nothing(statement: ast.stmt) -> bool:
@@ -124,8 +144,8 @@ def _says_nothing(statement: ast.stmt) -> bool:
     return is_text or isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom)
 
 
-def _follow(body: Sequence[ast.stmt], names: dict[str, Term]) -> Term:
-    """Return what statements return; changes `names`, what each name stands for."""
+def _follow(within: ast.stmt, body: Sequence[ast.stmt], names: dict[str, Term]) -> Term:
+    """Return what statements `within` another return; changes `names`, what each name stands for."""
     for number, statement in enumerate(body):
         target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
         value = getattr(statement, "value", None)
@@ -133,14 +153,16 @@ def _follow(body: Sequence[ast.stmt], names: dict[str, Term]) -> Term:
             return _read(value, names)
         if isinstance(statement, ast.If):
             branches = ([*part, *body[number + 1 :]] for part in (statement.body, statement.orelse))
-            return term("where", _read(statement.test, names), *(_follow(part, dict(names)) for part in branches))
+            return term(
+                "where", _read(statement.test, names), *(_follow(statement, part, dict(names)) for part in branches)
+            )
         if isinstance(target, ast.Name) and value is not None and len(getattr(statement, "targets", [target])) == 1:
             if isinstance(statement, ast.AugAssign):
                 value = ast.copy_location(ast.BinOp(ast.Name(target.id, ast.Load()), statement.op, value), value)
             names[target.id] = _read(value, names)
         elif not _says_nothing(statement):
-            raise NotAFormula
-    raise NotAFormula
+            raise NotAFormula(statement)
+    raise NotAFormula(within)  # it may return nothing
 
 
 def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
@@ -168,7 +190,7 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
         return term("where", *(_read(part, names) for part in (node.test, node.body, node.orelse)))
     if isinstance(node, ast.Call) and not node.keywords:
         return _call(node, names)
-    raise NotAFormula(ast.unparse(node))
+    raise NotAFormula(node)
 
 
 def _name(node: ast.expr) -> str:
@@ -191,7 +213,7 @@ def _binary(node: ast.expr, op: ast.AST, x: Term, y: Term) -> Term:
     """Make an operation on two terms of the fewer ones that programs have."""
     name = OPERATORS.get(type(op))
     if name is None:
-        raise NotAFormula(ast.unparse(node))
+        raise NotAFormula(node)
     if name == "!=":
         return term("not", term("==", x, y))
     return term(name.replace(">", "<"), y, x) if name in (">", ">=") else term(name, x, y)
@@ -199,7 +221,7 @@ def _binary(node: ast.expr, op: ast.AST, x: Term, y: Term) -> Term:
 
 def _unary(node: ast.UnaryOp, value: Term) -> Term:
     if isinstance(node.op, ast.Invert):
-        raise NotAFormula(ast.unparse(node))
+        raise NotAFormula(node)
     if isinstance(node.op, ast.USub):
         return constant(-value.value) if value.op == "constant" else term("negative", value)
     return term("not", value) if isinstance(node.op, ast.Not) else value
@@ -210,5 +232,5 @@ def _call(node: ast.Call, names: Mapping[str, Term] | None) -> Term:
     if name in ("min", "max") and len(parts) > 1:
         return reduce(lambda x, y: term(name, x, y), parts)
     if FUNCTIONS.get(name) != len(parts):
-        raise NotAFormula(ast.unparse(node))
+        raise NotAFormula(node)
     return parts[0] if name == "float" else term("**" if name == "pow" else name, *parts)

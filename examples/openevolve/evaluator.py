@@ -1,6 +1,6 @@
 """What OpenEvolve and its like call: `evaluate(program_path)`, and a short and a long evaluation of a cascade.
 
-A program is a file with a function `score` of features of a place. It is read and played with limits, never imported.
+A program is a file with a function `score` of features of a place. It is read as a formula, never imported.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ except ImportError:  # without it, what is returned is plain data
 @cache
 def evaluator():
     """Draw the requests once: 10 seeds for the short evaluation and 40 for the long one."""
-    return bw.Evaluator("quickstart", CHANGES, seeds=10, validation=40, baseline="best-fit", seconds=5)
+    return bw.Evaluator("quickstart", CHANGES, seeds=10, validation=40, baseline="best-fit")
 
 
 def judged(program_path, split):

@@ -64,7 +64,6 @@ def main():
     program.write_text(source)
     found = of(judge["evaluate_stage2"](program), "artifacts")
     print(f"{program}: {found['beside the baseline']}")
-    judge["evaluator"]().close()
     figure, axes = plt.subplots(figsize=(4.5, 3), layout="constrained")
     axes.step(range(ROUNDS), [100 * score for score in course], where="post", color="#0072B2")
     axes.set(xlabel="proposals", ylabel="accepted %, best so far", title="What a search finds, on 10 seeds")

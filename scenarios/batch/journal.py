@@ -34,14 +34,8 @@ def _whole(lines: list[bytes]) -> Iterator[Row]:
     tail = len(CHECK) + DIGITS + len('"}')
     for line in lines:
         text = line[:-tail]
-        if line[-tail:] != f'{CHECK}{_digest(text)}"}}'.encode():
-            continue
-        try:
-            row = json.loads(text + b"}")
-        except (ValueError, RecursionError):  # somebody else's, with a digest of theirs
-            continue
-        if isinstance(row, dict) and isinstance(row.get("run"), str):
-            yield row
+        if line[-tail:] == f'{CHECK}{_digest(text)}"}}'.encode():
+            yield json.loads(text + b"}")
 
 
 def _digest(text: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,19 +12,17 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
-from binwright.agents.formulas.parse import NotAFormula, source
+from binwright.agents.formulas.parse import source
 from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_named, no_score
-from binwright.agents.formulas.source import checked
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
 from binwright.scenarios.build.world import build_agent
-from binwright.scenarios.evaluation.confined import MB, Confined, check_limits
 from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.run.sandbox import TooLong
@@ -85,15 +82,13 @@ def _plain(number: float) -> float | None:
 
 
 class _ParsedPolicy(NamedTuple):
-    """A policy that has been read: how to `make` an agent of it, or the `source` and `name` of a function.
+    """A policy that has been read: how to `make` an agent of it.
 
-    `parameters` are those of a function that became a formula: features, also where it does not use them.
+    `parameters` are those of a function: features, also where it does not use them.
     """
 
     label: str
-    make: Callable[[], Agent] | None
-    source: str = ""
-    name: str = ""
+    make: Callable[[], Agent]
     parameters: tuple[str, ...] = ()
 
 
@@ -106,8 +101,7 @@ class Evaluator:
 
     A policy is an expression, Python source with a function `score`, a file with such source (`rule.py`, or
     `rule.py:name`), the name of an agent or a mapping as in `agents:`, an agent, or a `@cheapest` function. Text is
-    never imported: what is no formula is played in a process that has `seconds` for all seeds, `memory` MB, no files
-    and no network. Agents, kernels and classes are yours, and run as they are.
+    read as a formula, never imported or run. Agents, kernels and classes are yours, and run as they are.
     """
 
     def __init__(
@@ -119,14 +113,11 @@ class Evaluator:
         validation: int = 100,
         test: int = 100,
         baseline: Policy | None = None,
-        seconds: float = 10.0,
-        memory: int = 512,
     ) -> None:
         given = loaded(scenario, overrides)
         for key, value in (("seeds", seeds), ("validation", validation), ("test", test)):
             if value < 1:
                 raise UserError("is too few", key=key, value=value, remedy="Give 1 or more.")
-        check_limits(seconds, memory)
         self.scenario, self.metric, self.tested = given, metric, 0
         self.seeds: dict[Split, range] = {
             "search": range(FIRST, FIRST + seeds),
@@ -135,10 +126,8 @@ class Evaluator:
         }
         self._prepared = PreparedScenario(given, metric)
         self.sign = self._prepared.sign
-        self._seconds, self._memory = seconds, memory * MB
         self._baseline = self._parse(given.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
-        self._idle: dict[Split, list[Confined]] = {split: [] for split in get_args(Split)}
         self._lock = Lock()
         self._of_baseline("search")
 
@@ -151,16 +140,14 @@ class Evaluator:
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
             read = self._parse(policy)
-            label, played = read.label, self._values(read, on)
+            label, (values, refused) = read.label, self._values(read, on)
         except (Exception, TooLong) as error:
-            played = reason_of(error)
+            return Evaluation(label, self.metric, on, reason=reason_of(error), seconds=perf_counter() - began)
+        finally:
+            if on == "test":
+                with self._lock:
+                    self.tested += 1
         seconds = perf_counter() - began
-        if on == "test":
-            with self._lock:
-                self.tested += 1
-        if isinstance(played, str):
-            return Evaluation(label, self.metric, on, reason=played, seconds=seconds)
-        values, refused = played
         found, others = np.array(values), np.array(base)
         mean, half = mean_interval(differences(found, others))
         each = dict(zip(self.seeds[on], values, strict=True))
@@ -175,30 +162,10 @@ class Evaluator:
         with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
             return list(pool.map(partial(self, on=on), policies))
 
-    def close(self) -> None:
-        """End the processes that play functions; the next function starts a new one."""
-        with self._lock:
-            for idle in self._idle.values():
-                while idle:
-                    idle.pop().end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_lock"):
-            self.close()
-
     def _of_baseline(self, on: Split) -> list[float]:
-        """Return what the baseline has on each seed; refuses one that has nothing."""
+        """Return what the baseline has on each seed."""
         if on not in self._base:
-            played = self._values(self._baseline, on)
-            if isinstance(played, str):
-                raise UserError(f"the baseline has no score: {played}", key="baseline", value=self._baseline.label)
-            self._base[on], _ = played
+            self._base[on], _ = self._values(self._baseline, on)
         return self._base[on]
 
     def _parse(self, policy: Policy) -> _ParsedPolicy:
@@ -208,24 +175,12 @@ class Evaluator:
             feature_named(name, self.scenario.resources)
         return read
 
-    def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str] | str:
-        """Play a policy on the seeds of a split; returns the metric on each and `no_score`, or why there is none."""
-        if policy.make is None:
-            return self._confined(policy, on)
+    def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str]:
+        """Play a policy on the seeds of a split; returns the metric on each and `no_score`."""
         made = AgentFactory(policy.make)
         values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
         counts = sum(agent.numbers[1][-1] for agent in made.agents if isinstance(agent, Formula))
         return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
-
-    def _confined(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str] | str:
-        with self._lock:
-            process = self._idle[on].pop() if self._idle[on] else None
-        process = process or Confined(self.scenario, self.metric, self.seeds[on], self._memory)
-        found = process.play(policy.source, policy.name, self._seconds)
-        if process.alive:
-            with self._lock:
-                self._idle[on].append(process)
-        return found
 
 
 def _parse(policy: Policy) -> _ParsedPolicy:
@@ -283,10 +238,6 @@ def _in_file(text: str) -> _ParsedPolicy:
 
 
 def _function(text: str, name: str, label: str) -> _ParsedPolicy:
-    """Read source: its function as a formula, or else to be played as it is, confined."""
-    tree: ast.Module = checked(text)
-    try:
-        formula, parameters = source(tree, name)
-    except NotAFormula:
-        return _ParsedPolicy(label, None, text, name)
-    return _ParsedPolicy(label, partial(Formula.of, formula), parameters=parameters)
+    """Read the function of this name in source as a formula."""
+    formula, parameters = source(text, name)
+    return _ParsedPolicy(label, partial(Formula.of, formula), parameters)

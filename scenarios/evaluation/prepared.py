@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
@@ -94,6 +93,4 @@ def reason_of(error: BaseException) -> str:
         return " ".join(str(error).replace("\n  ", ". ").split())
     if isinstance(error, MemoryError):
         return "needs more memory than it may have"
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == "<score>"]
-    where = f" in line {lines[-1]}" if lines else ""
-    return short(f"raised {type(error).__name__}{where}: {error}", 300)
+    return short(f"raised {type(error).__name__}: {error}", 300)

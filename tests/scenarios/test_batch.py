@@ -1,6 +1,5 @@
 """Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.definition import KEPT_APART
 from binwright.analysis.results_api import Results
-from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import line_of, rows_of
 from binwright.scenarios.build.plan import Run
@@ -24,7 +22,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.record import OUTCOMES
-from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
+from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 from tests.support.kinds import ON_SERVERS
 from tests.support.properties import first, scaled
 
@@ -178,14 +176,6 @@ def test_a_changed_scenario_reuses_nothing(tmp_path: Path, executed: list[str], 
 # -- code of the user's own --------------------------------------------------------------------------------------------
 
 
-def agent_file(folder: Path, line: str) -> str:
-    path = folder / "mine.py"
-    path.write_text(FIRST.format(line))
-    # Python would take a file of the same length and second for the same one.
-    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
-    return f"{path}:Mine"
-
-
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -198,7 +188,7 @@ def agent_file(folder: Path, line: str) -> str:
     ],
 )
 def test_an_agent_that_errs_fails_alone(tmp_path: Path, line: str, words: list[str]) -> None:
-    name = agent_file(tmp_path, line)
+    name = agent(tmp_path, line)
     results = Batch(plain(agents=["first-fit", name, "worst-fit"]), tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["done", "failed", "done"] * 3
     assert set(results.failed["agent"]) == {"mine.py:Mine"}
@@ -214,7 +204,7 @@ def test_an_agent_that_errs_fails_alone(tmp_path: Path, line: str, words: list[s
 
 
 def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, executed: list[str]) -> None:
-    name = agent_file(tmp_path, "raise ValueError")
+    name = agent(tmp_path, "raise ValueError")
     Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
     executed.clear()
     results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
@@ -223,48 +213,10 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, e
     assert len(results.runs) == 6
 
 
-# -- the resolved scenario ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"record": ["samples", "requests"], "sweep": {"product": {"cluster.servers": [2, 3]}}},
-        {
-            "warm_start": {"until": "30 %", "with": {"best-fit": {"node": "loose"}}},
-            "overflow": {"expand": {"by": 1, "limit": 4, "then": "drop"}},
-            "agents": ["random", {"best-fit": {"node": "loose"}}, {"name": "best-fit", "label": "ours"}],
-            "seed": 5,
-        },
-        {
-            "cluster": {
-                "groups": [{"count": 2, "node": {"cpu": 4, "mem": "8 GiB"}},
-                           {"count": 1, "node": {"cpu": "8500 m", "mem": 0}}],
-                "expansion": [{"at": "3 min", "by": 1}],
-                "failures": {"mtbf": "10 min", "mttr": "1 min", "scheduled": [{"at": 100, "server": 1}],
-                             "on_failure": "requeue"},
-            },
-            "overflow": "wait",
-        },
-    ],
-    ids=["details", "warm", "failures"],
-)  # fmt: skip
-def test_saved_scenario_runs_again_to_the_same_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
-) -> None:
-    first = Batch(scenario(**changes), tmp_path / "first").run()
-    assert not len(first.failed), first.failed["error"][0]
-    monkeypatch.chdir(tmp_path)
-    second = Batch(load_scenario(first.scenario_file), tmp_path / "second").run()
-    assert same(second, first)
-    assert tree(tmp_path / "first" / "details") == tree(tmp_path / "second" / "details")
-    assert second.scenario_file.read_text() == first.scenario_file.read_text()
-
-
 def test_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path / "here"
     here.mkdir()
-    agent_file(here, "")
+    agent(here, "pass")
     (here / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
     (here / "nodes.csv").write_text("cores,gb\n8,16\n4,8\n")
     (here / "s.yaml").write_text(
@@ -357,13 +309,13 @@ def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
-@pytest.mark.parametrize("agent", ON_SERVERS)
-def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
+@pytest.mark.parametrize("name", ON_SERVERS)
+def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, name: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""
     cluster = data()["cluster"] | {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}
     asked = {
         "cluster": cluster,
-        "agents": [agent],
+        "agents": [name],
         "overflow": mode,
         "knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}},
         "record": ["requests", "samples"],
@@ -563,29 +515,6 @@ def test_a_journal_that_ends_anywhere_has_its_whole_lines(tmp_path_factory: pyte
     assert rows_of(file) == (ROWS[:whole], len([part for part in parts if part]) - whole)
 
 
-ODD = {
-    "a list": "[]",
-    "a name that is none": line_of({"run": ["x"], "status": "done"}).strip(),
-    "no name": line_of({"status": "done"}).strip(),
-    "brackets": "[" * 200_000,
-    "a number of many digits": f'{{"run": {"7" * 5000}}}',
-    "no metrics and no digest": '{"status": "done", "run": "x"}',
-    "not text": "\x00\ufffd",
-}
-
-
-@pytest.mark.parametrize("line", ODD.values(), ids=ODD)
-def test_an_odd_line_counts_for_nothing(tmp_path: Path, line: str) -> None:
-    batch = Batch(scenario(replications=1), tmp_path)
-    whole = batch.run()
-    journal = tmp_path / "journal.jsonl"
-    journal.write_text(f"{line}\n{journal.read_text()}")
-    again = Batch(scenario(replications=1), tmp_path)
-    assert again.damaged() == 1
-    assert len(again.done()) == 2
-    assert same(again.run(), whole)
-
-
 @pytest.mark.parametrize("damage", ["emptied", "cut short", "one bit", "gone"])
 def test_a_run_whose_details_are_damaged_is_done_again(tmp_path: Path, damage: str) -> None:
     asked = scenario(record=["requests", "samples"])
@@ -607,19 +536,3 @@ def test_a_run_whose_details_are_damaged_is_done_again(tmp_path: Path, damage: s
     assert len(batch.done()) == 5
     batch.run()
     assert tree(tmp_path / "details") == before
-
-
-def test_one_edited_number_is_found_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["run", "quickstart", "--agents", "first-fit", "--seeds", "2", "--set", "workload.requests=50"]
-    command += ["--out", str(tmp_path / "out")]
-    assert main(command) == 0
-    journal = tmp_path / "out" / "journal.jsonl"
-    text = journal.read_text()
-    acceptance = json.loads(text.splitlines()[0])["acceptance"]
-    journal.write_text(text.replace(f'"acceptance": {acceptance}', '"acceptance": 0.5', 1))
-    capsys.readouterr()
-    assert main(command) == 0
-    said = capsys.readouterr()
-    assert f"1 line of {journal} is damaged: its run is repeated." in said.err
-    assert Batch(scenario(), tmp_path / "out").damaged() == 1
-    assert Results(tmp_path / "out").runs["acceptance"][0] == acceptance

@@ -1,9 +1,6 @@
 """Policies that somebody proposes: scores as of `binwright run`, and a reason for everything that has none."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,6 @@ from binwright.simcore.types import Agent, Placement, Request, View
 SHORT = {"workload.requests": 400, "workload.arrivals.poisson.every": "60 s", "cluster.servers": 2}
 RULE = "-share_mem - 0.2 * other_share_cpu"
 SOURCE = "def score(share_mem, other_share_cpu):\n    worth = 0.2\n    return -share_mem - worth * other_share_cpu\n"
-LOOP = SOURCE.replace("    return", "    while worth > 1:\n        worth = 0\n    return")
 
 
 def scenario(**keys: Any) -> Scenario:
@@ -31,17 +27,10 @@ def scenario(**keys: Any) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def evaluator() -> Iterator[Evaluator]:
-    with Evaluator(scenario(), seeds=3, validation=2, test=4, seconds=300, memory=128) as made:
-        made._of_baseline("test")
-        yield made
-
-
-@pytest.fixture(scope="module")
-def hasty() -> Iterator[Evaluator]:
-    """Ends soon what would never end: any limit of time does, on a busy machine, too."""
-    with Evaluator(scenario(), seeds=1, seconds=0.7, memory=128) as made:
-        yield made
+def evaluator() -> Evaluator:
+    made = Evaluator(scenario(), seeds=3, validation=2, test=4)
+    made._of_baseline("test")
+    return made
 
 
 def test_scores_are_those_of_runs(evaluator: Evaluator, tmp_path: Path) -> None:
@@ -78,8 +67,7 @@ def test_warm_start_of_an_evaluation_has_its_own_agent(tmp_path: Path, monkeypat
     warm = {"resource": "cpu", "until": 0.3, "with": "self"}
     asked = scenario(agents=["mine.py:Tired"], warm_start=warm, replications=2)
     runs = bw.run(asked, out="runs").runs
-    with Evaluator(asked, seeds=1, validation=1, test=2) as made:
-        found = made(asked.agents[0], on="test")
+    found = Evaluator(asked, seeds=1, validation=1, test=2)(asked.agents[0], on="test")
     assert found.values == dict(zip(runs["seed"], runs["acceptance"], strict=True))
 
 
@@ -106,7 +94,7 @@ def test_one_rule_may_be_given_in_many_ways(
     Path("named.py").write_text(SOURCE.replace("score", "mine"))
     expected = evaluator(RULE).values
     files: list[Any] = ["rule.py", "rule.py:score", Path("rule.py"), "named.py:mine"]
-    for policy in (SOURCE, LOOP, *files, bw.agent({"formula": {"score": RULE}}), Formula(RULE)):
+    for policy in (SOURCE, *files, bw.agent({"formula": {"score": RULE}}), Formula(RULE)):
         found = evaluator(policy)
         assert (found.values, found.reason) == (expected, None), policy
     assert sorted(file.name for file in tmp_path.iterdir()) == ["named.py", "rule.py"]
@@ -120,30 +108,20 @@ def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) 
 
 
 def test_an_evaluator_counts_policies_that_met_the_test_seeds() -> None:
-    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
-        made(RULE)
-        made(RULE, on="validation")
-        assert made.tested == 0
-        made.many([RULE, "share_cpu +"], on="test")
-        assert made.tested == 2
-        splits = [set(seeds) for seeds in made.seeds.values()]
-        assert len(set.union(*splits)) == 3
+    made = Evaluator(scenario(), seeds=1, validation=1, test=1)
+    made(RULE)
+    made(RULE, on="validation")
+    assert made.tested == 0
+    made.many([RULE, "share_cpu +"], on="test")
+    assert made.tested == 2
+    assert len(set.union(*(set(seeds) for seeds in made.seeds.values()))) == 3
 
 
-ENDLESS = {
-    "a loop": "def score(free_cpu):\n    while True:\n        pass",
-    "a power": "def score(free_cpu):\n    while True:\n        return 9 ** 9 ** 9",
-}
 HOSTILE = {
-    "memory": "def score(free_cpu):\n    x = [0]\n    while True:\n        x = x + x",
-    "no number": "def score(free_cpu):\n    return [free_cpu]",
-    "the score is no number": "def score(free_cpu):\n    while 1:\n        return (-1) ** 0.5",
-    "ZeroDivisionError in line 3": "def score(free_cpu):\n    while 1:\n        return 1 / 0",
-    "RecursionError": "def score(free_cpu):\n    return again([free_cpu])\ndef again(x):\n    return again(x)",
-    "NameError": "def score(free_cpu):\n    return eval([free_cpu])",
-    "may not be used": "import os\ndef score(free_cpu):\n    return 1",
-    "__class__": "def score(free_cpu):\n    return free_cpu.__class__",
-    "is no name that may be used": "def score(free_cpu):\n    return __import__",
+    "while True:": "def score(free_cpu):\n    while True:\n        pass",
+    "eval(free_cpu)": "def score(free_cpu):\n    return eval(free_cpu)",
+    "in a formula: os": "import os\ndef score(free_cpu):\n    return os",
+    "free_cpu.__class__": "def score(free_cpu):\n    return free_cpu.__class__",
     "is no Python": "def score(free_cpu:",
     "no function score. Known: other.": "def other(free_cpu):\n    return 1",
     "no such feature": "def score(fre_cpu):\n    return fre_cpu",
@@ -160,11 +138,6 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
     _has_no_score(HOSTILE[said], said, evaluator)
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-def test_policies_that_take_too_long_have_a_reason(name: str, hasty: Evaluator) -> None:
-    _has_no_score(ENDLESS[name], "took longer than 0.7 s", hasty)
-
-
 def _has_no_score(policy: str, said: str, evaluator: Evaluator) -> None:
     found = evaluator(policy)
     assert said in (found.reason or "")
@@ -174,64 +147,11 @@ def _has_no_score(policy: str, said: str, evaluator: Evaluator) -> None:
     assert evaluator(RULE).reason is None
 
 
-@pytest.mark.parametrize(
-    "rule", ["0 / 0 * free_cpu", "def score(free_cpu):\n    x = float(1e999)\n    while 1: return x - x"]
-)
-def test_a_score_that_is_no_number_refuses_as_a_run_does(rule: str, evaluator: Evaluator) -> None:
-    found = evaluator(rule)
+def test_a_score_that_is_no_number_refuses_as_a_run_does(evaluator: Evaluator) -> None:
+    found = evaluator("0 / 0 * free_cpu")
     assert found.score == 0 == max(found.values.values())
     assert "the score was no number wherever the request fitted" in (found.reason or "")
     assert found.difference < 0
-
-
-def test_confined_process_opens_no_files_and_is_limited_in_memory() -> None:
-    code = """
-import socket
-from binwright.scenarios.evaluation.confined import MB, _limit
-_limit(64 * MB)
-for tried in (lambda: open("/etc/hostname"), lambda: open("new", "w"), socket.socket, lambda: bytearray(256 * MB)):
-    try:
-        tried()
-    except (OSError, MemoryError) as error:
-        print(type(error).__name__)
-    else:
-        print("let through")
-"""
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert said == ["OSError", "OSError", "OSError", "MemoryError"]
-
-
-SCORED = {
-    "too long": "def score(free_cpu):\n    x = free_cpu\n    for n in range(12):\n        x = x + x\n    return x",
-    "a default": "def twice(x, y=2):\n    return x * y\ndef score(free_cpu):\n    return twice(free_cpu)",
-    "a keyword": "def twice(x, *, y=2):\n    return x * y\ndef score(free_cpu):\n    return twice(free_cpu)",
-    "recursion": "def times(x, n):\n    if n == 0:\n        return 0\n    return x + times(x, n - 1)\n"
-    "def score(free_cpu):\n    return times(free_cpu, 3)",
-    "one case": "def score(free_cpu):\n    if free_cpu > 2:\n        x = free_cpu\n"
-    "    return x if free_cpu > 2 else free_cpu",
-}
-RAISES = {
-    "raised TypeError": ("def score(free_cpu):\n    min = 3\n    return min(free_cpu, 2)",
-     "def g(x):\n    return x\ng = 3\ndef score(free_cpu):\n    return g(free_cpu)",
-     "def score(free_cpu):\n    return free_cpu\nscore = 3",
-     "from math import exp\nexp = 3\ndef score(free_cpu):\n    return exp(free_cpu)"),
-    "raised NameError": ("def h():\n    return free_cpu\ndef score(free_cpu):\n    return h()",
-     "K = g(1)\ndef g(x):\n    return x\ndef score(free_cpu):\n    return K * free_cpu"),
-    "raised UnboundLocalError": ("def score(free_cpu):\n    for e in range(0):\n        pass\n    return e * free_cpu",
-     "K = 1\ndef score(free_cpu):\n    x = K\n    K = 2\n    return x * free_cpu"),
-    "raised SyntaxError": ("return 3\ndef score(free_cpu):\n    return free_cpu",),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCORED)
-def test_a_function_of_which_no_formula_is_made_is_played(name: str, evaluator: Evaluator) -> None:
-    found = evaluator(SCORED[name])
-    assert (found.values, found.reason) == (evaluator("free_cpu").values, None)
-
-
-@pytest.mark.parametrize(("said", "text"), [(said, text) for said, texts in RAISES.items() for text in texts])
-def test_an_exception_of_a_policy_is_its_reason(said: str, text: str, evaluator: Evaluator) -> None:
-    assert said in (evaluator(text).reason or "")
 
 
 def test_evaluate_prints_a_table_json_or_the_reason(
