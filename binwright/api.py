@@ -193,7 +193,7 @@ def train(
     What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
     the log, `say` with what begins before there is one.
     """
-    from binwright.scenarios.learn.sweeping import train
+    from binwright.scenarios.learn.training import train
 
     given = loaded(scenario, with_keys(overrides, keys))
     return train(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs)

@@ -188,7 +188,7 @@ def list_failed(results: Results) -> None:
 
 def validate(args: Namespace) -> int:
     """Answer `binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from binwright.scenarios.learn.sweeping import check_sweep
+    from binwright.scenarios.learn.training import check_sweep
     from binwright.scenarios.run.check import check_scenario, missing_files
     from binwright.scenarios.schema.load import load_to_run
 

@@ -58,7 +58,7 @@ def train(args: Namespace) -> int:
 
 def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
     """Count the iterations that every point and seed has done already."""
-    from binwright.scenarios.learn.sweeping import log_of, points
+    from binwright.scenarios.learn.training import log_of, points
 
     return {
         (number, seed): len(log_of(folder, point, seed))
@@ -83,7 +83,7 @@ def _value(key: str, value: float) -> str:
 def _report_sweep(folder: Path) -> None:
     """Print the table of a sweep: a row per point, the mean over its seeds of the best validations."""
     from binwright.analysis.compare.statistics import mean_interval
-    from binwright.scenarios.learn.sweeping import SETTING, TABLE
+    from binwright.scenarios.learn.training import SETTING, TABLE
 
     found = pl.read_parquet(folder / TABLE)
     *keys, _, score, _, _ = found.columns

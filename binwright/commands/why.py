@@ -86,10 +86,6 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
         out.print(table)
         if len(rows) > SHOWN:
             print_line(f"{len(rows) - SHOWN:,} more of {label}.")
-    table = new_table(">came from", ">until", *SHARE)
-    for row in counted.times.iter_rows(named=True):
-        table.add_row(_moment(row["begin"], origin), _moment(row["end"], origin), *_share(row))
-    out.print(table)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         print_line(f"What did every server lack? --request {example}")
 

@@ -17,12 +17,11 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
 from binwright.scenarios.batch.backends import Local, backend
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
-from binwright.scenarios.build.agents import in_python
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
-from binwright.scenarios.build.world import build_world, measured
+from binwright.scenarios.build.world import build_world, in_python, measured
 from binwright.scenarios.run.check import draw, start_agents
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import recursion

@@ -1,6 +1,6 @@
 """From a point of a scenario to the world of its runs: the one place where a scenario is interpreted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -14,14 +14,15 @@ from binwright.agents.world import Luck, WarmStart, World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
 from binwright.scenarios.build.lifetime_info import foreseen
+from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.requests import requests_of
 from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Point, last_word, way
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.scenario import WarmStart as WarmStartSpec
 from binwright.scenarios.schema.tenants import Tenants
-from binwright.scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, UserError
@@ -131,6 +132,26 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
     if agent.on_devices:
         raise no_devices_for(agent)
     return WithDevices(agent)
+
+
+def in_python(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
+    """Yield the agents that decide in Python at the first point of these runs, and why."""
+    first: dict[str, Run] = {}
+    for run in runs:
+        first.setdefault(run.agent.label, run)
+    for label, run in first.items():
+        world = build_world(run.scenario)
+        if part := world.not_compiled(*agents_of(run, world)):
+            yield label, part[1]
+
+
+def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
+    """Make a run's agent, and the one of the warm start if there is one, which may be another of the same."""
+    agent = adapt_agent(world, build_agent(run.agent))
+    if world.warm_start is None:
+        return agent, None
+    other = world.warm_start.agent
+    return agent, adapt_agent(world, other() if other else build_agent(run.agent))
 
 
 def _asks_again(scenario: Scenario) -> bool:

@@ -1,25 +1,37 @@
-"""Training an agent in a scenario: every seed of its `train:`, in folders that a later call goes on from."""
+"""Training an agent in a scenario: every seed and setting of its `train:`, in folders that a later call goes on from.
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+Several are trained at a time, in processes of this machine: each comes to the same weights and the same log, but for
+times, as if they were trained one after the other.
+"""
+
+import signal
+import traceback
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
 from binwright.agents.learned.loop import Course, Row, Training, forget, write_log
 from binwright.agents.world import World
+from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.batch.journal import lock
+from binwright.scenarios.batch.pool import Pool, Work, serve
+from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.load import source_of, validate
-from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.sweep import FIXED
+from binwright.scenarios.schema.scenario import FIXED, Scenario
 from binwright.scenarios.schema.train import WHAT_TO_TRAIN, Train
 from binwright.scenarios.schema.yaml_source import CHOICES, Source, undotted
+from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import ScenarioError, UserError, WorkloadError
 from binwright.simcore.fields import Keys
-from binwright.simcore.files import clear, make_folder, writing
+from binwright.simcore.files import clear, make_folder, write_table, writing
 from binwright.simcore.options import check_options
 
 
@@ -191,3 +203,170 @@ def gathered(folder: Path) -> pl.DataFrame:
     log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
     write_log(folder / "log.parquet", log.to_dicts())
     return log
+
+
+GRACE = 30.0
+"""Seconds that a process has for its last checkpoint."""
+
+
+class Heard(NamedTuple):
+    """What is heard of a training: a new `row` of its log, a word `said`, or that it is `over`."""
+
+    row: Row | None = None
+    said: str = ""
+    over: bool = False
+
+
+Hear: TypeAlias = Callable[[TrainingJob, Heard], None]
+
+
+def _lost(job: TrainingJob, how: str) -> UserError:
+    remedy = "What is trained is kept: the same command goes on."
+    return UserError(f"the process that trained seed {job.seed} {how}", file=job.own, remedy=remedy)
+
+
+# The libraries of a training may use the same threads as alone, so that sums have the same order.
+TRAININGS = Work("from binwright.scenarios.learn.training import work; work({handle})", {}, _lost, grace=GRACE)
+
+
+def train_jobs(trainings: Sequence[TrainingJob], jobs: int | None, hear: Hear) -> None:
+    """Run trainings, whose folders are taken, `jobs` at a time; None: as many as CPUs have room for.
+
+    The first mistake in one ends all of them.
+    """
+    hands = min(len(trainings), jobs or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads))
+    if hands == 1:
+        for job in trainings:
+            _learn(job, partial(hear, job))
+        return
+    with closing(Pool(hands, TRAININGS)) as pool:
+        for _, problem in pool.rows(trainings, hear):
+            if problem:
+                raise problem
+
+
+def _learn(job: TrainingJob, say: Callable[[Heard], None]) -> None:
+    learn(job, course_of(job.scenario), lambda row: say(Heard(row)), lambda text: say(Heard(said=text)))
+    say(Heard(over=True))
+
+
+def work(handle: int) -> None:
+    """Run the trainings that come, in this process, and tell what becomes of them, until nobody listens."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the command is in the background
+    serve(handle, _answer, interrupt_main)
+
+
+def _answer(job: TrainingJob, say: Callable[[Heard], None]) -> Exception | None:
+    """Run a training; returns what went wrong."""
+    try:
+        _learn(job, say)
+    except ConnectionError:
+        raise
+    except UserError as error:
+        return error
+    except Exception:
+        return RuntimeError(f"training seed {job.seed} ended with\n{traceback.format_exc()}")
+    return None
+
+
+TABLE = "sweep.parquet"
+"""A row per point and seed: the settings, the best validation, and how long it took."""
+SETTING = "set."
+"""What the names of settings begin with as columns: logs have columns such as `loss` of their own."""
+
+
+def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
+    """List every combination of settings, and the scenario that trains with them; the last setting varies fastest."""
+    spec = scenario.train
+    if spec is None or not spec.sweep:
+        return [({}, scenario)]
+    settings = [dict(zip(spec.sweep, values, strict=True)) for values in product(*spec.sweep.values())]
+    varied = []
+    for point in settings:
+        source = source_of(scenario)
+        for key, value in point.items():
+            keys = ("train", "agent", spec.agent.chosen[0], key)
+            source.set(keys, value, {keys: source.place(("train", "sweep", key))})
+        source.set(("train", "sweep"), {}, {})
+        varied.append((point, validate(source)))
+    return varied
+
+
+def train(
+    scenario: Scenario,
+    folder: Path,
+    fresh: bool = False,
+    watch: Callable[[Row], None] = lambda row: None,
+    say: Callable[[str], None] = lambda text: None,
+    jobs: int | None = 1,
+) -> pl.DataFrame:
+    """Train what is missing of every seed of every point, `jobs` at a time, and return the log, also log.parquet.
+
+    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
+
+    Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`,
+    `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
+    (`summary`) after every training.
+    """
+    checked_jobs(jobs)
+    found, spec = points(scenario), spec_of(scenario)
+    trainings = [
+        TrainingJob(each, folder / named(point) if spec.sweep else folder, seed, number)
+        for number, (point, each) in enumerate(found)
+        for seed in range(spec.seed, spec.seed + spec.seeds)
+    ]
+    logs: dict[int, pl.DataFrame] = {}
+
+    def hear(job: TrainingJob, new: Heard) -> None:
+        point = found[job.point][0]
+        if new.row:
+            watch({**new.row, "point": job.point} if spec.sweep else new.row)
+        elif new.said:
+            say(f"{named(point)} ({job.point + 1} of {len(found)}), {new.said}" if spec.sweep else new.said)
+        elif new.over:
+            settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
+            logs[job.point] = gathered(job.folder).with_columns(**settings)
+            if spec.sweep:
+                write_table(folder / TABLE, summary(scenario, _joined(logs)))
+
+    say(announced(scenario, folder))
+    check_sweep(scenario)
+    course_of(found[0][1])  # what cannot begin is found out before anything is written
+    with taken(trainings, fresh):
+        train_jobs(trainings, jobs, hear)
+    return _joined(logs)
+
+
+def _joined(logs: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
+
+
+def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
+    """Summarise the log of a sweep: a row per point and seed with the settings and the best validation.
+
+    Columns: the settings, `seed`, the trainer's score, `step` of it, and `cpu_seconds` of the whole training.
+    """
+    spec = scenario.train
+    assert spec is not None
+    score, keys = spec.agent.registry.load(spec.agent.chosen[0]).score, [*(SETTING + key for key in spec.sweep), "seed"]
+    judged = log.filter(pl.col("split") == "validation").sort(score, descending=True, maintain_order=True)
+    best = judged.unique(keys, keep="first", maintain_order=True).select(*keys, score, "step")
+    took = log.group_by(keys, maintain_order=True).agg(pl.col("cpu_seconds").max())
+    return took.join(best, on=keys, how="left", maintain_order="left").select(*keys, score, "step", "cpu_seconds")
+
+
+def check_sweep(scenario: Scenario) -> None:
+    """Refuse a scenario of whose `train:` a point could not begin."""
+    for _, each in points(scenario):
+        check_training(each)
+
+
+def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
+    """Read the iterations that a seed has done."""
+    if folder is None:
+        return pl.DataFrame()
+    own = (folder / named(point) if point else folder) / f"seed-{seed}"
+    file = own / "log.parquet"
+    if not (file.exists() and (own / "state.json").exists()):
+        return pl.DataFrame()
+    return pl.read_parquet(file).filter(pl.col("split") == "train")

@@ -17,9 +17,8 @@ from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import build_world, measured
+from binwright.scenarios.build.world import agents_of, build_world, measured
 from binwright.scenarios.features import used
 from binwright.scenarios.run.details import write_details
 from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter

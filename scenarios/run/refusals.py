@@ -83,9 +83,11 @@ def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def over_time(arrival: Floats, no: Bools) -> tuple[Floats, Ints]:
-    """Return the ends of the spans float64 [SPANS + 1], and how many came in each and were refused int64 [SPANS, 2]."""
-    ends = np.linspace(arrival.min(), arrival.max(), SPANS + 1) if len(arrival) else np.zeros(SPANS + 1)
+def _spans(begin: float, end: float) -> Floats:
+    return np.linspace(begin, end, SPANS + 1)
+
+
+def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
     span = np.clip(np.searchsorted(ends, arrival, side="right") - 1, 0, SPANS - 1)
     return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 

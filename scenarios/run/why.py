@@ -12,12 +12,11 @@ import numpy as np
 from binwright.analysis.measure.metric import duration
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import build_world
+from binwright.scenarios.build.world import agents_of, build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import play_run, prepare_run
-from binwright.scenarios.run.refusals import over_time, refused_as_sent_back
+from binwright.scenarios.run.refusals import refused_as_sent_back
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
@@ -86,8 +85,7 @@ class RefusedRequests(NamedTuple):
 
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
-    than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
-    `end` in seconds, and how many that came then were `offered` and `refused`. `evicted` says how many were evicted for
+    than that is treated worse than the others, and does not only ask for more. `evicted` says how many were evicted for
     others, and how many of these did not run again. Times count from `origin`, in seconds since 1970 where the trace
     has dates, and 0 elsewhere.
     """
@@ -95,7 +93,6 @@ class RefusedRequests(NamedTuple):
     reasons: pl.DataFrame
     kinds: pl.DataFrame
     labels: pl.DataFrame
-    times: pl.DataFrame
     evicted: tuple[int, int] = (0, 0)
     origin: float = 0.0
 
@@ -154,7 +151,6 @@ def refused(run: Run) -> RefusedRequests:
         found.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
-        _over_time(frame),
         _evicted(simulation),
         _origin(run, simulation.workload),
     )
@@ -181,12 +177,6 @@ def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
         counted = counted.sort(more, "offered", descending=True, maintain_order=True)
         found.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
     return pl.concat(found)
-
-
-def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
-    """Count what was offered and refused in equal spans, from the first request to the last."""
-    ends, counts = over_time(frame["arrival"].to_numpy(), frame["no"].to_numpy())
-    return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": counts[:, 0], "refused": counts[:, 1]})
 
 
 def _row(workload: Workload, wanted: str) -> int:

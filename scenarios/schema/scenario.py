@@ -3,27 +3,128 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, model_validator
+from pydantic_core import to_jsonable_python
 
 from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.definition import check_added
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
+from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.kind import Changing
 from binwright.scenarios.schema.metric import Figures, MetricEntry, headings_of
-from binwright.scenarios.schema.overflow import Overflow
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
-from binwright.scenarios.schema.sweep import Sweep
 from binwright.scenarios.schema.train import Train
-from binwright.scenarios.schema.warm_start import WarmStart
 from binwright.scenarios.schema.workload import Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Count, Index, Keys, PositiveTime, Text, known_resources, together, wrong
+from binwright.simcore.fields import (
+    Count,
+    Index,
+    Keys,
+    Model,
+    PositiveTime,
+    ShareFromZero,
+    Shown,
+    Text,
+    known_resources,
+    together,
+    wrong,
+)
+from binwright.simcore.unions import PlainOrMapping
+from binwright.workloads.changes import DemandChange
+
+FIXED = (
+    *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
+    *("decision_limit", "sweep", "train", "size", "headline_metrics", "headings", "figures"),
+)
+"""Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
+
+# YAML makes dates of what looks like some; they become text again, as tables and the names of folders have it.
+Values: TypeAlias = Annotated[tuple[Any, ...], Field(min_length=1), BeforeValidator(to_jsonable_python)]
+
+
+class Sweep(Model):
+    """Points: the scenario again for every combination of values, by dotted keys."""
+
+    product: dict[str, Values] = Field(
+        default_factory=dict,
+        description="Every combination of these values.",
+        examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
+    )
+    zip: dict[str, Values] = Field(
+        default_factory=dict,
+        description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
+        examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
+    )
+
+    @model_validator(mode="after")
+    def _points(self) -> Self:
+        for kind in ("product", "zip"):
+            for key in getattr(self, kind):
+                if key.split(".")[0] in FIXED:
+                    remedy = "All points meet the same agents and seeds; list agents with their options in `agents:`."
+                    raise wrong("cannot be swept", remedy, (kind, key))
+        for key in self.product.keys() & self.zip.keys():
+            raise wrong("is swept twice", "Keep it in product or in zip.", ("zip", key))
+        lengths = {key: len(values) for key, values in self.zip.items()}
+        first = next(iter(lengths), "")
+        for key, length in lengths.items():
+            if length != lengths[first]:
+                problem = f"has {length} values, but {first} has {lengths[first]}"
+                raise wrong(problem, "Lists in zip go together: make them equally long.", ("zip", key))
+        return self
+
+
+SELF = "self"
+
+
+def _form_of_filler(value: Any) -> str:
+    return "<self>" if value == SELF else "<agent>"
+
+
+Filler: TypeAlias = Annotated[
+    Annotated[Literal["self"], Tag("<self>")] | Annotated[AgentEntry, Tag("<agent>")],
+    Discriminator(_form_of_filler),
+    Shown("`self`, name, {name: {option: value}}, or [Agent](#agent)"),
+]
+
+
+class WarmStart(Model):
+    """Requests placed before the run counts: it starts with a partly filled cluster."""
+
+    resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
+    until: ShareFromZero = Field(description="The run begins once this share is allocated.", examples=["50 %"])
+    agent: Filler = Field(
+        alias="with",
+        description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
+        "another request.",
+        examples=["best-fit", "self"],
+    )
+
+    @property
+    def other(self) -> AgentSpec | None:
+        """The agent that fills the cluster for all; None where each does so itself."""
+        return self.agent if isinstance(self.agent, AgentSpec) else None
+
+
+@with_keys("overflow")
+class OtherOverflow(AfterPreemption):
+    """A way to overflow."""
+
+
+Overflow: TypeAlias = Annotated[
+    Word | OtherOverflow,
+    PlainOrMapping(),
+    Shown(
+        "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)}, {preempt: [Preempt](#preempt)} "
+        "or {make_room: [MakeRoom](#makeroom)}"
+    ),
+]
 
 
 @with_keys("")

@@ -20,8 +20,7 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.evaluation.evaluator import APART
-from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
+from binwright.scenarios.evaluation.evaluator import APART, AgentFactory, PreparedScenario
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import Override, folder_for, loaded

@@ -28,9 +28,8 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
-from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.scenario import Scenario, Sweep
 from binwright.scenarios.schema.size import Size, metrics_of, place_of
-from binwright.scenarios.schema.sweep import Sweep
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
 
@@ -109,10 +108,10 @@ def size(
     which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
     came to at a size; `finished` with the row of every run.
     """
+    folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Size one point: sweep=null, and set what was swept."
         raise UserError("the scenario has several points", key="sweep", remedy=remedy)
-    folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
     near = (question.begin, question.begin + 1, question.begin - 1)
     # two sizes, where there are two: an agent may be for the first one only
     check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
@@ -372,12 +371,13 @@ class Question:
 
 
 def _least(scenario: Scenario, there: int) -> int:
-    """Find the least number of servers: those that are to fail must be there, and of domains all that there are."""
-    cluster = scenario.cluster
-    failing = max((failure.server + 1 for failure in cluster.failures.scheduled), default=0)
-    least = 1 if cluster.expansion else max(1, failing - ((cluster.size or 0) - there))
-    planned = any(each.scheduled for each in cluster.failures.domains.values())
-    return max(least, there) if planned else least
+    """Find the least number of servers: those and those domains that are to fail must be there."""
+    cluster, failures = scenario.cluster, scenario.cluster.failures
+    failing = [1, *(failure.server + 1 for failure in failures.scheduled)]
+    for label, each in failures.domains.items():
+        numbers = [int(one.domain) for one in each.scheduled if one.domain.isdigit()]
+        failing += [number * cluster.domains[label] + 1 for number in numbers if label in cluster.domains]
+    return 1 if cluster.expansion else max(1, max(failing) - ((cluster.size or 0) - there))
 
 
 def _refuse(scenario: Scenario, names: Sequence[str]) -> None:

@@ -10,9 +10,8 @@ from polars.testing import assert_frame_equal
 
 from binwright.fabric.run.play import play, play_compiled
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.agents import agents_of
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.build.world import agents_of, build_agent, build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.rng import stream

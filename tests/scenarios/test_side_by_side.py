@@ -16,9 +16,7 @@ from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.pool import Answer
 from binwright.scenarios.batch.pool import child as original
-from binwright.scenarios.learn.parallel import Heard, work
-from binwright.scenarios.learn.sweeping import points
-from binwright.scenarios.learn.training import TrainingJob
+from binwright.scenarios.learn.training import Heard, TrainingJob, points, work
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from tests.support.learning import trained

@@ -11,7 +11,7 @@ import pytest
 import binwright as bw
 from binwright.agents.learned.weights import read
 from binwright.cli import main
-from binwright.scenarios.learn.sweeping import check_sweep, points, summary
+from binwright.scenarios.learn.training import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
