@@ -20,7 +20,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 
-from binwright.scenarios.batch import backends  # noqa: E402 (numba reads where kernels are kept)
+from binwright.scenarios.batch import pool as backends  # noqa: E402 (numba reads where kernels are kept)
 from tests.support.properties import FIXED  # noqa: E402 (its assertions are rewritten, too)
 
 settings.load_profile(FIXED)

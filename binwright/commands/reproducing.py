@@ -13,7 +13,7 @@ from binwright.simcore.errors import UserError
 
 def reproduce(args: Namespace) -> int:
     """`binwright reproduce PUBLICATION ...`."""
-    from binwright.scenarios.batch.backends import checked_jobs
+    from binwright.scenarios.batch.pool import checked_jobs
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(args.jobs)

@@ -41,8 +41,8 @@ DOUBTS = {
 def run(args: Namespace) -> int:
     """Answer `binwright run FILE...`."""
     from binwright.analysis.compare.table import site_table
-    from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
+    from binwright.scenarios.batch.pool import checked_jobs
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(args.jobs)

@@ -61,10 +61,6 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     print_line(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
-    evicted, lost = counted.evicted
-    if evicted:
-        again = f"{lost:,} of them did not run again" if lost else "all ran again"
-        print_line(f"{evicted:,} evicted for others; {again}.")
     if not refused:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")

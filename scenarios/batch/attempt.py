@@ -11,7 +11,7 @@ from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress
-from binwright.scenarios.run.sandbox import TooLong, recursion
+from binwright.scenarios.run.sandbox import TooLong
 from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import RunError, UserError, place_of
 from binwright.simcore.file_tracking import digest_of
@@ -37,7 +37,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
     run, began = task.run, perf_counter()
 
     try:
-        with recursion(), awaited_by(run.agent.label), in_files(task.folder):
+        with awaited_by(run.agent.label), in_files(task.folder):
             metrics = execute(run, task.folder, on_progress)
         details = {kind: digest_of(detail(task.folder, run, kind)) for kind in sorted(set(run.scenario.record))}
         return _row(run, "done", "", perf_counter() - began) | metrics | {"details": details}
@@ -57,8 +57,6 @@ def _problem(failure: BaseException, run: Run) -> str:
     if isinstance(failure, TooLong):
         limit = TIME.show(run.scenario.decision_limit)
         return f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {place}"
-    if isinstance(failure, GeneratorExit):
-        return f"GeneratorExit was raised at {place}"
     return "".join(traceback.format_exception(failure))
 
 

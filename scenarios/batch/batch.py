@@ -15,8 +15,8 @@ from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
-from binwright.scenarios.batch.backends import Local, backend
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
+from binwright.scenarios.batch.pool import Local, backend
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.requests import forget
@@ -24,7 +24,6 @@ from binwright.scenarios.build.trace import content_of
 from binwright.scenarios.build.world import build_world, in_python, measured
 from binwright.scenarios.run.check import draw, start_agents
 from binwright.scenarios.run.progress import OnProgress
-from binwright.scenarios.run.sandbox import recursion
 from binwright.scenarios.schema.load import resolved
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
@@ -110,7 +109,7 @@ class Batch:
         `on_progress` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
-        where runs are done, see `scenarios.batch.backends.backend`.
+        where runs are done, see `scenarios.batch.pool.backend`.
         """
         return run_batches([self], fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
 
@@ -121,7 +120,7 @@ class Batch:
         measured(first.scenario, first.seed)
         world = build_world(first.scenario)
         agents = {run.agent.label: run.agent for run in self.runs if run.name not in done and run.point == first.point}
-        with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here
+        with in_files(self.folder):  # runs in this process take the requests that are drawn here
             workload = draw(self.scenario, first, world)
             # Twice, so that what they need is then compiled once, and not by all workers side by side.
             for compiling in (postponed(), nullcontext()):
@@ -167,10 +166,6 @@ class Batch:
                 file=taken,
                 remedy="Name another folder with --out.",
             )
-        details = self.folder / "details"
-        if details.exists() and not details.is_dir():
-            remedy = "Move it away, or name another folder with --out."
-            raise ResultsError("is a file, and a folder of details belongs here", file=details, remedy=remedy)
         with writing(self.folder):
             make_folder(self.folder)
             journal = self._journal.open("ab", buffering=0)
@@ -178,7 +173,7 @@ class Batch:
             lock(journal, self.folder)
             with writing(self.folder):
                 clear(self.folder)
-                clear(details)
+                clear(self.folder / "details")
                 sync(self.folder)  # a scenario without its journal would be taken for somebody's own
                 write_text(taken, resolved(self.scenario))
                 if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):

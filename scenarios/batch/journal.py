@@ -1,5 +1,6 @@
 """The journal of a folder of results: a line per run that was done, and what each is believed for."""
 
+import fcntl
 import hashlib
 import json
 from collections.abc import Iterator
@@ -47,19 +48,8 @@ def lock(file: IOBase, folder: Path) -> None:
 
     The lock ends when the file is closed, or with the process.
     """
-    if not _locked(file):
-        remedy = "Wait for it, or name another folder with --out."
-        raise ResultsError("another run is writing here", file=folder, remedy=remedy)
-
-
-def _locked(file: IOBase) -> bool:
-    """Lock an open file if nobody has, and tell whether it is locked by us now."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return False
-    return True
+        remedy = "Wait for it, or name another folder with --out."
+        raise ResultsError("another run is writing here", file=folder, remedy=remedy) from None

@@ -1,7 +1,7 @@
 """Runs on a Ray cluster.
 
-Here only what Ray has to know of: nodes need Binwright, and the files that a scenario names under the same paths; a
-trace is taken from its copy beside the results. Details come back with the rows: this process alone writes results.
+Here only what Ray has to know of: nodes need Binwright, and the files that a scenario names and the folder of results
+under the same paths. They write details there, each whole or not at all.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Generator, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -21,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 from binwright.scenarios.batch.attempt import VERSION, Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.run.details import LASTING
 from binwright.scenarios.run.progress import OnProgress
 from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import LazyModule, need
-from binwright.simcore.files import replacing
 
 if TYPE_CHECKING:
     import ray
@@ -148,15 +144,12 @@ def _code() -> tuple[str, str]:
     return VERSION, ours()
 
 
-def _do(task: Task, code: tuple[str, str]) -> tuple[Row, dict[str, bytes]]:
-    """On a node: do a run, and return its row, and its details by file name."""
+def _do(task: Task, code: tuple[str, str]) -> Row:
+    """On a node: do a run, write its details, and return its row."""
     os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
     if _code() != code:
         raise RuntimeError(f"a node has Binwright {VERSION} with other code than this, {code[0]}, has")
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "results"
-        row = attempt(task._replace(folder=folder))
-        return row, {file.name: file.read_bytes() for file in folder.glob(f"details/{task.run.name}.*")}
+    return attempt(task)
 
 
 def _fetched(ref: Any) -> Any:
@@ -172,14 +165,10 @@ def _fetched(ref: Any) -> Any:
 
 
 def _answer(ref: Any, task: Task) -> Row:
-    """Return the row of a run that ended, one way or another, and write its details, each whole or not at all."""
+    """Return the row of a run that ended, one way or another."""
     try:
-        row, files = _fetched(ref)
+        row: Row = _fetched(ref)
     except ray.exceptions.RayError as error:
         problem = f"its Ray worker or node was lost: {str(error).splitlines()[0]} (it was tried {TRIES} times)"
         return failed(task, problem)
-    for name, content in files.items():
-        with replacing(task.folder / "details" / name, lasting=LASTING) as unfinished:
-            unfinished.write_bytes(content)
-    done: Row = row
-    return done
+    return row

@@ -13,11 +13,10 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.scenarios.features.overcommit import predictor_of
 from binwright.scenarios.features.placement import check_placed
-from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, unread

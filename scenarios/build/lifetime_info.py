@@ -12,9 +12,8 @@ from binwright.scenarios.build import user_workload
 from binwright.scenarios.build.trace import TraceRequests, content_of
 from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.lifetimes import OtherLifetimes, Predicted
-from binwright.scenarios.schema.multiserver import MultiServer
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import MultiServer, Trace
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor

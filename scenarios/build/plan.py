@@ -17,9 +17,8 @@ from binwright.agents import AGENTS
 from binwright.scenarios.build.code import of
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
-from binwright.scenarios.schema.multiserver import MultiServer
 from binwright.scenarios.schema.scenario import FIXED, Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import MultiServer, Trace
 from binwright.scenarios.schema.yaml_source import Place, Source, undotted
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Keys, Model

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.scenarios.schema.multiserver import MultiServer
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import MultiServer, Trace
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
-from binwright.workloads.traces.library import find, read
-from binwright.workloads.windows import Columns, Window, select, structured
+from binwright.workloads.traces.library import find, read_mapped
+from binwright.workloads.traces.mapped import Columns
+from binwright.workloads.windows import Window, select
 
 
 class _Source(NamedTuple):
@@ -103,18 +103,6 @@ def content_of(spec: Trace | MultiServer) -> str | None:
         return digest_of(find(spec.trace, spec.path))
     file = getattr(spec.demand.build(), "file", None)
     return None if file is None else digest_of(file())
-
-
-def with_copy(scenario: Scenario, cache: Path) -> Scenario:
-    """Have a scenario read its trace, if it has one, from the copy in `cache`, wherever the original lies."""
-    spec = scenario.workload
-    if not isinstance(spec, Trace):
-        return scenario
-    copy = find(spec.trace, spec.path)
-    if not begins_with(copy):
-        read_mapped(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
-        copy = copy_of(spec.trace, copy, options=spec.options, resources=scenario.resources, cache=cache)
-    return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
 
 
 def forget_traces() -> None:

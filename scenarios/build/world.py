@@ -22,8 +22,7 @@ from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.scenario import WarmStart as WarmStartSpec
-from binwright.scenarios.schema.tenants import Tenants
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import Tenants, Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.faults import Faults

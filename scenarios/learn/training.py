@@ -18,9 +18,8 @@ import polars as pl
 
 from binwright.agents.learned.loop import Course, Row, Training, forget, write_log
 from binwright.agents.world import World
-from binwright.scenarios.batch.backends import checked_jobs
 from binwright.scenarios.batch.journal import lock
-from binwright.scenarios.batch.pool import Pool, Work, serve
+from binwright.scenarios.batch.pool import Pool, Work, checked_jobs, serve
 from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.explain import locate

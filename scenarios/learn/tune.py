@@ -6,25 +6,25 @@ it was, on requests that no round has seen. Candidates are runs named by content
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from math import isfinite, log
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints
+from types import NoneType
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 import polars as pl
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
 from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.pool import Local
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.learn.cma import Cma
 from binwright.scenarios.schema.agent import AgentSpec
@@ -78,11 +78,8 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
     for name, between in params.items():
         if name not in options:
             raise UserError("unknown option", key=f"param {name}", remedy=suggest(name, options))
-        low, high, logarithmic = _ends(name, between)
-        number = _number(hints.get(name, float))
-        if number is None:
-            raise UserError("this option is not a number", key=f"param {name}", remedy="Tune options that are numbers.")
-        ranges.append(Range(name, low, high, logarithmic, isinstance(number, int)))
+        hint = hints.get(name, float)
+        ranges.append(Range(name, *_ends(name, between), whole=hint is int or set(get_args(hint)) == {int, NoneType}))
     for place in (0.0, 1.0):
         build_agent(candidate(spec, ranges, np.full(len(ranges), place)))  # it may refuse them
     return ranges
@@ -90,31 +87,13 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
 
 def _ends(name: str, between: Between) -> tuple[float, float, bool]:
     parts = _RANGE.fullmatch(between) if isinstance(between, str) else None
-    try:
-        low, high = map(float, parts.groups()[:2] if parts else between)
-    except (TypeError, ValueError):
-        remedy = f"Write {name}=0..4, or {name}=0.01..4:log."
-        raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy) from None
     logarithmic = bool(parts and parts[3])
-    if not (isfinite(low) and isfinite(high) and low < high):
-        remedy = "Give two numbers, the smaller one first."
-        raise UserError("this range is empty", key=f"param {name}", value=between, remedy=remedy)
-    if logarithmic and low <= 0:
-        remedy = "Begin above 0, or leave :log away."
-        raise UserError("0 and less have no logarithm", key=f"param {name}", value=between, remedy=remedy)
-    return low, high, logarithmic
-
-
-def _number(hint: Any) -> int | float | None:
-    """Turn a fraction, or else a whole number, into what an annotation takes; `None` if it takes no number."""
-    for trial in (0.5, 1):
-        try:
-            value = TypeAdapter(hint).validate_python(trial)
-        except ValidationError:
-            continue
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return value
-    return None
+    with suppress(TypeError, ValueError):
+        low, high = map(float, parts.groups()[:2] if parts else between)
+        if isfinite(low) and isfinite(high) and low < high and (low > 0 or not logarithmic):
+            return low, high, logarithmic
+    remedy = f"Write {name}=0..4, or from above 0 {name}=0.01..4:log."
+    raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy)
 
 
 def start_of(spec: AgentSpec, option: Range) -> float:

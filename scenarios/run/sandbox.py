@@ -1,7 +1,6 @@
 """What keeps an agent from taking a batch with it: a limit to what it thinks."""
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,28 +17,11 @@ class TooLong(BaseException):
 
 
 @contextmanager
-def recursion() -> Iterator[None]:
-    """Restore the recursion limit if an agent has lowered it; a higher one may be what it needs later."""
-    before = sys.getrecursionlimit()
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(max(before, sys.getrecursionlimit()))
-
-
-@contextmanager
 def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Raise `TooLong` when `state` has stayed the same for so many seconds, up to a quarter more.
 
-    It hears signals, so it watches a main thread only, and code that returns to Python now and then. Afterwards there
-    is as much recursion as before.
+    It hears signals, so it watches a main thread only, and code that returns to Python now and then.
     """
-    with recursion(), _timed(seconds, state):
-        yield
-
-
-@contextmanager
-def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

@@ -85,15 +85,13 @@ class RefusedRequests(NamedTuple):
 
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
-    than that is treated worse than the others, and does not only ask for more. `evicted` says how many were evicted for
-    others, and how many of these did not run again. Times count from `origin`, in seconds since 1970 where the trace
-    has dates, and 0 elsewhere.
+    than that is treated worse than the others, and does not only ask for more. Times count from `origin`, in seconds
+    since 1970 where the trace has dates, and 0 elsewhere.
     """
 
     reasons: pl.DataFrame
     kinds: pl.DataFrame
     labels: pl.DataFrame
-    evicted: tuple[int, int] = (0, 0)
     origin: float = 0.0
 
 
@@ -151,17 +149,8 @@ def refused(run: Run) -> RefusedRequests:
         found.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
-        _evicted(simulation),
         _origin(run, simulation.workload),
     )
-
-
-def _evicted(simulation: Simulation) -> tuple[int, int]:
-    """Count who was evicted for others, gangs once, and who of these did not run again."""
-    log, record = simulation.preempting.log if simulation.preempting else [], simulation.record
-    out = {simulation.lead(one.row) for one in log if one.outcome == "evicted"}
-    again = np.isfinite(record.decided[: record.rows]) & (record.server[: record.rows] >= 0)
-    return len(out), len(out.difference(record.origin[: record.rows][again].tolist()))
 
 
 def _by_label(frame: pl.DataFrame) -> pl.DataFrame:

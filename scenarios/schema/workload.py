@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -15,15 +16,13 @@ from pydantic import (
     model_validator,
 )
 
+from binwright.agents import AGENTS
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.placement import Placed
 from binwright.scenarios.schema.agent import AgentSpec
-from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.scenarios.schema.column_mapping import Mapped
-from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, WorkloadKind
-from binwright.scenarios.schema.multiserver import MultiServer, Offline
-from binwright.scenarios.schema.server_files import DEVICE
-from binwright.scenarios.schema.tenants import Tenants
+from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Roled, WorkloadKind
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
     TIMES,
@@ -32,6 +31,8 @@ from binwright.simcore.fields import (
     Model,
     Number,
     PositiveNumber,
+    PositiveTime,
+    Share,
     Shown,
     Text,
     checked,
@@ -44,11 +45,15 @@ from binwright.simcore.fields import (
 from binwright.simcore.options import check_options
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import QUANTUM
+from binwright.simcore.types import QUANTUM, Agent
+from binwright.simcore.types import Workload as Requests
 from binwright.simcore.units import COUNT, DATA, measure_of, quanta
 from binwright.workloads import TRACES, WORKLOADS
+from binwright.workloads.demands import DEMANDS, LONGEST
 from binwright.workloads.lublin import Lublin
+from binwright.workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 from binwright.workloads.parts import Parts
+from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 from binwright.workloads.windows import ApartStart, Window
 
 
@@ -341,6 +346,138 @@ class OwnWorkload(Registered, WorkloadKind):
         super().check(name, options)
         if not callable(getattr(WORKLOADS.load(name), "draw", None)):
             raise wrong("draw is missing", "Write `def draw(self, resources, seed): ...` into the class.", (name,))
+
+
+class Demand(Registered):
+    """What requests ask for, by name, with its options: `uniform`, or `{azure: {path: packing.sqlite}}`."""
+
+    registry: ClassVar[Registry] = DEMANDS
+    what: ClassVar[str] = "demand"
+    by_word: ClassVar[bool] = True
+
+
+def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= pair[0] <= pair[1] <= LONGEST:
+        remedy = f"Give the lower bandwidth first, from 0, and at most {LONGEST:,} last."
+        raise wrong("is an empty range" if pair[0] > pair[1] else "is too much", remedy, value=list(pair))
+    return pair
+
+
+@with_keys("workload")
+class MultiServer(Roled):
+    """Requests that may need several servers and bandwidth between them."""
+
+    demand: Demand = Field(
+        description="What requests ask for; `binwright list workloads` lists the kinds.",
+        examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
+    )
+    requests: Count = Field(description="How many requests.", examples=[128])
+    holding: Count | None = Field(
+        default=None,
+        description="Each stays for a whole number of steps from 1 to this, drawn uniformly.",
+        examples=[30],
+    )
+    load: Share | None = Field(
+        default=None,
+        description="Instead of `holding`: the share of the cluster that requests would hold in the long run if all "
+        "were placed.",
+        examples=["95 %"],
+    )
+    bandwidth: Annotated[
+        tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
+    ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
+    step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if (self.holding is None) == (self.load is None):
+            raise wrong(
+                "needs either holding or load", "`holding: 30`, or `load: 95 %` to have it found.", ("holding",)
+            )
+        return self
+
+
+@with_keys("workload")
+class Offline(WorkloadKind):
+    """Machines that all arrive at time 0, in the order of the input, and never end."""
+
+    offline: Text = Field(
+        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, such as `u120`. Resources "
+        f"are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and `b` (`ct1` "
+        "to `ct10`, `planted`), or `size`.",
+        examples=["pgrank"],
+    )
+    requests: Count | None = Field(
+        default=None,
+        description="How many machines; by default the input's own number, of `ct1` to `ct10` and `planted` 200.",
+        examples=[100],
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if self.offline not in NAMES:
+            raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
+        if self.offline in OPEN and (self.requests or 0) > WIDEST:
+            raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
+        return self
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
+        """Draw the machines of a seed, for a cluster's resources."""
+        count = self.requests if self.offline in OPEN else None
+        return machines(self.offline, seed, count).requests(resources, self.requests)
+
+
+AT = ("workload", "networks")
+
+
+class Networks(Registered):
+    """What tenants ask for: one of these."""
+
+    registry: ClassVar[Registry] = NETWORKS
+    what: ClassVar[str] = "form of virtual network"
+    pairs: Pairs | None = Field(None, description="Bandwidth between pairs of machines.")
+    hose: Hose | None = Field(None, description="Bandwidth of every machine to one virtual switch.")
+
+
+class Tenants(Roled):
+    """Virtual networks of machines that need bandwidth between them. The cluster needs a network."""
+
+    networks: Networks = Field(
+        description="What each asks for.",
+        examples=["{hose: {machines: 50, machine: {slots: 1}, bandwidth: [10 Mbps, 100 Mbps]}}"],
+    )
+    requests: Count = Field(description="How many virtual networks.", examples=[300])
+    arrivals: Arrivals = Field(
+        Arrivals.model_validate({"fixed": {"every": 1}}),
+        description="When they arrive.",
+        examples=["{fixed: {every: 1 s}}"],
+    )
+    lifetimes: Lifetimes = Field(
+        Lifetimes.model_validate({"fixed": "never"}),
+        description="How long they stay.",
+        examples=["{exponential: {mean: 1 h}}"],
+    )
+
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        form = self.networks.chosen[0]
+        if cluster.network is None:
+            remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
+            raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
+        known_resources(self.networks.build().machine, cluster.resources, (*AT, form, "machine"))
+        if form == "hose":
+            from binwright.fabric.virtual_tree import tree  # numba
+
+            checked(tree, ("cluster", "network", "topology"))(cluster.network.topology.built)
+        for at, agent in agents:
+            kind: type[Agent] = AGENTS.load(agent.name)
+            if form in ("pairs", "hose") and form not in kind.embeds:
+                able = ", ".join(name for name in AGENTS if form in AGENTS.load(name).embeds)
+                raise wrong(
+                    "does not place virtual networks" + f" of this form ({form})" * bool(kind.embeds),
+                    f"Take an agent that places them: {able}.",
+                    at,
+                    agent.name,
+                )
 
 
 def _form_of_workload(value: Any) -> str:

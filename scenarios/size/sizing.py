@@ -21,8 +21,8 @@ from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Compari
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.pool import Local
 from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way

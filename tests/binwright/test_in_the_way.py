@@ -10,8 +10,8 @@ from time import sleep
 
 import pytest
 
-from binwright.cli import FAILED, MISTAKE, main
-from tests.support.batches import FIRST, TEXT
+from binwright.cli import MISTAKE, main
+from tests.support.batches import TEXT
 from tests.support.properties import first
 
 RUN = ["run", "s.yaml", "--out", "out"]
@@ -58,25 +58,6 @@ def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pyte
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     assert "is a part of results" in refused(["report", "out", "--out", f"out/{file}"], capsys)
     assert before == {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "said"),
-    [
-        ("raise GeneratorExit", FAILED, "GeneratorExit was raised at "),
-        ("import sys, traceback as tb; sys.setrecursionlimit(len(tb.extract_stack()) + 20)", 0, ""),
-    ],
-)
-def test_agents_that_end_what_is_not_theirs(
-    here: Path, line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = sys.getrecursionlimit()
-    Path("mine.py").write_text(FIRST.format(line))
-    assert main([*RUN, "--agents", "mine.py:Mine", "--fresh"]) == code
-    assert sys.getrecursionlimit() == before
-    told = capsys.readouterr()
-    assert "Traceback" not in told.out + told.err
-    assert said in told.out
 
 
 @pytest.mark.long

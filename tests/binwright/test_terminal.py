@@ -50,7 +50,7 @@ class Held(Agent):
 """
 """An agent that prints, and waits in its first decision until so many runs are `allowed`."""
 
-SETUP = "from binwright.scenarios.batch import backends\nbackends.WORTH = 0"
+SETUP = "from binwright.scenarios.batch import pool as backends\nbackends.WORTH = 0"
 """Few runs are worth workers here."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch import backends
+from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.schema.load import scenario_from
@@ -41,7 +41,7 @@ def played(given: Scenario, folder: Path, jobs: int, finished: Callable[[Row], N
     """Run in the folder `out`, with workers for more than one run at a time, however little there is to do."""
     with pytest.MonkeyPatch.context() as patch:
         if jobs > 1:
-            patch.setattr(backends, "WORTH", 0)
+            patch.setattr(pool, "WORTH", 0)
         return Batch(given, folder / "out").run(jobs=jobs, finished=finished)
 
 

@@ -18,12 +18,11 @@ import yaml
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
-from binwright.scenarios.batch import backends, pool
+from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.backends import Local
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
-from binwright.scenarios.batch.pool import Pool, ending
+from binwright.scenarios.batch.pool import Local, Pool, ending
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -34,7 +33,7 @@ ASKED: dict[str, Any] = {"record": ["requests", "samples"], "agents": ["first-fi
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers start for the smallest batch."""
-    monkeypatch.setattr(backends, "WORTH", 0.0)
+    monkeypatch.setattr(pool, "WORTH", 0.0)
 
 
 def tasks() -> list[Task]:
@@ -67,7 +66,7 @@ def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.long
 def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "WORTH", 1.5)
+    monkeypatch.setattr(pool, "WORTH", 1.5)
     pids = tmp_path / "pids"
     pids.mkdir()
     name = agent(tmp_path, f"time.sleep(.008); Path({str(pids)!r}, str(os.getpid())).touch()")
@@ -84,8 +83,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Workers do not import the user's script, as those of `multiprocessing` would."""
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(data()))
     script = (
-        "import binwright as bw\nfrom scenarios.batch import backends\nbackends.WORTH = 0\n"
-        "print(bw.run('s.yaml', jobs=2))\n"
+        "import binwright as bw\nfrom scenarios.batch import pool\npool.WORTH = 0\nprint(bw.run('s.yaml', jobs=2))\n"
     )
     (tmp_path / "script.py").write_text(script)
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -141,7 +139,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[list[str], Path]]:
     name = agent(tmp_path, line)
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(plain(**ASKED | {"agents": [name]}, replications=12).dump()))
     start = (
-        "import os, scenarios.batch.backends, sys; scenarios.batch.backends.WORTH = 0; os.environ['SLOW'] = 'yes'; "
+        "import os, scenarios.batch.pool, sys; scenarios.batch.pool.WORTH = 0; os.environ['SLOW'] = 'yes'; "
         "from binwright.cli import main; sys.exit(main())"
     )
     yield [sys.executable, "-c", start, "run", "s.yaml", "--out", "out", "--jobs", "2"], pids

@@ -18,7 +18,6 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import Victim
 from binwright.scenarios.run.execute import execute
-from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -195,8 +194,11 @@ def test_a_gang_counts_once_in_a_budget(most: int, then: str, evicted: tuple[int
     workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": labels, "parts": {"by": "n"}}
     preempt = {"budgets": [{"of": {"priority": "0"}, "at_most": most}], "then": then}
     cluster = {"servers": 1, "node": {"cpu": 4}}
-    [run] = plan(scenario({"preempt": preempt}, workload=workload, cluster=cluster, priorities={}))
-    assert refused(run).evicted == evicted
+    asked = scenario({"preempt": preempt}, workload=workload, cluster=cluster, priorities={}, record=["requests"])
+    _, rows = first_run(asked, tmp_path)
+    out = set(rows.filter(pl.col("evicted_for") >= 0)["id"])
+    again = set(rows.filter((pl.col("origin") >= 0) & (pl.col("server") >= 0))["id"])
+    assert (len(out), len(out - again)) == evicted
 
 
 V_CSV = "id,arrival,lifetime,cpu,prio\nlow,0,100,8,0\nmid,10,50,8,2\nhigh,12,50,8,9\n"
