@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Model, Shown, Where, wrong

@@ -35,7 +35,7 @@ def size(args: Namespace) -> int:
     from binwright.api import size as size_servers
     from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
-    from binwright.scenarios.schema.size import metrics_of
+    from binwright.scenarios.schema.scenario import metrics_of
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
@@ -103,7 +103,7 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-    from binwright.scenarios.schema.size import metrics_of
+    from binwright.scenarios.schema.scenario import metrics_of
     from binwright.scenarios.size.sizing import NOT_TOLD
 
     question, frame, runs = found.question, found.frame, found.results.runs

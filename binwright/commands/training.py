@@ -11,6 +11,9 @@ from binwright.commands.console import many_of, new_table, note, out, print_line
 from binwright.commands.progress import Iterations
 from binwright.simcore.extras import pl
 
+if TYPE_CHECKING:
+    from binwright.scenarios.schema.scenario import Scenario, Train
+
 LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 """Columns of the log that are no metrics."""
 

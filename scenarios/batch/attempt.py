@@ -12,7 +12,6 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import TooLong
-from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import RunError, UserError, place_of
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.memmap import in_files
@@ -37,7 +36,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
     run, began = task.run, perf_counter()
 
     try:
-        with awaited_by(run.agent.label), in_files(task.folder):
+        with in_files(task.folder):
             metrics = execute(run, task.folder, on_progress)
         details = {kind: digest_of(detail(task.folder, run, kind)) for kind in sorted(set(run.scenario.record))}
         return _row(run, "done", "", perf_counter() - began) | metrics | {"details": details}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.run.progress import OnProgress
+from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.cores import ONE_THREAD, check_address_space, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
@@ -211,9 +211,7 @@ def child(code: str, env: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], C
 
 
 WORTH = 1.5
-"""Seconds of work that are expected at least where workers are started: that takes .8 s."""
-RUN, REQUEST = 0.005, 20e-6
-"""Seconds of a run and of each request, before anything is known: agents may take much longer."""
+"""Seconds of work after which workers are called in, or half of what is to come: they take .8 s to start."""
 
 
 def checked_jobs(jobs: int | None) -> int | None:
@@ -237,13 +235,12 @@ def backend(on: str, jobs: int | None) -> Local | RayCluster:
     raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
-def _expected(tasks: Sequence[Task]) -> float:
-    """Guess the seconds that runs take, from the number of requests; agents that think long take longer."""
-    return sum(RUN + REQUEST * (getattr(task.run.scenario.workload, "requests", None) or 100_000) for task in tasks)
+class _Longer(KeyboardInterrupt):
+    """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
 class Local:
-    """Does tasks in this process, and calls workers in when there is work for them, or when it turns out that there is.
+    """Does tasks in this process, and calls workers in when it turns out that there is work for them.
 
     They stay for further batches; what earlier batches took tells what is to come. Workers remember what they have
     read: where code or its files have changed, new ones take their places.
@@ -256,27 +253,33 @@ class Local:
         self._code: dict[object, str] = {}
 
     def get_ready(self, tasks: Sequence[Task]) -> None:
-        """Start workers where there is much to do, before anything is written."""
+        """Let go of workers that have read what has changed since."""
         code: dict[object, str] = {task.folder: task.run.family for task in tasks}
         code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
         if any(self._code.get(key, digest) != digest for key, digest in code.items()):
             self.close()
             self._code.clear()
         self._code |= code
-        if min(self._jobs, len(tasks)) > 1 and _expected(tasks) >= WORTH:
-            self._pool = self._pool or Pool(self._jobs)
-            self._pool.start(len(tasks))
 
     def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
         """Do tasks, and give each one's row as it finishes, in any order; say how far runs are."""
         began = perf_counter()
 
+        def impatient(progress: RunProgress) -> None:
+            on_progress(progress)
+            if progress.seconds >= WORTH:
+                raise _Longer
+
         for number, task in enumerate(tasks):
             several = min(self._jobs, left := len(tasks) - number) > 1
             seconds = perf_counter() - began
-            if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
+            if several and (self._pool or seconds / max(1, number) * left + self._spent >= WORTH * 2):
                 break
-            yield task, attempt(task, on_progress)
+            try:
+                row = attempt(task, impatient if several else on_progress)
+            except _Longer:  # workers begin it anew
+                break
+            yield task, row
         else:
             self._spent += perf_counter() - began
             return

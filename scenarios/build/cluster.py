@@ -223,18 +223,10 @@ def _rows(
     named |= {f"labels.{label}": column for label, column in spec.labels.items()}
     named |= {key: column for key in ("kind", "taints") if (column := getattr(spec, key))}
     for name, column in named.items():
-        if column not in columns:
-            raise ScenarioError(
-                f"has no column {column}",
-                file=spec.path,
-                line=1,
-                key=f"cluster.csv.{name}",
-                remedy=f"Its columns: {', '.join(columns)}.",
-            )
-    twice = [name for name in named.values() if columns.count(name) > 1]
-    if twice:
-        remedy = "Columns that are read need a name of their own."
-        raise ScenarioError(f"has two columns {twice[0]}", file=spec.path, line=1, remedy=remedy)
+        if (there := columns.count(column)) != 1:
+            remedy = f"Its columns: {', '.join(columns)}."
+            problem, key = f"has {'two columns' if there else 'no column'} {column}", f"cluster.csv.{name}"
+            raise ScenarioError(problem, file=spec.path, line=1, key=key, remedy=remedy)
     for row in reader:
         if None in row:
             remedy = "Every row needs as many cells as the header."
@@ -247,13 +239,9 @@ def _rows(
                 number = -1.0
             units = number * spec.units.get(name, 1.0)
             if not 0 <= units <= LARGEST:
+                remedy, at = f"Give a number from 0, at most {measure_of(name).show(LARGEST)}.", reader.line_num
                 raise ScenarioError(
-                    "is not a capacity",
-                    file=spec.path,
-                    line=reader.line_num,
-                    key=column,
-                    value=row[column],
-                    remedy=f"Give a number from 0, at most {measure_of(name).show(LARGEST)}.",
+                    "is not a capacity", file=spec.path, line=at, key=column, value=row[column], remedy=remedy
                 )
             total.append(quanta(units))
         count, model = _devices(spec, spec.devices, row, reader.line_num) if spec.devices else (0, "")

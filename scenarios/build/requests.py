@@ -11,9 +11,18 @@ from binwright.scenarios.build.lifetime_info import forget_predictors
 from binwright.scenarios.build.trace import TraceRequests, forget_traces
 from binwright.scenarios.build.user_workload import identity_of, is_drawn
 from binwright.scenarios.features.altered import Altered, forget_altered
-from binwright.scenarios.schema.kind import Changing, Roled
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Generated, Modelled, MultiServer, Offline, OwnWorkload, Tenants, Trace
+from binwright.scenarios.schema.workload import (
+    Changing,
+    Generated,
+    Modelled,
+    MultiServer,
+    Offline,
+    OwnWorkload,
+    Roled,
+    Tenants,
+    Trace,
+)
 from binwright.simcore.fields import Model
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Role, Roles

@@ -16,9 +16,8 @@ from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
-from binwright.workloads.traces.library import find, read_mapped
-from binwright.workloads.traces.mapped import Columns
-from binwright.workloads.windows import Window, select
+from binwright.workloads.traces.library import find, read
+from binwright.workloads.windows import Columns, Window, select, structured
 
 
 class _Source(NamedTuple):

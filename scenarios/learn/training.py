@@ -24,12 +24,10 @@ from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.load import source_of, validate
-from binwright.scenarios.schema.scenario import FIXED, Scenario
-from binwright.scenarios.schema.train import WHAT_TO_TRAIN, Train
-from binwright.scenarios.schema.yaml_source import CHOICES, Source, undotted
+from binwright.scenarios.schema.scenario import FIXED, WHAT_TO_TRAIN, Scenario, Train
+from binwright.scenarios.schema.yaml_source import Source, undotted
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import ScenarioError, UserError, WorkloadError
-from binwright.simcore.fields import Keys
 from binwright.simcore.files import clear, make_folder, write_table, writing
 from binwright.simcore.options import check_options
 
@@ -176,22 +174,14 @@ def _varied(scenario: Scenario, changes: dict[str, Any], at: tuple[str, ...]) ->
     """Change these dotted keys of a scenario, as it says at the keys `at`."""
     source = source_of(scenario)
     for key, value in changes.items():
-        _lay(source, undotted(key), value, (*at, key))
+        above, keys = Source(None), undotted(key)
+        above.set(keys, value, {keys: source.place((*at, key))})
+        source.lay_over(above)
     try:
         return validate(source)
     except ScenarioError as error:
         error.key = f"{'.'.join(at)}.{error.key}"
         raise
-
-
-def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:
-    """Put a value there, mappings key by key as `extends` does; it is written at the keys `at`."""
-    old = source.value(keys)
-    if isinstance(old, dict) and isinstance(value, dict) and (keys[-1] not in CHOICES or old.keys() & value):
-        for key, inner in value.items():
-            _lay(source, (*keys, key), inner, (*at, key))
-    else:
-        source.set(keys, value, {keys: source.place(at)})
 
 
 def gathered(folder: Path) -> pl.DataFrame:

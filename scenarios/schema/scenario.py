@@ -1,6 +1,6 @@
 """The schema of a scenario file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -8,18 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, model_validator
 from pydantic_core import to_jsonable_python
 
+from binwright.agents.learned import TRAINERS
 from binwright.analysis.measure.condition import target_of
-from binwright.analysis.measure.definition import check_added
+from binwright.analysis.measure.definition import check_added, describe
+from binwright.analysis.measure.metric import Metric
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.kind import Changing
-from binwright.scenarios.schema.metric import Figures, MetricEntry, headings_of
-from binwright.scenarios.schema.size import Size, metrics_of, place_of
-from binwright.scenarios.schema.train import Train
-from binwright.scenarios.schema.workload import Workload
+from binwright.scenarios.schema.metric import Figures, MetricEntry, MetricSpec, headings_of
+from binwright.scenarios.schema.workload import Changing, Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
@@ -35,8 +34,128 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
+from binwright.simcore.registered import Registered
+from binwright.simcore.registry import Registry
 from binwright.simcore.unions import PlainOrMapping
-from binwright.workloads.changes import DemandChange
+
+
+class Size(Model):
+    """The question that `binwright size` answers for every agent. `binwright run` ignores it."""
+
+    until: Text = Field(
+        default="acceptance >= 99 %",
+        description="A cluster is large enough when this mean over the seeds meets the bound; `and` joins several.",
+        examples=["acceptance >= 99 %", "wait_p95 <= 10 min", "acceptance >= 99 % and contention_p99 <= 1 %"],
+    )
+    kind: Text | None = Field(
+        default=None,
+        description="The group of servers whose number is looked for, by name or place (0, 1, ...); the others stay "
+        "as they are.",
+        examples=["large"],
+    )
+    most: Count | None = Field(
+        default=None,
+        description="The most servers to try; by default a hundred times those that there are.",
+        examples=[500],
+    )
+
+
+def metrics_of(cluster: ClusterSpec, added: Sequence[MetricSpec], currency: str = "") -> list[Metric]:
+    """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
+    tiers = cluster.network.topology.built.tiers if cluster.network else ()
+    return describe(cluster.resources, tiers, [one.asked for one in added], currency)
+
+
+def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
+    """Find the key that says the number of servers that is looked for, and how many there are now."""
+    fixed = [name for name in ("network", "csv", "trace") if getattr(cluster, name) is not None]
+    if fixed:
+        by = {"network": "the topology", "csv": "the CSV file", "trace": "the trace"}[fixed[0]]
+        remedy = "Give the cluster `servers: 10` and a `node`, or `groups`."
+        raise UserError(f"{by} fixes how many servers there are", key=f"cluster.{fixed[0]}", remedy=remedy)
+    if cluster.groups is None:
+        if kind is not None:
+            remedy = "Leave it out, or give the cluster groups."
+            raise UserError("the cluster has no groups of servers", key="kind", value=kind, remedy=remedy)
+        assert cluster.servers is not None
+        return "cluster.servers", cluster.servers
+    names = [group.name or str(number) for number, group in enumerate(cluster.groups)]
+    if kind is None and len(names) > 1:
+        remedy = f"Say which by `size: {{kind: ...}}`: {', '.join(names)}."
+        raise UserError("the cluster has several groups, and one of them can be sized", key="kind", remedy=remedy)
+    kind = names[0] if kind is None else kind
+    numbers = [number for number, name in enumerate(names) if kind in (name, str(number))]
+    if not numbers:
+        raise UserError("there is no such group of servers", key="kind", value=kind, remedy=suggest(kind, names))
+    number = names.index(kind) if kind in names else numbers[0]
+    return f"cluster.groups.{number}.count", cluster.groups[number].count
+
+
+WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
+
+
+class Learner(Registered):
+    """Which agent is trained, by name, with the settings of its trainer: `nara`, or `{nara: {rate: 0.001}}`."""
+
+    registry: ClassVar[Registry] = TRAINERS
+    what: ClassVar[str] = "agent to train"
+    by_word: ClassVar[bool] = True
+
+
+class Elsewhere(Model):
+    """Another world in which the agent is judged while it learns; it does not choose the best weights."""
+
+    changes: dict[str, Any] = Field(
+        description="What is different there from the scenario, by dotted keys.",
+        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"],
+    )
+    episodes: Count = Field(default=10, description="How many episodes.")
+
+
+class Validation(Model):
+    """How the agent is judged while it learns, with requests that it never learns from."""
+
+    every: Count = Field(
+        default=10, description="Iterations between two validations; the last one is always validated."
+    )
+    episodes: Count = Field(default=100, description="How many episodes of the scenario.")
+    seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
+    keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
+    also: dict[str, Elsewhere] = Field(
+        default_factory=dict,
+        description="Other worlds, by a name that begins their metrics in the log.",
+        examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"],
+    )
+
+
+class Train(Model):
+    """How an agent is trained in this scenario. `binwright run` ignores it."""
+
+    agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
+    iterations: Count = Field(description="How long.", examples=[150])
+    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Settings of its trainer to try: a training for every combination.",
+        examples=["{rate: [0.05, 0.005, 0.0005]}"],
+    )
+    episodes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What differs in the episodes that it learns from, by dotted keys.",
+        examples=["{workload.requests: 32}"],
+    )
+    validation: Validation = Field(default_factory=Validation, description="How it is judged.")
+    seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.", examples=[3])
+    seed: Index = Field(default=0, description="The first seed; the others follow it.")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto` is CUDA where there is any.")
+    threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Without an agent, as a single --set leaves it, the whole of it is missing rather than that key."""
+        if isinstance(data, Mapping) and data.get("agent") is None and data.keys() <= cls.known().keys():
+            raise wrong("names no agent to train", WHAT_TO_TRAIN)
+        return data
+
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),

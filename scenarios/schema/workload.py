@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
+from math import inf
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -18,16 +20,16 @@ from pydantic import (
 
 from binwright.agents import AGENTS
 from binwright.scenarios.features import with_keys
-from binwright.scenarios.features.placement import Placed
+from binwright.scenarios.features.feature import WithFeatures
+from binwright.scenarios.features.placement import Placed, WeightedRole
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
-from binwright.scenarios.schema.column_mapping import Mapped
-from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Roled, WorkloadKind
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
     TIMES,
     Count,
     Keys,
+    Lifespan,
     Model,
     Number,
     PositiveNumber,
@@ -35,9 +37,12 @@ from binwright.simcore.fields import (
     Share,
     Shown,
     Text,
+    Units,
     checked,
     checked_amount,
+    is_name,
     known_resources,
+    mapping_of,
     show_amounts,
     together,
     wrong,
@@ -47,14 +52,227 @@ from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.simcore.types import Workload as Requests
-from binwright.simcore.units import COUNT, DATA, measure_of, quanta
-from binwright.workloads import TRACES, WORKLOADS
+from binwright.simcore.units import COUNT, DATA, TIME, amount, measure_of, quanta
+from binwright.workloads import ARRIVALS, LIFETIMES, TRACES, WORKLOADS
+from binwright.workloads.arrivals import Bursty, Fixed, Poisson
+from binwright.workloads.changes import Change
 from binwright.workloads.demands import DEMANDS, LONGEST
+from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
 from binwright.workloads.lublin import Lublin
-from binwright.workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
+from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
 from binwright.workloads.parts import Parts
+from binwright.workloads.traces.check import TEXTS
+from binwright.workloads.traces.filters import REMEDY, check_conditions
+from binwright.workloads.traces.table import CENSORED
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 from binwright.workloads.windows import ApartStart, Window
+
+
+class Arrivals(Registered):
+    """When requests arrive: one of these."""
+
+    registry: ClassVar[Registry] = ARRIVALS
+    what: ClassVar[str] = "way of arriving"
+    poisson: Poisson | None = Field(default=None, description="Independent requests.", examples=["{every: 10 s}"])
+    fixed: Fixed | None = Field(default=None, description="Requests at equal distances.", examples=["{every: 1 s}"])
+    bursty: Bursty | None = Field(default=None, description="Bursts.", examples=["{every: 10 min, size: 8}"])
+
+
+class Lifetimes(Registered):
+    """How long requests stay: one of these."""
+
+    registry: ClassVar[Registry] = LIFETIMES
+    what: ClassVar[str] = "distribution of lifetimes"
+    fixed: Lifespan | None = Field(default=None, description="All equally long.", examples=["10 min"])
+    exponential: Exponential | None = Field(default=None, description="Without memory.", examples=["{mean: 1 h}"])
+    lognormal: Lognormal | None = Field(
+        default=None, description="The logarithm is normal.", examples=["{median: 10 min, sigma: 1.5}"]
+    )
+    empirical: Empirical | None = Field(
+        default=None, description="Measured.", examples=["{quantiles: [1 s, 3 min, 2 h]}"]
+    )
+
+
+class Changing(Model):
+    """Requests that may be changed."""
+
+    changes: tuple[Change, ...] = Field(
+        default=(),
+        description="Changes, one after another: growth, or another mix.",
+        examples=["[{demand: +20 %}, {demand: -50 %, of: {tenant: acme}}]"],
+    )
+
+
+class WorkloadKind(WithFeatures):
+    """A kind of workload, which knows what does not go with it."""
+
+    @property
+    def groups(self) -> set[str] | None:
+        """The groups of its requests; `None` where they are known only when they are drawn."""
+        return None
+
+    @property
+    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+        """What its requests say to rules of placement, with the keys below the workload's."""
+        return ()
+
+    @property
+    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
+        """What is said of requests of several parts, with the keys below the workload's."""
+        parts: Parts | None = getattr(self, "parts", None)
+        return [(("parts",), parts)] if parts else []
+
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""
+
+
+class Roled(WorkloadKind):
+    """A kind of workload that says by itself only what its requests ask for, and not what they are to rules."""
+
+    roles: tuple[WeightedRole, ...] = Field(
+        default=(),
+        description="Groups and labels for rules of placement, drawn by weight.",
+        examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"],
+    )
+
+    @property
+    def groups(self) -> set[str]:
+        return {role.group for role in self.roles} - {""}
+
+    @property
+    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+        """What its requests say to rules of placement, with the keys below the workload's."""
+        return [(("roles", number), role) for number, role in enumerate(self.roles)]
+
+    @model_validator(mode="after")
+    def _weighted(self) -> Self:
+        if self.roles and not any(role.weight for role in self.roles):
+            raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("roles",))
+        return self
+
+
+def _columns(values: Any) -> dict[str, Any]:
+    def column(name: str, value: Any) -> Any:
+        deep = name == "where" and isinstance(value, Mapping) and value
+        texts = list(value.values()) if deep else [value]
+        if not is_name(name) or not all(isinstance(text, str) and text for text in texts):
+            remedy = "Write the name of a column, in quotes if it looks like a number" + (
+                ", or columns by label: {zone: az}." if name == "where" else "."
+            )
+            raise wrong("is not the name of a column", remedy, (name,))
+        return dict(value) if deep else value
+
+    found = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
+    if "end" in found and "lifetime" in found:
+        raise wrong("says the same as `lifetime`", "Keep the one that is right.", ("end",))
+    return found
+
+
+def _empty(values: Any) -> dict[str, str]:
+    """Read what an empty cell stands for: a time or `never`, or an amount; texts that read as exactly the same."""
+
+    def stands_for(name: str, value: Any) -> str:
+        if name not in TIMES:
+            return measure_of(name).show(checked(partial(amount, name), (name,))(value))
+        if name == "arrival":
+            raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
+        return "never" if value in ("never", inf) else TIME.show(checked(TIME.parse, (name,))(value))
+
+    return mapping_of(values, "columns to values", "{end: never, gpu: 0}", stands_for)
+
+
+def _keep(values: Any) -> dict[str, list[str]]:
+    def conditions(name: str, value: Any) -> list[str]:
+        items = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise wrong("is no condition", f"{REMEDY} Dates are put in quotes.", (name,))
+        texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in items]
+        checked(check_conditions, (name,))(texts)
+        return texts
+
+    return mapping_of(values, "columns to conditions", "{vCPUs: '> 0', State: [running, stopped]}", conditions)
+
+
+_Names: TypeAlias = Annotated[
+    dict[str, Any],
+    BeforeValidator(_columns),
+    Shown("{name: column}"),
+]
+_Empty: TypeAlias = Annotated[dict[str, str], BeforeValidator(_empty), Shown("{name: time, `never`, or amount}")]
+_Keep: TypeAlias = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_keep),
+    Shown("{column: value, list of values, or comparisons}"),
+]
+
+
+class Mapped(Model):
+    """What a table calls its columns, and which rows of a trace are read."""
+
+    columns: _Names = Field(
+        default_factory=dict,
+        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
+        "`group`, `where` (or one for each label), `tolerates`, and `censored` (requests that run on "
+        "after their end), where they have other names.",
+        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
+    )
+    units: Units = Field(
+        default_factory=dict,
+        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
+        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
+        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
+    )
+    labels: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
+        examples=["{tenant: Customer, priority: Prio}"],
+    )
+    empty: _Empty = Field(
+        default_factory=dict,
+        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
+        "resource. Otherwise such a row is refused.",
+        examples=["{end: never, gpu: 0}"],
+    )
+    keep: _Keep = Field(
+        default_factory=dict,
+        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
+        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
+        "`lifetime` in seconds, and resources.",
+        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
+    )
+
+    @property
+    def reads_mapped(self) -> bool:
+        """Whether anything is said about the columns of a table."""
+        return bool(self.columns or self.labels or self.empty or set(self.units) & set(TIMES))
+
+    def mapping(self) -> dict[str, Any]:
+        """Return the options of the reader, in seconds and units."""
+
+        def stands_for(name: str, value: str) -> float:
+            if name in TIMES:
+                return inf if value == "never" else TIME.parse(value)
+            return amount(name, value)
+
+        found: dict[str, Any] = {
+            "columns": self.columns,
+            "factors": self.units,
+            "labels": self.labels,
+            "empty": {name: stands_for(name, value) for name, value in self.empty.items()},
+            "keep": self.keep,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def check_mapping(self, resources: tuple[str, ...]) -> None:
+        """Refuse names in the mapping that mean nothing."""
+        known = {"columns": ["id", *TIMES, CENSORED, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+
+        def meant(key: str, name: str) -> None:
+            if name not in known[key]:
+                problem = "is neither a resource of the cluster nor anything else that requests have"
+                raise wrong(problem, suggest(name, known[key]), ("workload", key, name))
+
+        together(*(partial(meant, key, name) for key in known for name in getattr(self, key)))
 
 
 class Flavour(Placed):
@@ -369,7 +587,7 @@ class MultiServer(Roled):
 
     demand: Demand = Field(
         description="What requests ask for; `binwright list workloads` lists the kinds.",
-        examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
+        examples=["uniform", "azure-like", "{azure: {path: packing.sqlite, split: test}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[128])
     holding: Count | None = Field(
@@ -402,14 +620,14 @@ class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(
-        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, such as `u120`. Resources "
-        f"are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and `b` (`ct1` "
-        "to `ct10`, `planted`), or `size`.",
+        description=f"The input: {', '.join((*FITTED, *CLASSES))}, or one of the literature's, such as `u120`. "
+        f"Resources are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and "
+        "`b` (`ct1` to `ct10`), or `size`.",
         examples=["pgrank"],
     )
     requests: Count | None = Field(
         default=None,
-        description="How many machines; by default the input's own number, of `ct1` to `ct10` and `planted` 200.",
+        description="How many machines; by default the input's own number, of `ct1` to `ct10` 200.",
         examples=[100],
     )
 
@@ -417,13 +635,13 @@ class Offline(WorkloadKind):
     def _known(self) -> Self:
         if self.offline not in NAMES:
             raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
-        if self.offline in OPEN and (self.requests or 0) > WIDEST:
+        if self.offline in CLASSES and (self.requests or 0) > WIDEST:
             raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
         """Draw the machines of a seed, for a cluster's resources."""
-        count = self.requests if self.offline in OPEN else None
+        count = self.requests if self.offline in CLASSES else None
         return machines(self.offline, seed, count).requests(resources, self.requests)
 
 

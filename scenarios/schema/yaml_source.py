@@ -79,14 +79,8 @@ class Source:
         parent: Any = self.data
         for depth, key in enumerate(keys):
             if not isinstance(parent, dict) and not (isinstance(key, int) and key < len(parent)):
-                place = places[keys]
-                raise ScenarioError(
-                    f"the list {dotted(keys[:depth])} has no item {key}",
-                    file=place.file,
-                    line=place.line,
-                    key=dotted(keys),
-                    remedy=f"Its items are 0 to {len(parent) - 1}; or give the whole list.",
-                )
+                remedy = f"Its items are 0 to {len(parent) - 1}; or give the whole list."
+                raise mistake(f"the list {dotted(keys[:depth])} has no item {key}", remedy, places[keys], keys)
             if depth == len(keys) - 1:
                 parent[key] = value
                 break
@@ -103,7 +97,7 @@ class Source:
             old = self.value(here)
             both = isinstance(old, dict) and isinstance(value, dict)
             if both and (key not in CHOICES or old.keys() & value):
-                self.places[here] = above.places[here]
+                self.places[here] = above.place(here)
                 self.lay_over(above, here)
             else:
                 places = {keys: place for keys, place in above.places.items() if keys[: len(here)] == here}
@@ -114,9 +108,7 @@ class Source:
         name, equals, value = text.partition("=")
         origin = f"--set {text}"
         if not equals or not name.strip():
-            near = re.fullmatch(r"([\w.-]+)\s*[: ]\s*(\S.*)", text.strip())
-            remedy = f"Did you mean --set '{near[1]}={near[2]}'?" if near else "Write --set key.of.the.scenario=value."
-            raise ScenarioError("is not an override", file=origin, remedy=remedy)
+            raise mistake("is not an override", "Write --set key.of.the.scenario=value.", Place(origin))
         keys = undotted(name.strip())
         places = {keys: Place(origin)}
         data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
@@ -136,17 +128,15 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
         text = content.decode("utf-8-sig")
     except OSError as error:
         remedy = "A scenario is a YAML file in UTF-8."
-        raise ScenarioError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from None
+        raise mistake(f"cannot be read: {error.strerror}", remedy, Place(str(file))) from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError("this is not UTF-8 text", file=file, line=line, remedy="Save it as UTF-8.") from None
+        raise mistake("this is not UTF-8 text", "Save it as UTF-8.", Place(str(file), line)) from None
     source = Source(file)
     data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
     if not isinstance(data, dict):
-        remedy = (
-            "Write `cluster:`, `workload:` and `agents:` at the left margin; `binwright list schema` lists all keys."
-        )
-        raise ScenarioError("a scenario is a mapping of keys", file=file, line=1, remedy=remedy)
+        remedy = "Write `cluster:`, `workload:` and `agents:` at the left margin."
+        raise mistake("a scenario is a mapping of keys", remedy, Place(str(file), 1))
     source.data = data
     other = data.pop("extends", None)
     if other is None:
@@ -164,24 +154,14 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
 def _extended(other: object, file: Path, above: tuple[Path, ...], place: Place) -> Path:
     """Find a file that a scenario file extends, itself extended by those `above`."""
     if not isinstance(other, str):
-        remedy = "Name a scenario file, as text, or a list of several."
-        raise ScenarioError(
-            "is not a name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy
-        )
+        raise mistake("is not a name", "Name a scenario file, or a list of several.", place, ("extends",), other)
     path = Path(_absolute(other, file.parent, place))
     if not path.is_file() and (named := Path(_absolute(f"{other}.yaml", LIBRARY, place))).is_file():
         path = named
     problem = "extends itself" if path in (file, *above) else "there is no such file"
     if problem == "extends itself" or not path.is_file():
-        raise ScenarioError(
-            problem,
-            file=place.file,
-            line=place.line,
-            key="extends",
-            value=other,
-            remedy=f"Name another scenario file, relative to the one that extends it, or a shipped one (quickstart). "
-            f"This means {path}.",
-        )
+        remedy = "Name another scenario file, relative to the one that extends it, or a shipped one (quickstart)."
+        raise mistake(problem, f"{remedy} This means {path}.", place, ("extends",), other)
     return path
 
 
@@ -210,10 +190,10 @@ class _Reader:
             tab = "\t" in "".join(text.splitlines()[number : number + 1])
             remedy = "Indent with spaces: YAML takes no tabs." if tab else "Check colons, quotes and indentation there."
             problem = ", ".join(part for part in (error.context, error.problem) if part)
-            raise self._error(f"this is not valid YAML: {problem}", self._place(number), at, remedy) from None
+            raise mistake(f"this is not valid YAML: {problem}", remedy, self._place(number), at) from None
         except yaml.YAMLError as error:
             problem = f"this is not valid YAML: {str(error).splitlines()[0]}"
-            raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
+            raise mistake(problem, "Save the file as UTF-8 text.", self._origin, at) from None
 
     def _check_depth(self, text: str, at: Keys) -> None:
         """Refuse what is nested too deeply before libyaml makes nodes of it, which calls itself for every level."""
@@ -228,22 +208,22 @@ class _Reader:
         place = self._place(node.start_mark.line)
         if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS[type(node)]:
             remedy = "Write plain text, numbers, lists and mappings."
-            raise self._error(f"the tag {short(node.tag)} is not taken", place, at, remedy)
+            raise mistake(f"the tag {short(node.tag)} is not taken", remedy, place, at)
         if isinstance(node, yaml.ScalarNode):
             try:
                 value = self._loader.construct_object(node)
             except ValueError as error:  # 2020-13-01, or thousands of digits
                 problem = f"{short(node.value)} cannot be read: {short(str(error))}"
-                raise self._error(problem, place, at, "Put it in quotes if it is text.") from None
+                raise mistake(problem, "Put it in quotes if it is text.", place, at) from None
             if isinstance(value, str):
                 return self._text(at, value, place)
             if isinstance(value, int) and not node.style and (base := _ODD.fullmatch(node.value)):
                 problem = f"{node.value} would be {value} in YAML, which counts it in base {60 if base[1] else 8}"
                 remedy = f"Write {value}, or in quotes what it is."
-                raise self._error(problem, place, at, remedy)
+                raise mistake(problem, remedy, place, at)
             return value
         if node in self._open:
-            raise self._error("an alias contains itself", place, at, "Write the value out.")
+            raise mistake("an alias contains itself", "Write the value out.", place, at)
         self._open.append(node)
         if len(self._open) > DEEPEST:  # by aliases
             raise self._too_deep(node.start_mark.line, at)
@@ -259,14 +239,14 @@ class _Reader:
         for key_node, value_node in node.value:
             place = self._place(key_node.start_mark.line)
             if key_node.tag == "tag:yaml.org,2002:merge":
-                raise self._error("merge keys are not taken", place, at, "Use `extends:`, or write the keys out.")
+                raise mistake("merge keys are not taken", "Use `extends:`, or write the keys out.", place, at)
             if key_node.tag != "tag:yaml.org,2002:str":
-                raise self._error(f"the key {key_node.value} is not text", place, at, "Put it in quotes.")
+                raise mistake(f"the key {key_node.value} is not text", "Put it in quotes.", place, at)
             key = self._code(key_node.value, place)
             here = (*at, key)
             if key in found:
                 remedy = f"Keep one of the two; the other is on line {self._places[here].line}."
-                raise self._error("is written twice", place, here, remedy)
+                raise mistake("is written twice", remedy, place, here)
             self._places[here] = place
             found[key] = self._convert(value_node, here)
         return found
@@ -283,14 +263,16 @@ class _Reader:
         return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
 
     def _too_deep(self, line: int, at: Keys) -> ScenarioError:
-        return self._error("is nested too deeply", self._place(line), at, "Close brackets where they end.")
+        return mistake("is nested too deeply", "Close brackets where they end.", self._place(line), at)
 
     def _place(self, line: int) -> Place:
         return self._origin if self._origin.line is None else Place(self._origin.file, line + 1)
 
-    @staticmethod
-    def _error(problem: str, place: Place, at: Keys, remedy: str) -> ScenarioError:
-        return ScenarioError(problem, file=place.file, line=place.line, key=dotted(at), remedy=remedy)
+
+def mistake(problem: str, remedy: str, place: Place, at: Keys = (), value: object = None) -> ScenarioError:
+    """Make the message of a mistake that is written there, at these keys."""
+    key = dotted(at) or None
+    return ScenarioError(problem, file=place.file, line=place.line, key=key, value=value, remedy=remedy)
 
 
 def _absolute(text: str, folder: Path, place: Place) -> str:
@@ -300,10 +282,7 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
         path.exists()
     except (OSError, ValueError, RuntimeError) as error:  # too long, with NUL, of a user without a home
         why = (isinstance(error, OSError) and error.strerror) or error
-        remedy = "Name a file."
-        raise ScenarioError(
-            f"{short(text)} is not a path: {why}", file=place.file, line=place.line, remedy=remedy
-        ) from None
+        raise mistake(f"{short(text)} is not a path: {why}", "Name a file.", place) from None
     return str(path)
 
 

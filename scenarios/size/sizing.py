@@ -28,8 +28,7 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
-from binwright.scenarios.schema.scenario import Scenario, Sweep
-from binwright.scenarios.schema.size import Size, metrics_of, place_of
+from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, metrics_of, place_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
 

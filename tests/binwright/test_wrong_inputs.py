@@ -53,6 +53,7 @@ TRACES = [
 SERVERS = [
     ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
     ("cpu\n1e18\n", ["c.csv:2: cpu: is not a capacity (got '1e18')", "at most 1000000000 cores"]),
+    ("cpu,cpu\n1,2\n", ["c.csv:1: cluster.csv.columns.cpu: has two columns cpu"]),
     ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
 ]
 

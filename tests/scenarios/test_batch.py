@@ -1,7 +1,6 @@
 """Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

@@ -82,17 +82,6 @@ class Tariff(Model):
         description="Of an hour in which a server is in service and on; gives `cost`.",
         examples=[0.5],
     )
-    reserved: Reserved | None = Field(
-        default=None,
-        description="So many are paid at another price, all the time; `price` is for servers beyond them.",
-        examples=["{count: 8, price: 0.3}"],
-    )
-
-    @model_validator(mode="after")
-    def _priced(self) -> Self:
-        if self.reserved and self.price is None:
-            raise wrong("is missing", "Say what an hour of a server costs that is not reserved.", ("price",))
-        return self
 
 
 class SwitchOff(Model):

@@ -12,11 +12,9 @@ from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
-from binwright.simcore.run_options import ContentionRule
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
 from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
-from binwright.workloads.use_series import RECORDED
 
 
 @dataclass(frozen=True, slots=True)
