@@ -132,7 +132,6 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
     other_names: ClassVar[Mapping[str, str]] = {}
     """Keys that people know by other names, such as an option's of the command line: name -> key."""
-    """Which keys go with which, for the JSON schema: a mapping has one of these forms."""
 
     @model_validator(mode="wrap")
     @classmethod

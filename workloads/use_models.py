@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.errors import WorkloadError, suggest

@@ -14,18 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.fields import (
-    Amounts,
-    Count,
-    FromOne,
-    Index,
-    Model,
-    OneOf,
-    PositiveNumber,
-    Shown,
-    checked,
-    wrong,
-)
+from binwright.simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork

@@ -79,13 +79,11 @@ def _explained(kind: str, text: str | None) -> Iterator[None]:
     """Turn what is wrong with a formula into one message."""
     try:
         yield
-    except (SyntaxError, ValueError, MemoryError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "too deeply nested"
         made = mistake(f"is no {kind}: {reason}", None, "Write one as in `free_cpu - 2 * free_mem`.", text)
         made.line = getattr(error, "lineno", None) if text is None else None
         raise made from None
-    except RecursionError:
-        raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
     except TooLong:
         raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
     except NotAFormula as part:

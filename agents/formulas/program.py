@@ -15,7 +15,7 @@ from binwright.agents.formulas.parse import Term, constant, expression, term
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UnknownName, suggest
-from binwright.simcore.jit import kernel, lean_numeric, lean_numeric_inlined
+from binwright.simcore.jit import lean_numeric, lean_numeric_inlined
 from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints, View
 
 QUANTITIES = ("free", "after", "capacity", "demand", "share", "free_share")
@@ -285,25 +285,6 @@ def best_place(
     counts[DECISIONS] += fitting > 0
     counts[LOST] += undefined and best < 0
     return best
-
-
-@kernel
-def features_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, steps: Floats) -> tuple[Ints, Floats]:
-    """Return the places on which a request fits, int64 [2, count], and their features, float64 [features, count].
-
-    `steps` float64 [features, 4] are as in a `Program`.
-    """
-    servers, nodes = free.shape[0], free.shape[1]
-    places, count = np.empty((2, servers * nodes), np.int64), 0
-    for server in range(servers):
-        for node in range(1 if spread else nodes):
-            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                places[0, count], places[1, count] = server, node
-                count += 1
-    found = np.empty((len(steps), count))
-    for k in range(len(steps)):
-        _feature((free, capacity, demand, spread), steps[k], places, found[k])
-    return places[:, :count], found
 
 
 class Formula(ScanAgent):

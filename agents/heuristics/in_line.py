@@ -8,7 +8,6 @@ from math import inf
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
 from binwright.agents.heuristics.orders import (

@@ -60,22 +60,8 @@ def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Gene
     return agent.compiled
 
 
-def _checked_agent(spec: str | dict[str, Any]) -> str | dict[str, Any]:
-    compiled_agent(spec)
-    return spec
-
-
-def _checked_shares(shares: tuple[float, ...]) -> tuple[float, ...]:
-    if not shares:
-        raise UserError("names no share", remedy="Give one or more, from 0 to less than 1: [0.0, 0.3].")
-    return shares
-
-
-_Share: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
-WarmStarts: TypeAlias = Annotated[tuple[_Share, ...], AfterValidator(_checked_shares)]
-"""The shares of the cluster's first resource that are in use when an episode begins."""
 _WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
-CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_checked_agent)]
+CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(lambda spec: compiled_agent(spec) and spec)]
 """An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
 WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)]
 """The shares of the cluster's first resource that are in use when an episode begins."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from binwright.commands.console import entry, new_table, note, out, print_line
+from binwright.commands.console import entry, new_table, note, out, print_line, read_yaml
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
@@ -38,11 +38,11 @@ def list_kind(args: Namespace) -> int:
     return 0
 
 
-def _agents(name: str | None) -> None:
+def _agents(name: str = "") -> None:
     """List all agents in groups, or the one of a name."""
     from binwright.agents import AGENTS
 
-    if name is not None:
+    if name:
         AGENTS.load(name)
         _registered(AGENTS, [name])
         return
@@ -50,11 +50,11 @@ def _agents(name: str | None) -> None:
     for agent in sorted(AGENTS, key=lambda agent: (START.index(agent) if agent in START else len(START), agent)):
         home = AGENTS.home(agent)
         of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}" in home]
-        groups["Start with these" if name in START else of[0] if of else "Others"].append(name)
-    for heading, names in groups.items():
-        if names:
+        groups["Start with these" if agent in START else of[0] if of else "Others"].append(agent)
+    for heading, agents in groups.items():
+        if agents:
             out.print(f"[bold]{heading}[/]")
-            _registered(AGENTS, sorted(names, key=lambda name: (START.index(name) if name in START else 9, name)))
+            _registered(AGENTS, agents)
 
 
 def _movers() -> None:

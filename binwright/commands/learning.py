@@ -69,7 +69,8 @@ def evaluate(args: Namespace) -> int:
     from binwright.scenarios.evaluation.evaluator import Evaluator
 
     scenario = load_scenario(args.scenario, args.sets)
-    found = Evaluator(scenario, metric=args.metric, baseline=baseline, **seeds)(_policy(args.policy), on=args.on)
+    policy = read_yaml("POLICY", args.policy) if args.policy.lstrip().startswith("{") else args.policy
+    found = Evaluator(scenario, metric=args.metric, seeds=args.seeds)(policy)
     if args.json:
         print_line(json.dumps(found.as_json(), allow_nan=False))
     elif isnan(found.score):

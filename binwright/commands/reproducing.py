@@ -7,7 +7,7 @@ from argparse import Namespace
 from binwright.cli import FAILED
 from binwright.commands.console import print_line, print_location
 from binwright.commands.progress import Live
-from binwright.reproduction.reproduce import Prepared, Reproduction
+from binwright.reproduction.reproduce import Reproduction
 from binwright.simcore.errors import UserError
 
 
@@ -36,19 +36,4 @@ def reproduce(args: Namespace) -> int:
     print(found.text())
     for file in found.write(found.folder):
         print_location(f"Written: {file}")
-    return FAILED if any(one.failed for one in prepared) else 0
-
-
-def _runs(prepared: Sequence[Prepared]) -> tuple[int, int]:
-    """Count the runs, and those of them that are done."""
-    batches = [batch for one in prepared for batch in one.batches.values()]
-    return sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
-
-
-def _problems(prepared: Sequence[Prepared]) -> list[str]:
-    """Say which experiments cannot be run here, with the reason and the remedy, each reason once."""
-    found: dict[str, list[str]] = {}
-    for one in prepared:
-        for error in one.problems.values():
-            found.setdefault(str(error), []).append(f"{one.publication.name} {one.experiment.name}")
-    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
+    return FAILED if any(one.failed for one in found.prepared) else 0

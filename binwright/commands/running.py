@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from binwright.analysis.results.folder import as_written
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
+from binwright.commands.console import many_of, note, out, print_line, print_location
 from binwright.commands.progress import Live
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
@@ -99,17 +99,18 @@ def _dry_run(batches: list[Batch], fresh: bool) -> int:
     from binwright.scenarios.run.check import check_scenario
 
     for batch in batches:
+        known = {} if fresh else batch.done()
         check_scenario(batch.scenario)
-        _plan(batch, {} if fresh else batch.done())
+        done = f"{len(known)} of them done already, into {batch.folder}"
+        print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
         _say_doubts(batch.scenario)
     return 0
 
 
 def _say_doubts(scenario: Scenario) -> None:
     """Say what is odd about a scenario that can be run."""
-    from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of
+    from binwright.scenarios.run.check import below_fitted, impossible_of
 
-    warn_of(overlap_of(scenario))
     warn_of(impossible_of(scenario))
     warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
@@ -189,7 +190,7 @@ def list_failed(results: Results) -> None:
 def validate(args: Namespace) -> int:
     """Answer `binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from binwright.scenarios.learn.training import check_sweep
-    from binwright.scenarios.run.check import check_scenario, missing_files
+    from binwright.scenarios.run.check import check_scenario
     from binwright.scenarios.schema.load import load_to_run
 
     def say(style: str, kind: str, what: str) -> None:
@@ -202,8 +203,7 @@ def validate(args: Namespace) -> int:
         runs, scenario = 0, None
         try:
             scenario = load_to_run(file, args.sets)
-            runs = check_scenario(scenario)
-            missing = missing_files(scenario)
+            runs = check_scenario(scenario, missing)
         except UserError as error:
             mistakes += error.each()
         if scenario:

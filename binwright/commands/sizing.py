@@ -7,8 +7,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, out, print_line, print_location
 from binwright.commands.progress import CountProgress
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 BAR = 14
 """Columns of the longest bar."""
 BINDS = "binds: the resource that is fullest, and how full on average."
-BILLS = (("spent", "cost_month", "cost per month"), ("energy", "energy", "energy of a run"))
-"""Columns of an answer where its scenario says what servers cost or draw: each with its metric and its heading."""
 
 
 def size(args: Namespace) -> int:
@@ -35,7 +31,6 @@ def size(args: Namespace) -> int:
     from binwright.api import size as size_servers
     from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
-    from binwright.scenarios.schema.scenario import metrics_of
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
@@ -46,8 +41,8 @@ def size(args: Namespace) -> int:
     warn_of_scenario(scenario)
     warn_of(below_fitted(scenario))
     out.print(_table(found))
-    best = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
-    warn_of_growth(found.results.done.join(best.rename({"size": found.question.key}), on=[found.question.key, "agent"]))
+    best, key = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1), found.question.key
+    warn_of_runs(found.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
     list_failed(found.results)
     _compare(found, folder)
     print_location(f"Answer:  {folder}/sizes.csv")
@@ -89,29 +84,14 @@ def _compare(found: Sized, folder: Path) -> None:
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
 
 
-def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
-    """Say what an agent came to at a size."""
-    said = f"{row['agent']}, {many_of(row['size'], 'server')}: "
-    if "failed" in row:
-        return f"{said}failed"
-    metric = metrics[row["metric"]]
-    short = "" if row["enough"] else ", not enough"
-    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
-    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{lost}{short}"
-
-
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-    from binwright.scenarios.schema.scenario import metrics_of
     from binwright.scenarios.size.sizing import NOT_TOLD
 
     question, frame, runs = found.question, found.frame, found.results.runs
-    metric, scenario, most = question.target.metric, question.scenario, question.most
-    metrics = {one.name: one for one in metrics_of(scenario.cluster, (), scenario.currency)}
-    bills = [(name, metrics[of], heading) for name, of, heading in BILLS if frame[name].count()]
+    metric, most = question.target.metric, question.most
     headings = ["agent", "servers", "95 % interval", "", f"{metric.heading} there", "binds"]
-    headings += [heading for *_, heading in bills]
     largest, bar = max(row or most for row in frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
     rows = []
@@ -130,7 +110,6 @@ def _table(found: Sized) -> rich.table.Table:
             (bar * round(BAR * (row["size"] or most) / largest)).ljust(BAR),
             there,
             "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
-            *("-" if row[name] is None else bill.exactly(row[name]) for name, bill, _ in bills),
         ]
         rows.append([*map(Cell, texts)])
     sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")

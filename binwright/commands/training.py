@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
-from binwright.commands.progress import Iterations
+from binwright.commands.progress import StatusLine
 from binwright.simcore.extras import pl
-
-if TYPE_CHECKING:
-    from binwright.scenarios.schema.scenario import Scenario, Train
 
 LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 """Columns of the log that are no metrics."""
@@ -21,8 +18,7 @@ LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 def train(args: Namespace) -> int:
     """Answer `binwright train FILE`."""
     from binwright.api import train as teach
-    from binwright.scenarios.learn.sweeping import log_of, points
-    from binwright.scenarios.learn.training import spec_of
+    from binwright.scenarios.learn.training import log_of, points, spec_of
     from binwright.scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(args.file, args.sets)
@@ -57,17 +53,6 @@ def train(args: Namespace) -> int:
         print_line(f"seed {seed}: {took}; weights: {folder}/seed-{seed}/best.safetensors")
     print_location(f"Log: {folder}/log.parquet")
     return 0
-
-
-def _steps(scenario: Scenario, folder: Path, spec: Train) -> dict[tuple[int, int], int]:
-    """Count the iterations that every point and seed has done already."""
-    from binwright.scenarios.learn.training import log_of, points
-
-    return {
-        (number, seed): len(log_of(folder, point, seed))
-        for number, (point, _) in enumerate(points(scenario))
-        for seed in range(spec.seed, spec.seed + spec.seeds)
-    }
 
 
 def _number(key: str, value: float) -> str:

@@ -57,9 +57,7 @@ class Prepared:
             ]
             folder = self.folder / name.replace(";", ",").replace(" ", "-").replace("%", "")
             try:
-                scenario = load_to_run(self.experiment.scenario, overrides)
-                check_extras(scenario)
-                self.batches[name] = Batch(scenario, folder)
+                self.batches[name] = Batch(load_to_run(self.experiment.scenario, overrides), folder)
             except UserError as error:  # a trace that is not on this machine, for one
                 self.problems[name] = error
 

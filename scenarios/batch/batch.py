@@ -16,7 +16,7 @@ from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
-from binwright.scenarios.batch.pool import Local, backend
+from binwright.scenarios.batch.pool import backend
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.requests import forget
@@ -54,7 +54,6 @@ class Batch:
         with stamping() as self._inputs:
             self.runs = plan(scenario, {"binwright": VERSION, "code": ours()}, content_of)
         self._journal = self.folder / "journal.jsonl"
-        self._seen: tuple[object, tuple[list[Row], int]] | None = None
 
     def check_inputs(self) -> None:
         """Refuse to go on if a file that runs are named by is not what it was: nobody knows what a run met."""
@@ -65,22 +64,15 @@ class Batch:
 
     def known(self) -> dict[str, Row]:
         """Read the journal's rows of finished runs, by name."""
-        return {row["run"]: row for row in self._read()[0] if row["status"] == "done"}
+        return {row["run"]: row for row in rows_of(self._journal)[0] if row["status"] == "done"}
 
     def rows(self) -> list[Row]:
         """Read all rows of the journal, those of failed runs too, in order."""
-        return self._read()[0]
+        return rows_of(self._journal)[0]
 
     def damaged(self) -> int:
         """How many lines of the journal are cut short or damaged: the runs that they were of are done again."""
-        return self._read()[1]
-
-    def _read(self) -> tuple[list[Row], int]:
-        stat = self._journal.stat() if self._journal.is_file() else None
-        version = (stat.st_mtime_ns, stat.st_size) if stat else None
-        if self._seen is None or version != self._seen[0]:
-            self._seen = version, rows_of(self._journal)
-        return self._seen[1]
+        return rows_of(self._journal)[1]
 
     def done(self) -> dict[str, Row]:
         """Find the rows of the plan's runs that need not run again.
@@ -100,7 +92,7 @@ class Batch:
         *,
         fresh: bool = False,
         jobs: int | None = 1,
-        on: str | Local = "local",
+        on: str = "local",
         finished: Callable[[Row], None] = lambda row: None,
         on_progress: OnProgress = lambda progress: None,
     ) -> Results:
@@ -220,7 +212,7 @@ def run_batches(
     *,
     fresh: bool = False,
     jobs: int | None = 1,
-    on: str | Local = "local",
+    on: str = "local",
     finished: Callable[[Row], None] = lambda row: None,
     on_progress: OnProgress = lambda progress: None,
 ) -> list[Results]:
@@ -237,7 +229,7 @@ def run_batches(
     ]
     forget()
     with ExitStack() as stack:
-        runner = stack.enter_context(closing(backend(on, jobs))) if isinstance(on, str) else on
+        runner = stack.enter_context(closing(backend(on, jobs)))
         runner.get_ready(tasks)
         for batch, done in plans:
             batch.check(done)

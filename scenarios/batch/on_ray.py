@@ -89,7 +89,7 @@ class RayCluster:
 
     def _hands(self) -> int:
         """How many runs may go on at a time now; ends it all when there has been no CPU for too long."""
-        if cpus := _cpus():
+        if cpus := int(ray.cluster_resources().get("CPU", 0)):  # of all nodes that are there
             self._seen = monotonic()
         elif monotonic() - self._seen > PATIENCE:  # every node but the head has gone, and it does no runs
             raise _no_worker()
@@ -120,11 +120,6 @@ def _no_worker() -> UserError:
         key="on",
         remedy="`ray status` says which nodes and CPUs there are. What is finished is kept: the same command goes on.",
     )
-
-
-def _cpus() -> int:
-    """How many CPUs all nodes that are there have."""
-    return int(ray.cluster_resources().get("CPU", 0))
 
 
 def _reached(address: str) -> str:

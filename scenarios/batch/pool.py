@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from binwright.scenarios.batch.attempt import Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.run.progress import OnProgress, RunProgress
-from binwright.simcore.cores import ONE_THREAD, check_address_space, usable_cpus
+from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
 
@@ -240,26 +240,16 @@ class _Longer(KeyboardInterrupt):
 
 
 class Local:
-    """Does tasks in this process, and calls workers in when it turns out that there is work for them.
-
-    They stay for further batches; what earlier batches took tells what is to come. Workers remember what they have
-    read: where code or its files have changed, new ones take their places.
-    """
+    """Does tasks in this process, and calls workers in when it turns out that there is work for them."""
 
     def __init__(self, jobs: int | None) -> None:
         self._jobs = checked_jobs(jobs) or usable_cpus()
-        self._pool: Pool | None = None
-        self._spent = 0.0
-        self._code: dict[object, str] = {}
 
     def get_ready(self, tasks: Sequence[Task]) -> None:
-        """Let go of workers that have read what has changed since."""
-        code: dict[object, str] = {task.folder: task.run.family for task in tasks}
-        code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
-        if any(self._code.get(key, digest) != digest for key, digest in code.items()):
-            self.close()
-            self._code.clear()
-        self._code |= code
+        """Do nothing: workers start when they are needed."""
+
+    def close(self) -> None:
+        """Do nothing: workers end with the last task."""
 
     def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
         """Do tasks, and give each one's row as it finishes, in any order; say how far runs are."""
@@ -272,8 +262,7 @@ class Local:
 
         for number, task in enumerate(tasks):
             several = min(self._jobs, left := len(tasks) - number) > 1
-            seconds = perf_counter() - began
-            if several and (self._pool or seconds / max(1, number) * left + self._spent >= WORTH * 2):
+            if several and (perf_counter() - began) / max(1, number) * left >= WORTH * 2:
                 break
             try:
                 row = attempt(task, impatient if several else on_progress)
@@ -281,18 +270,6 @@ class Local:
                 break
             yield task, row
         else:
-            self._spent += perf_counter() - began
             return
-        left, self._pool = len(tasks) - number, self._pool or Pool(self._jobs)
-        try:
-            for task, row in self._pool.rows(tasks[number:], lambda task, progress: on_progress(progress)):
-                left -= 1
-                yield task, row
-        finally:
-            if left:  # workers are in the midst of something that nobody waits for
-                self.close()
-
-    def close(self) -> None:
-        if self._pool:
-            self._pool.close()
-            self._pool = None
+        with closing(Pool(self._jobs)) as pool:
+            yield from pool.rows(tasks[number:], lambda task, progress: on_progress(progress))

@@ -126,15 +126,12 @@ def _training(scenario: Scenario, requests: Requests) -> Callable[[], Workload]:
             raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
         met = TraceRequests(spec, scenario.resources, dict)
         first, end = rows or (0, spec.earliest(lambda: met.table))
-        if rows and first >= end:
-            problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
-            raise UserError(problem, key="knowledge.training", value=list(rows), remedy=remedy)
         if first >= end:
-            raise UserError(
-                "the predictor learns from the rows before those that runs meet, and there are none",
-                key="knowledge.training",
-                remedy="Say which rows to learn from, as in `training: [0, 50000]`, or let runs start later.",
+            problem, value = "there are no rows to learn from", list(rows) if rows else None
+            remedy = (
+                "Say which, as in `training: [0, 50000]`; by default they are those before the first that runs meet."
             )
+            raise UserError(problem, key="knowledge.training", value=value, remedy=remedy)
         every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
         learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
         try:

@@ -49,8 +49,7 @@ class Run:
     """One point x one agent x one seed.
 
     `name` is a hash of everything that determines the run's results; `point` has the value of every swept key;
-    `scenario` is that point, without a sweep. `family` is a hash of what all runs of the scenario share, whatever their
-    agent, seed and point, and `asked` one of the agent, with its code.
+    `scenario` is that point, without a sweep.
     """
 
     name: str
@@ -58,8 +57,6 @@ class Run:
     scenario: Scenario
     agent: AgentSpec
     seed: int
-    family: str
-    asked: str
 
 
 def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content: Content | None = None) -> list[Run]:
@@ -71,16 +68,13 @@ def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content:
     do not depend on where it lies; without it they depend on its path.
     """
     runs: dict[str, Run] = {}
-    shared = _identity(scenario, content)
-    del shared["record"]
-    family = _hash([shared, sorted({*scenario.sweep.product, *scenario.sweep.zip}), dict(versions or {})])
     agents = [(agent, asked_of(agent)) for agent in scenario.agents]
     for point, at_point in points(scenario):
         identity = _hash([_identity(at_point, content), dict(versions or {})])
         for seed in range(scenario.seed, scenario.seed + scenario.replications):
             for agent, asked in agents:
                 name = _hash([identity, asked, seed])
-                runs.setdefault(name, Run(name, point, at_point, agent, seed, family, asked))
+                runs.setdefault(name, Run(name, point, at_point, agent, seed))
     return list(runs.values())
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -46,17 +46,15 @@ READY = 256
 """Seeds whose requests stay in memory."""
 
 
-class AgentFactory(Generic[A]):
-    """Makes agents, and keeps all that it made: a run needs a second one where the policy warms up the cluster."""
+def keeping(make: Callable[[], A]) -> tuple[Callable[[], A], list[A]]:
+    """Return what makes agents, and the list of all that it has made: a run needs two where the policy warms up."""
+    made: list[A] = []
 
-    def __init__(self, make: Callable[[], A]) -> None:
-        self._make = make
-        self.agents: list[A] = []
+    def one_more() -> A:
+        made.append(make())
+        return made[-1]
 
-    def __call__(self) -> A:
-        """Make one more."""
-        self.agents.append(self._make())
-        return self.agents[-1]
+    return one_more, made
 
 
 class PreparedScenario:
@@ -106,7 +104,7 @@ class PreparedScenario:
         scenario, world = self.scenario, self.world
         agent = adapt_agent(world, make())
         warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None
-        over, _ = play_run(Run("", {}, scenario, scenario.agents[0], seed, "", ""), world, agent, warm, sampled=sampled)
+        over, _ = play_run(Run("", {}, scenario, scenario.agents[0], seed), world, agent, warm, sampled=sampled)
         return over
 
 
@@ -262,9 +260,9 @@ class Evaluator:
 
     def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str]:
         """Play a policy on the seeds of a split; returns the metric on each and `no_score`."""
-        made = AgentFactory(policy.make)
-        values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
-        counts = sum(agent.numbers[1][-1] for agent in made.agents if isinstance(agent, Formula))
+        make, agents = keeping(policy.make)
+        values = [self._prepared.value(make, seed) for seed in self.seeds[on]]
+        counts = sum(agent.numbers[1][-1] for agent in agents if isinstance(agent, Formula))
         return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
 
 

@@ -46,13 +46,6 @@ class TrainingJob(NamedTuple):
         return self.folder / f"seed-{self.seed}"
 
 
-def announced(scenario: Scenario, folder: Path) -> str:
-    """Say what is trained, for how long, and where it goes."""
-    spec = spec_of(scenario)
-    seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
-    return f"{spec.agent.chosen[0]} in {scenario.name}: iterations 1 to {spec.iterations}, {seeds}, into {folder}"
-
-
 @contextmanager
 def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
     """Take the folders of these trainings; `fresh` removes what they have left there. At the end their logs are one."""
@@ -139,28 +132,6 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
     for name, there in spec.validation.also.items():
         found[name] = _varied(scenario, there.changes, ("train", "validation", "also", name, "changes"))
     return found
-
-
-def _check_trainer(spec: Train) -> None:
-    """Refuse to validate elsewhere, or to train on a GPU, with a trainer that does not."""
-    name = spec.agent.chosen[0]
-    kind: type[Trainer] = spec.agent.registry.load(name)
-    if spec.validation.also and not issubclass(kind, ValidatesAnywhere):
-        problem = f"{name} is validated in its scenario only"
-        raise UserError(problem, key="train.validation.also", remedy="Take `also` out.")
-    if spec.device == "cuda" and not kind.uses_gpu:
-        remedy = "Write `device: auto` or `cpu`."
-        raise UserError(f"{name} trains on CPUs only", key="train.device", value=spec.device, remedy=remedy)
-
-
-def _device_of(spec: Train) -> str:
-    """Return the device to train on: CUDA where there is any and the trainer uses it, unless told otherwise."""
-    available = extra("torch").cuda.is_available()
-    if spec.device == "cuda" and not available:
-        remedy = "Write `device: auto` or `cpu`."
-        raise UserError("there is no CUDA device here", key="train.device", value=spec.device, remedy=remedy)
-    kind: type[Trainer] = spec.agent.registry.load(spec.agent.chosen[0])
-    return "cuda" if available and spec.device != "cpu" and kind.uses_gpu else "cpu"
 
 
 def spec_of(scenario: Scenario) -> Train:
@@ -318,7 +289,8 @@ def train(
             if spec.sweep:
                 write_table(folder / TABLE, summary(scenario, _joined(logs)))
 
-    say(announced(scenario, folder))
+    seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
+    say(f"{spec.agent.chosen[0]} in {scenario.name}: {spec.iterations} iterations, {seeds}, into {folder}")
     check_sweep(scenario)
     course_of(found[0][1])  # what cannot begin is found out before anything is written
     with taken(trainings, fresh):

@@ -6,7 +6,7 @@ it was, on requests that no round has seen. Candidates are runs named by content
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -24,7 +24,6 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.pool import Local
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.learn.cma import Cma
 from binwright.scenarios.schema.agent import AgentSpec
@@ -96,12 +95,6 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
     raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy)
 
 
-def start_of(spec: AgentSpec, option: Range) -> float:
-    """Find where the search begins: at the option's value as it is, or in the middle where that is not a number."""
-    value = spec.options.get(option.name, signature(AGENTS.load(spec.name)).parameters[option.name].default)
-    return option.place(value) if isinstance(value, int | float) else 0.5
-
-
 def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
     """Make the agent with the options at these places."""
     found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
@@ -166,7 +159,9 @@ def tune(
     folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     ranges = ranges_of(spec, params)
-    cma = Cma(np.array([start_of(spec, each) for each in ranges]), SIGMA, population, stream(seed, "tune"))
+    defaults = {name: one.default for name, one in signature(AGENTS.load(spec.name)).parameters.items()} | spec.options
+    begin = [each.place(at) if isinstance(at := defaults[each.name], int | float) else 0.5 for each in ranges]
+    cma = Cma(np.array(begin), SIGMA, population, stream(seed, "tune"))
     best, rows = spec, list[Row]()
 
     def note(step: int, split: str, value: float, before: float) -> None:
@@ -177,24 +172,21 @@ def tune(
         write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         on_progress(rows[-1])
 
-    with closing(Local(jobs)) as local:
-        runs = _Runs(scenario, folder, metric, partial(Batch.run, on=local, finished=finished))
-        for step in range(rounds + 1):
-            points = cma.ask() if step else np.zeros((0, len(ranges)))
-            tried = [candidate(spec, ranges, point) for point in points]
-            means = runs.means("rounds", [*tried, spec], FIRST + seed * 2**20 + step * seeds, seeds)
-            before = float(means[-1])
-            if not step:
-                note(0, "train", before, before)
-                continue
-            cma.tell(points, runs.sign * means[:-1])
-            best, mean = candidate(spec, ranges, cma.mean), float(np.nanmean(means[:-1]))
-            note(step, "train", mean, before)
-            _write(
-                folder, best, f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
-            )
-        tuned = best.model_copy(update={"label": f"{spec.label} tuned"})
-        before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
+    runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, finished=finished))
+    for step in range(rounds + 1):
+        points = cma.ask() if step else np.zeros((0, len(ranges)))
+        tried = [candidate(spec, ranges, point) for point in points]
+        means = runs.means("rounds", [*tried, spec], FIRST + seed * 2**20 + step * seeds, seeds)
+        before = float(means[-1])
+        if not step:
+            note(0, "train", before, before)
+            continue
+        cma.tell(points, runs.sign * means[:-1])
+        best, mean = candidate(spec, ranges, cma.mean), float(np.nanmean(means[:-1]))
+        note(step, "train", mean, before)
+        _write(folder, best, f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}")
+    tuned = best.model_copy(update={"label": f"{spec.label} tuned"})
+    before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     note(rounds, "validation", after, before)
     drawn = build_world(scenario).drawn
     where = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"

@@ -1,6 +1,6 @@
 """What the user must mend in a scenario, found out before anything of it runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from statistics import fmean
@@ -32,23 +32,21 @@ from binwright.simcore.units import say
 from binwright.workloads.changes import words_of
 from binwright.workloads.describe import loads
 from binwright.workloads.priorities import LABEL as PRIORITY
-from binwright.workloads.traces.library import find, find_servers
 from binwright.workloads.windows import ListedStart
 
 POINTS = 20
 """So many points are looked at, at most, for names that no request has, and for what was fitted."""
-WINDOWS = 5
-"""So many seeds' windows of a trace are searched for a name that no request has."""
 FITS, SHORT = 5, 0.02
 """Seeds of fitted requests that are compared with their trace, and the share by which they may ask for less."""
 
 
-def check_scenario(scenario: Scenario) -> int:
+def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -> int:
     """Refuse what could not run at some point of the sweep; returns how many runs there are.
 
     Nothing is written, and kernels are not compiled. Files of traces are read as the runs would read them; they need
-    not be here.
+    not be here: `missing` gets how to get them.
     """
+    needed: dict[str, UserError] = {}
     runs = plan(scenario)
     firsts: dict[int, Run] = {}
     for run in runs:
@@ -61,28 +59,29 @@ def check_scenario(scenario: Scenario) -> int:
                 spec.start.at(scenario.seed + scenario.replications - 1)
             measured(first.scenario, first.seed)
             world = build_world(first.scenario)
-            workload = _workload(scenario, first, world)
+            try:
+                workload = draw(scenario, first, world)
+            except FileNeeded as error:
+                needed.setdefault(str(error), error)
+                none, resources = np.zeros(0), first.scenario.resources
+                workload = Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), none.astype(int))
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
-        except FileNeeded:
-            continue  # without its servers there is nothing to start agents in; `missing_files` says it
+        except FileNeeded as error:  # without its servers there is nothing to start agents in
+            needed.setdefault(str(error), error)
         except UserError as error:
             for one in error.each():
                 said = one.said()
                 if first is not runs[0]:  # there it was right
                     one.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
                 mistakes.setdefault(said, one)
+    for file in needed.values():
+        locate(file, scenario._source, undotted(file.key or "workload"))
+    if missing is not None:
+        missing += needed.values()
     if mistakes:
         raise as_one(mistakes.values())
     return len(runs)
-
-
-def overlap_of(scenario: Scenario) -> Overlap | None:
-    """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
-    seeds = range(scenario.seed, scenario.seed + scenario.replications)
-    requests = (build_world(at_point).requests for _, at_point in points(scenario))
-    drawn = ([each.windows(seed) for seed in seeds] for each in requests)
-    return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
 def impossible_of(scenario: Scenario) -> str:
@@ -120,30 +119,23 @@ def without_requested(scenario: Scenario) -> str:
 
 
 def unknown_names(scenario: Scenario) -> list[str]:
-    """Say which tenants, groups, labels' values and priorities no request has, at no point of the sweep.
-
-    Where seeds draw windows of a trace, those of the first seeds count, as long as a name is not met.
-    """
+    """Say which tenants, groups, labels' values and priorities no request of the first seed has, at no point."""
     met: set[tuple[str, str]] = set()
     unmet: dict[tuple[str, str, str], str] = {}
     for _, at_point in points(scenario)[:POINTS]:
         names = [(dotted(at), label, name) for at, label, name in at_point.names_of_requests]
+        if not names:
+            continue
         try:
-            world = build_world(at_point) if names else None
-            for seed in range(scenario.seed, scenario.seed + min(scenario.replications, WINDOWS)):
-                names = [one for one in names if one[1:] not in met]
-                if not world or not names or (seed > scenario.seed and not world.requests.drawn):
-                    break
-                workload = world.draw(seed)
-                words = {
-                    label: _values(workload, label, at_point.priorities) for label in {label for _, label, _ in names}
-                }
-                met |= {(label, word) for label, some in words.items() for word in some}
-                unmet |= {one: suggest(one[2], words[one[1]]) for one in names}
+            workload = build_world(at_point).draw(scenario.seed)
+            for at, label, name in names:
+                words = _values(workload, label, at_point.priorities)
+                met |= {(label, word) for word in words}
+                unmet[at, label, name] = suggest(name, words)
         except UserError:
             continue  # it is said elsewhere
     return [
-        f"{at}: no request has {label} {name!r}. {remedy}"
+        f"{at}: no request of the first seed has {label} {name!r}. {remedy}"
         for (at, label, name), remedy in unmet.items()
         if (label, name) not in met
     ]
@@ -205,25 +197,6 @@ def below_fitted(scenario: Scenario) -> str:
         f"({drawn:,.4g}, and {traced:,.4g} in the trace): too few servers look enough. Size by the trace, or by its "
         "days: `resample: {block: 1 d}`."
     )
-
-
-def missing_files(scenario: Scenario) -> list[UserError]:
-    """List what keeps a scenario from running on this machine: missing files of traces, and how to get them."""
-    found: dict[str, UserError] = {}
-    for _, at_point in points(scenario):
-        servers, spec = at_point.cluster.trace, at_point.workload
-        looks: list[Callable[[], object]] = [partial(find_servers, servers.name, servers.path)] if servers else []
-        if isinstance(spec, Trace):
-            looks.append(partial(find, spec.trace, spec.path))
-        else:
-            looks.append(lambda at_point=at_point: build_world(at_point).draw(scenario.seed))  # type: ignore[misc]
-        for look in looks:
-            try:
-                look()
-            except FileNeeded as error:
-                locate(error, scenario._source, undotted(error.key or "workload"))
-                found.setdefault(str(error), error)
-    return list(found.values())
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
@@ -300,15 +273,6 @@ def draw(scenario: Scenario, first: Run, world: World) -> Workload:
     try:
         return world.draw(first.seed)
     except UserError as error:
-        if error.file is None and error.key and error.key.startswith("workload."):
+        if error.file is None and error.key and error.key.startswith("workload.") and not isinstance(error, FileNeeded):
             locate(error, scenario._source, undotted(error.key))
         raise
-
-
-def _workload(scenario: Scenario, first: Run, world: World) -> Workload:
-    """Draw the requests of a run, and none if their file is not here."""
-    try:
-        return draw(scenario, first, world)
-    except FileNeeded:
-        none, resources = np.zeros(0), first.scenario.resources
-        return Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), np.zeros(0, np.int64))

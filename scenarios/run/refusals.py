@@ -13,17 +13,13 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Ints
 from binwright.simcore.units import say
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-REASONS = 20
-"""More reasons of one run are counted together."""
 VALUES = 20
 """Sizes that are counted."""
-SPANS = 10
-"""Equal spans of time, from the first request to the last, in which refusals are counted."""
 
 SIZE, CAME, REFUSED = ".size", ".came", ".refused"
 """Columns that are no labels."""
@@ -77,25 +73,4 @@ def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
         rows = asked.leads(np.arange(some.start, some.stop))
         codes = record.reason[rows[(record.outcome[rows] == REJECTED) & ~(record.decided[rows] < begin)]]
         counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
-    if len(counts) > REASONS:
-        others = sum(counts.values()) - sum(count for _, count in counts.most_common(REASONS))
-        counts = Counter(dict(counts.most_common(REASONS)) | {"other reasons": others})
     return dict(counts.most_common())
-
-
-def _spans(begin: float, end: float) -> Floats:
-    return np.linspace(begin, end, SPANS + 1)
-
-
-def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
-    span = np.clip(np.searchsorted(ends, arrival, side="right") - 1, 0, SPANS - 1)
-    return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
-
-
-def _most(counts: list[pl.DataFrame], name: Callable[[tuple[Any, ...]], str]) -> dict[str, list[int]]:
-    """Keep those that were refused most, of equals the first, by their names."""
-    if not counts:
-        return {}
-    *keys, _, _ = counts[0].columns
-    whole = pl.concat(counts).group_by(keys).sum().sort(pl.col(REFUSED), *keys, descending=[True, *[False] * len(keys)])
-    return {name(row[:-2]): list(row[-2:]) for row in whole.head(VALUES).rows()}

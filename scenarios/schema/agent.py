@@ -12,7 +12,6 @@ from binwright.simcore.agent_calls import WRITE_DECIDE
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.options import check_options
-from binwright.simcore.registry import named_in
 from binwright.simcore.types import Agent
 
 LONG = 40
@@ -53,10 +52,7 @@ class AgentSpec(Model):
         if not isinstance(name, str):
             raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
-            several = name.split()
             problem, remedy = AGENTS.unknown(name)
-            if len(several) > 1:
-                remedy = f"Write commas between agents: {','.join(several)}."
             raise wrong(problem, remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.

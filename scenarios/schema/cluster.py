@@ -368,9 +368,6 @@ class ClusterSpec(WithFeatures):
 
 
 def _is_resource(name: str, amount: float, at: tuple[str | int, ...]) -> None:
-    """Refuse among the amounts of a node what is a key of the cluster, and a factor by which it is overcommitted."""
-    if name.replace("_", "").startswith(("overcommit", "oversubscri")):
-        remedy = f"Write overcommit beside node, of each resource: `overcommit: {{cpu: {amount:g}}}`."
-        raise wrong("is no resource", remedy, (*at, name))
+    """Refuse among the amounts of a node what is a key of the cluster."""
     if name in ClusterSpec.model_fields or name in Group.model_fields:
         raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))

@@ -1,14 +1,13 @@
 """The schema of entries of `metrics:`, of headings in place of names, and of how figures look."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from binwright.analysis.figures.venues import VENUES, inches
+from binwright.analysis.figures.venues import Venue
 from binwright.analysis.measure.definition import Asked
-from binwright.simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
+from binwright.simcore.fields import Model, Share, Shown, Text, Where, wrong
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
 
@@ -53,11 +52,6 @@ class MetricSpec(Model):
 MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]
 
 
-def _size(text: str) -> str:
-    inches(text)
-    return text
-
-
 class Figures(Model):
     """How figures of the results look, unless the command says otherwise."""
 
@@ -69,13 +63,3 @@ class Figures(Model):
         default=True, strict=True, description="Whether figures have titles; captions can say the same."
     )
     format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")
-
-
-def headings_of(headings: Mapping[str, str], called: Mapping[str, str]) -> dict[str, str]:
-    """Return headings by what results call things: `mine.py:Mine`, whose path is absolute here, is an agent's name.
-
-    `called` has what agents and metrics from files are called in results.
-    """
-    usual = {name: Path(name).name if ".py:" in name else name for name in headings}
-    by_file = {called.get(name, usual[name]): text for name, text in headings.items() if usual[name] != name}
-    return {**by_file, **{name: text for name, text in headings.items() if usual[name] == name}}

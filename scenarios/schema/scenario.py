@@ -17,7 +17,7 @@ from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chos
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.metric import Figures, MetricEntry, MetricSpec, headings_of
+from binwright.scenarios.schema.metric import Figures, MetricEntry, MetricSpec
 from binwright.scenarios.schema.workload import Changing, Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
@@ -49,8 +49,8 @@ class Size(Model):
     )
     kind: Text | None = Field(
         default=None,
-        description="The group of servers whose number is looked for, by name or place (0, 1, ...); the others stay "
-        "as they are.",
+        description="The group of servers whose number is looked for, by its name, or its place (0, 1, ...) where it "
+        "has none; the others stay as they are.",
         examples=["large"],
     )
     most: Count | None = Field(
@@ -73,22 +73,17 @@ def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
         by = {"network": "the topology", "csv": "the CSV file", "trace": "the trace"}[fixed[0]]
         remedy = "Give the cluster `servers: 10` and a `node`, or `groups`."
         raise UserError(f"{by} fixes how many servers there are", key=f"cluster.{fixed[0]}", remedy=remedy)
-    if cluster.groups is None:
-        if kind is not None:
-            remedy = "Leave it out, or give the cluster groups."
-            raise UserError("the cluster has no groups of servers", key="kind", value=kind, remedy=remedy)
+    if cluster.groups is None and kind is None:
         assert cluster.servers is not None
         return "cluster.servers", cluster.servers
-    names = [group.name or str(number) for number, group in enumerate(cluster.groups)]
+    names = [group.name or str(number) for number, group in enumerate(cluster.groups or ())]
     if kind is None and len(names) > 1:
         remedy = f"Say which by `size: {{kind: ...}}`: {', '.join(names)}."
         raise UserError("the cluster has several groups, and one of them can be sized", key="kind", remedy=remedy)
-    kind = names[0] if kind is None else kind
-    numbers = [number for number, name in enumerate(names) if kind in (name, str(number))]
-    if not numbers:
+    if kind is not None and kind not in names:
         raise UserError("there is no such group of servers", key="kind", value=kind, remedy=suggest(kind, names))
-    number = names.index(kind) if kind in names else numbers[0]
-    return f"cluster.groups.{number}.count", cluster.groups[number].count
+    number, groups = names.index(kind or names[0]), cluster.groups or ()
+    return f"cluster.groups.{number}.count", groups[number].count
 
 
 WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
@@ -146,15 +141,7 @@ class Train(Model):
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
     seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.", examples=[3])
     seed: Index = Field(default=0, description="The first seed; the others follow it.")
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto` is CUDA where there is any.")
     threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        """Without an agent, as a single --set leaves it, the whole of it is missing rather than that key."""
-        if isinstance(data, Mapping) and data.get("agent") is None and data.keys() <= cls.known().keys():
-            raise wrong("names no agent to train", WHAT_TO_TRAIN)
-        return data
 
 
 FIXED = (
@@ -477,12 +464,7 @@ class Scenario(WithFeatures):
     @property
     def shown_headings(self) -> dict[str, str]:
         """The headings, by the names that agents, swept keys and metrics have in results."""
-        called = {agent.name: agent.label for agent in self.agents if not agent.options}
-        for one in self.metrics:
-            if one.name in self.headings and ":" in one.name:
-                own = {metric.name for metric in metrics_of(self.cluster, [])}
-                called[one.name] = next(it.name for it in metrics_of(self.cluster, [one]) if it.name not in own)
-        return headings_of(self.headings, called)
+        return {Path(name).name if ".py:" in name else name: text for name, text in self.headings.items()}
 
     def __eq__(self, other: object) -> bool:
         """Equal when they say the same; where it was read does not matter."""

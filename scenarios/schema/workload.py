@@ -63,7 +63,6 @@ from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
 from binwright.workloads.parts import Parts
 from binwright.workloads.traces.check import TEXTS
 from binwright.workloads.traces.filters import REMEDY, check_conditions
-from binwright.workloads.traces.table import CENSORED
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 from binwright.workloads.windows import ApartStart, Window
 
@@ -212,8 +211,7 @@ class Mapped(Model):
     columns: _Names = Field(
         default_factory=dict,
         description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
-        "`group`, `where` (or one for each label), `tolerates`, and `censored` (requests that run on "
-        "after their end), where they have other names.",
+        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
         examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
     )
     units: Units = Field(
@@ -265,7 +263,7 @@ class Mapped(Model):
 
     def check_mapping(self, resources: tuple[str, ...]) -> None:
         """Refuse names in the mapping that mean nothing."""
-        known = {"columns": ["id", *TIMES, CENSORED, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
 
         def meant(key: str, name: str) -> None:
             if name not in known[key]:

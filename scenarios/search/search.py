@@ -20,7 +20,7 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.evaluation.evaluator import APART, AgentFactory, PreparedScenario
+from binwright.scenarios.evaluation.evaluator import APART, PreparedScenario, keeping
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import Override, folder_for, loaded
@@ -186,12 +186,12 @@ class Plays:
 
     def value(self, formula: Term, seed: int) -> float:
         """Play a formula on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
-        made = AgentFactory(partial(Formula.of, formula))
+        make, agents = keeping(partial(Formula.of, formula))
         try:
-            value = self._prepared.value(made, seed)
+            value = self._prepared.value(make, seed)
         except RunError:
             return nan
-        return nan if any(agent.numbers[1][-1][LOST] for agent in made.agents) else value
+        return nan if any(agent.numbers[1][-1][LOST] for agent in agents) else value
 
 
 class Proposer:

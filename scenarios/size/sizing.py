@@ -6,12 +6,10 @@ end of its own 95 % interval: three searches that share their runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -22,7 +20,6 @@ from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.pool import Local
 from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
@@ -114,9 +111,8 @@ def size(
     near = (question.begin, question.begin + 1, question.begin - 1)
     # two sizes, where there are two: an agent may be for the first one only
     check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
-    with closing(Local(jobs)) as local:
-        runs = Runs(question, folder, local, finished)
-        answers = _sizes_in(runs.search(on_progress))
+    runs = Runs(question, folder, jobs, finished)
+    answers = _sizes_in(runs.search(on_progress))
     if not any(each["size"] for each in answers.values()):
         raise runs.never()
     return runs.answer(answers)
@@ -135,14 +131,11 @@ class Looked:
     """What an agent came to at a size: of the metric of each target the mean over the seeds, and half its interval.
 
     The half width is 0 where nothing was drawn, and infinite of one seed. `lost` requests ran already at the start and
-    got no place. `spent` is the money per month and `energy` the kWh of a run, on average, where the scenario has
-    costs.
+    got no place.
     """
 
     means: tuple[tuple[float, float], ...]
     lost: int
-    spent: float | None
-    energy: float | None
 
     def enough(self, targets: Sequence[Target], halves: int) -> bool:
         """Tell whether it meets all targets with means moved so many half widths; nothing may be lost in any case."""
@@ -158,9 +151,9 @@ class Runs:
     An agent of which a run fails is looked at no further.
     """
 
-    def __init__(self, question: "Question", folder: Path, on: Local, finished: Callable[[Row], None]) -> None:
+    def __init__(self, question: "Question", folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed = folder, dict[str, str]()
-        self._question, self._on, self._finished = question, on, finished
+        self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
         labels = dict.fromkeys(run.agent.label for run in plan(question.at([question.begin])))
@@ -207,7 +200,7 @@ class Runs:
             rows.setdefault((row["agent"], int(row[self._question.key])), []).append(row)
             self._finished(row)
 
-        self._batch(pairs).run(on=self._on, finished=note)
+        self._batch(pairs).run(jobs=self._jobs, finished=note)
         order = ((agent, size) for size in sorted(pairs) for agent in self.looked if agent in pairs[size])
         return [self._note(agent, size, rows[agent, size]) for agent, size in order]
 
@@ -233,7 +226,7 @@ class Runs:
             mean, half = mean_interval(np.array(values, float))
             means.append((float(mean), float(half) if random else 0.0))
         lost = sum(row["running_lost"] for row in rows)
-        looked = Looked(tuple(means), lost, _average(rows, "cost_month"), _average(rows, "energy"))
+        looked = Looked(tuple(means), lost)
         self.looked[agent][size] = looked
         mean, half = means[0]
         return noted | {"mean": mean, "half": half, "lost": lost, "enough": looked.enough(targets, 0)}
@@ -254,17 +247,17 @@ class Runs:
         for agent, looked in self.looked.items():
             each = answers.get(agent, dict.fromkeys(ENDS))
             size = question.most if each["size"] is None else each["size"]
-            row: Row = {"agent": agent, **each, **dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy"))}
+            row: Row = {"agent": agent, **each, **dict.fromkeys(("mean", "mean_low", "mean_high"))}
             if at := looked.get(size):
                 mean, half = at.means[0]
                 low, high = target.metric.ends(mean, half) if isfinite(half) else (None, None)
-                row |= {"mean": mean, "mean_low": low, "mean_high": high, "spent": at.spent, "energy": at.energy}
+                row |= {"mean": mean, "mean_low": low, "mean_high": high}
             row |= _binding(question, results, agent, size)
             row["more"] = None if each["size"] is None or best is None else size - best
             row["verdict"] = FAILED if agent in self.failed else verdicts.get(agent)
             rows.append(row | about)
         schema: dict[str, Any] = dict.fromkeys(("size", "low", "high", "more"), pl.Int64)
-        schema |= dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "full", "target"), pl.Float64)
+        schema |= dict.fromkeys(("mean", "mean_low", "mean_high", "full", "target"), pl.Float64)
         frame = pl.DataFrame(rows, schema_overrides={**schema, "binds": pl.String, "verdict": pl.String})
         write_text(self.folder / TABLE, frame.write_csv())
         return Sized(question, frame, results)
@@ -284,12 +277,6 @@ class Runs:
         nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * (len(targets) > 1)}"
         problem = f"no agent meets this with {servers(most)}; {nearest}{_value(target, means[agent])}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
-
-
-def _average(rows: Sequence[Row], name: str) -> float | None:
-    """Average a metric that only some scenarios have."""
-    values = [float(row[name]) for row in rows if row.get(name) is not None]
-    return fmean(values) if len(values) == len(rows) else None
 
 
 def _value(target: Target, mean: float) -> str:

@@ -43,16 +43,6 @@ def refused(asked: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def test_a_folder_in_the_place_of_the_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("out/runs.parquet").unlink()
-    Path("out/runs.parquet").mkdir()
-    assert "out/runs.parquet: is a folder" in (said := refused(["compare", "out"], capsys))
-    assert "Move it away. Run the scenario again" in said
-    Path("out/runs.parquet").rename("away")
-    assert main(["run", "out/scenario.yaml", "--out", "out"]) == 0
-    assert main(["compare", "out"]) == 0
-
-
 @pytest.mark.parametrize("file", first(1, ["scenario.yaml", "journal.jsonl", "runs.parquet", "details/new.html"]))
 def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}

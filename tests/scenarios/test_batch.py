@@ -1,7 +1,7 @@
 """Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,12 +148,8 @@ def test_a_batch_computes_only_the_runs_it_lacks(tmp_path: Path, executed: list[
 
 CHANGES: list[dict[str, Any]] = [
     {"cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}}},
-    {"cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}}},
-    {"overflow": "wait"},
-    {"prices": {"cpu_hour": 0.25}},
     {"record": ["requests"]},
     {"warm_start": {"until": "50 %", "with": "best-fit"}},
-    {"workload": {**data()["workload"], "requests": 61}},
 ]
 
 
@@ -432,26 +428,6 @@ def test_a_point_of_a_sweep_that_cannot_be_stops_no_other(tmp_path: Path) -> Non
 
 
 # -- sweeps ------------------------------------------------------------------------------------------------------------
-
-
-def swept_values(found: Results, key: str) -> Iterable[Any]:
-    return dict.fromkeys(found.runs[key].to_list())
-
-
-def test_every_swept_key_is_a_column(tmp_path: Path) -> None:
-    sweep = {
-        "product": {"overflow": ["drop", {"expand": {"by": 1, "limit": 3}}], "cluster.servers": [2, 3]},
-        "zip": {"workload.arrivals.poisson.every": ["10 s", 20], "prices.cpu_hour": [1, 0.5]},
-    }
-    results = Batch(scenario(sweep=sweep, replications=1), tmp_path).run()
-    assert not len(results.failed)
-    assert len(results.runs) == 16
-    assert swept_values(results, "cluster.servers") == {2: None, 3: None}
-    assert swept_values(results, "workload.arrivals.poisson.every") == {"10 s": None, "20": None}
-    assert list(swept_values(results, "overflow")) == ["drop", '{"expand": {"by": 1, "limit": 3}}']
-    assert set(results.swept) == {*sweep["product"], *sweep["zip"]}
-    assert len(results.table().rows) == 16
-    assert all(row.runs == 1 for row in results.table().rows)
 
 
 # -- folders that are in use -------------------------------------------------------------------------------------------

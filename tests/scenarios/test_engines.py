@@ -71,19 +71,6 @@ SMALL = ["workload.requests=60", "replications=1"]
 
 
 @pytest.mark.long  # compiles the loop of a queue for two resources
-def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
-    agents = "agents=[best-fit, {in-line: {order: sjf, backfilling: easy}}, {in-line: {backfilling: conservative}}]"
-    crowded = ["workload.requests=150", "cluster.servers=2", "knowledge.lifetimes=known", "metrics=[slowdown_mean]"]
-    scenario = load_scenario("quickstart", [*crowded, WAIT, agents, "record=[requests, samples]", "replications=1"])
-    simpy, compiled = (run_as(name, Batch(scenario, tmp_path / name)) for name in ("python", "compiled"))
-    kept = [column for column in simpy.runs.columns if column not in TIMES]
-    assert_frame_equal(simpy.runs[kept], compiled.runs[kept], check_exact=True)
-    for run in simpy.runs["run"]:
-        assert_frame_equal(simpy.requests(run), compiled.requests(run), check_exact=True)
-        assert_frame_equal(simpy.samples(run), compiled.samples(run), check_exact=True)
-
-
-@pytest.mark.long  # compiles the loop of a queue for two resources
 def test_gangs_and_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
     rows = [
         f"{n} {n} -1 {9 + n % 7} {1 + n % 4} -1 -1 {1 + n % 4} {12 + n % 3} -1 1 1 1 1 1 1 -1 -1" for n in range(1, 60)
@@ -100,12 +87,6 @@ def test_gangs_and_requested_times_of_a_trace_from_its_beginning_are_compiled(tm
     assert_frame_equal(runs[0][kept], runs[1][kept], check_exact=True)
     later = load_scenario(tmp_path / "queue.yaml", ["workload.start=9"])
     assert obstacle_of(Batch(later, tmp_path / "later").runs[0]) == "knowledge.lifetimes"
-
-
-def test_auto_takes_what_can_be(tmp_path: Path) -> None:
-    scenario = load_scenario("quickstart", [*SMALL, "agents=[random, best-fit]"])
-    runs = Batch(scenario, tmp_path / "out").run().runs
-    assert dict(zip(runs["agent"], runs["compiled"], strict=True)) == {"random": False, "best-fit": True}
 
 
 def obstacle_of(run: Run) -> str:

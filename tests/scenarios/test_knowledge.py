@@ -18,7 +18,7 @@ from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError, WorkloadError
-from tests.support.scenarios import first_run, random_requests
+from tests.support.scenarios import random_requests
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 2, "node": {"cpu": 8}},
@@ -56,16 +56,6 @@ def test_an_agent_that_asks_for_what_is_hidden_is_refused_by_name(agents: Any, m
         check_scenario(scenario(agents=agents, **more))
     if agents != ["nara"]:  # the same weights for all
         check_scenario(scenario("known", agents=agents, **more))
-
-
-def test_who_stays_first_in_line_needs_no_lifetimes_where_nobody_passes(tmp_path: Path) -> None:
-    overflow = {"wait": {"together": 9}}
-    cluster = {"servers": 1, "node": {"cpu": 4}}
-    given = {**BASE, "cluster": cluster, "overflow": overflow, "agents": [{"in-line": {"commit": True}}]}
-    _, hidden = first_run(given, tmp_path)
-    _, known = first_run({**given, "knowledge": {"lifetimes": "known"}}, tmp_path)
-    assert (hidden["wait"] > 0).any()
-    assert hidden["decided"].equals(known["decided"])
 
 
 def test_agents_see_lifetimes_as_the_scenario_says() -> None:
@@ -115,7 +105,7 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
     mixed["knowledge"]["training"] = [50, 90]
     assert (build_world(Scenario.model_validate(mixed)).draw(0).expected == 70).all()
     assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).expected == 5).all()
-    with pytest.raises(UserError, match="learns from the rows before those that runs meet, and there are none"):
+    with pytest.raises(UserError, match="there are no rows to learn from"):
         build_world(trace(tmp_path, start=0)).draw(0)
     with pytest.raises(UserError, match="predicted: no request ends, so that there is nothing to learn"):
         build_world(trace(tmp_path, start=40, ends="drop")).draw(0)

@@ -12,7 +12,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, resolved
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import Workload
 from binwright.workloads import WORKLOADS
 from tests.support import ROOT
 
@@ -100,15 +100,6 @@ class Constant:
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw them."""
         return Workload.of_units(self.every * np.arange(3), np.inf, dict.fromkeys(resources, 1.0))
-
-
-def test_plain_numbers_are_columns() -> None:
-    workload = Workload.of_units([0, 1.5], 60, {"cpu": [1, 0.25], "mem": 2}, bandwidth=0.5)
-    assert workload.resources == ("cpu", "mem")
-    assert workload.duration.tolist() == [60.0, 60.0]
-    assert (workload.demand / QUANTUM).tolist() == [[1, 2], [0.25, 2]]
-    assert workload.bandwidth is not None
-    assert (workload.bandwidth / QUANTUM).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
-from binwright.scenarios.batch.pool import Local, Pool, ending
+from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -262,47 +262,3 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
         text = live.text()
     assert text == "304 of 1000, 4 failed, 5 runs/s, 2 min left"
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
-
-
-# -- batches one after another -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("at_once")
-def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What an agent imports may change in between; an interrupted batch leaves workers in its midst."""
-    (tmp_path / "helper.py").write_text("LEAST = 0\n")
-    mine = agent(tmp_path, "import helper\n        if helper.LEAST > request.demand[0] / 10**6: return None")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    def run(name: str, agent: str = mine, **more: Any) -> Results:
-        return Batch(plain(agents=[agent], replications=4), tmp_path / name).run(on=there, **more)
-
-    def workers() -> set[int]:
-        found = there._pool
-        return {worker.process.pid for worker in found._workers} if found else set()
-
-    with closing(Local(2)) as there:
-        first = run("first")
-        before = workers()
-        assert len(before) == 2
-        run("second", "best-fit")
-        assert workers() == before
-        (tmp_path / "helper.py").write_text("LEAST = 99\n")
-        changed = run("changed")
-        again = workers()
-        assert not again & before
-        with pytest.raises(ZeroDivisionError):
-            run("third", finished=lambda row: 1 / 0)
-        last = run("last")
-        assert not (found := workers()) & again
-        (tmp_path / "helper.py").write_text("LEAST = 98\n")
-        helped = run("helped")
-        assert not workers() & found
-    assert not workers()
-    assert (first.done["acceptance"] > 0).all()
-    for results in (changed, last, helped):
-        assert (results.done["acceptance"] == 0).all()

@@ -96,7 +96,7 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     assert numbers(there).columns == numbers(alone).columns
     assert fuse.exists(), "the agent's process never died"
     monkeypatch.setattr(on_ray, "PATIENCE", 0)
-    monkeypatch.setattr(on_ray, "_cpus", lambda: 0)
+    monkeypatch.setattr(vars(on_ray)["ray"], "cluster_resources", dict)
     with pytest.raises(UserError, match="no worker of the Ray cluster came up within 0 s"):
         Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", fresh=True)
     assert same(Batch(given, tmp_path / "there").run(), alone)

@@ -18,7 +18,6 @@ from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import Change, changed
 from binwright.workloads.lifetimes import kaplan_meier
@@ -129,19 +128,6 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     assert "the cluster cannot hold what runs already at the start: 1 of these requests got no place there" in said
 
 
-def test_running_requests_without_a_place_are_reported(
-    tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "small.yaml"
-    file.write_text(
-        f"cluster: {{servers: 1, node: {{cpu: 5}}}}\nworkload: {{trace: table, path: {trace['path']}, start: 5}}\n"
-        "agents: [first-fit]\noverflow: wait\n"
-    )
-    assert main(["run", str(file), "--out", str(tmp_path / "results")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "1 of these requests got no place there, or only later, in 1 runs" in said
-
-
 def test_a_run_that_stops_before_anything_arrives_says_so(tmp_path: Path, trace: dict[str, Any]) -> None:
     small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}}, overflow="stop")
     found = Batch(small, tmp_path / "results").run()
@@ -157,11 +143,6 @@ def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> 
     row, asked = first_run(scenario(trace, warm_start={**warm, "until": "70 %"}), tmp_path / "more")
     assert asked["warm"].to_list() == [True, True, True, False, False]
     assert row["offered"] == 2
-
-
-def test_inflated_workloads_take_over_no_running_requests(trace: dict[str, Any]) -> None:
-    given = scenario({**trace, "inflate": {"until": 1.0, "of": "cpu"}})
-    assert build_world(given).draw(0).running == 0
 
 
 # Changes
@@ -187,12 +168,6 @@ def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: in
             (401.0, 99.0),
         }
         assert set(found.duration[running:].tolist()) <= {20.0, 5.0, 50.0}
-
-
-def test_no_change_leaves_only_what_runs() -> None:
-    base = select(frame(LONG), Window(start=7), ("cpu",), 0)
-    with pytest.raises(WorkloadError, match="leaves no request"):
-        changed(base, [Change(demand="-90 %")], 0)
 
 
 # What agents are told
@@ -294,6 +269,3 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
     )
     assert found.frame["size"].to_list() == [2]
     assert said[:2] == [(1, 1.0, 3, False), (2, 1.0, 0, True)]
-
-
-# What else `validate` says of requests

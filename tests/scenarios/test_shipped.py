@@ -98,12 +98,5 @@ def test_shipped_scenario_runs(file: Path, tmp_path: Path) -> None:
     assert [row.agent for row in results.table().rows] == results.done["agent"].to_list()
 
 
-def test_quickstart_records_the_states_that_its_report_replays() -> None:
-    """The guide of the report begins with it."""
-    page = (ROOT / "docs" / "results" / "report.md").read_text("utf-8")
-    assert "```sh\nbinwright run quickstart\nbinwright report results/quickstart" in page
-    assert "states" in load_scenario("quickstart").record
-
-
 def test_quickstart_needs_no_download() -> None:
     assert not isinstance(load_scenario("quickstart").workload, Trace)

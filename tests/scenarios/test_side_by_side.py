@@ -2,7 +2,6 @@
 
 import os
 import signal
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ import binwright as bw
 from binwright.agents.learned.weights import read
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch import pool
-from binwright.scenarios.batch.pool import Answer
 from binwright.scenarios.batch.pool import child as original
-from binwright.scenarios.learn.training import Heard, TrainingJob, points, work
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from tests.support.learning import trained
@@ -59,33 +56,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory, agent: str) -> dict[str, Any
     folder = tmp_path_factory.mktemp("alone")
     bw.train(given(agent), out=folder, jobs=1)
     return come_to(folder)
-
-
-def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, agent: str, alone: dict[str, Any]) -> None:
-    [(_, first), (_, second)] = points(given(agent))
-    wrong = given(agent, sweep={}, agent={agent: {"rate": 1e308, "steep": 10.0}})
-    lessons = [TrainingJob(each, tmp_path / str(n), 1) for n, each in enumerate((first, second, wrong))]
-    here, far = Pipe()
-    for lesson in (*lessons, None):
-        if lesson:
-            lesson.own.mkdir(parents=True)
-        here.send(lesson)
-    before = signal.getsignal(signal.SIGINT)
-    work(os.dup(far.fileno()))
-    signal.signal(signal.SIGINT, before)
-    heard = []
-    while here.poll():
-        heard.append(here.recv())
-    answers = [said.value for said in heard if isinstance(said, Answer)]
-    assert answers[:2] == [None, None]
-    assert str(answers[2]).startswith(f"{lessons[2].own}: training went astray")
-    news = [said for said in heard if isinstance(said, Heard)]
-    assert [new.over for new in news if not new.row] == [False, True, False, True, False]
-    for number, rate in enumerate(RATES):
-        state = come_to(tmp_path / str(number))["seed-1/state.safetensors"]
-        assert state == alone[f"rate={rate}/seed-1/state.safetensors"]
-    here.close()
-    far.close()
 
 
 @pytest.mark.long

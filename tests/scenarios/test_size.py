@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from binwright.scenarios.size.sizing import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
+from binwright.cli import FAILED, MISTAKE, main
+from binwright.scenarios.size.sizing import AHEAD, ENDS, SizeFound, ahead, next_size
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -247,30 +247,6 @@ def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pyte
     assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
 
 
-def test_interrupted_it_keeps_what_is_known_and_goes_on(
-    tiny: Path, sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = ["size", str(tiny), "--set", "size.most=30", "--jobs", "1", "--out", str(tiny.parent / "cut")]
-    real, looks = Runs.look, list[Any]()
-
-    def look(self: Runs, pairs: Any) -> Any:
-        looks.append(pairs)
-        if len(looks) == 3:
-            raise KeyboardInterrupt
-        return real(self, pairs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Runs, "look", look)
-        assert main(asked) == INTERRUPTED
-    assert "Run the same command to resume" in capsys.readouterr().err
-    rows = (tiny.parent / "cut" / "journal.jsonl").read_text().splitlines()
-    assert len(rows) == 20  # two sizes, two agents, five seeds
-    assert main(asked) == 0
-    assert (tiny.parent / "cut" / "journal.jsonl").read_text().splitlines()[:20] == rows
-    assert (tiny.parent / "cut" / "sizes.csv").read_text() == sized.frame.write_csv()
-    assert len(sized.results.runs) == len(bw.load(tiny.parent / "cut").runs)
-
-
 def test_arguments_of_size_replace_the_scenarios(tiny: Path) -> None:
     few = {**TINY, "agents": ["first-fit"], "replications": 2}
     tiny.write_text(yaml.safe_dump({**few, "size": {"until": "acceptance >= 90 %", "most": 25}}))
@@ -374,7 +350,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
             "or turn its sign round",
         ),
-        (["--set", "size.kind=large"], "kind: the cluster has no groups of servers"),
+        (["--set", "size.kind=large"], "kind: there is no such group of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
         (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
         (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
@@ -392,7 +368,7 @@ def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.Capt
     [
         ("nara/table1", "cluster.network: the topology fixes how many servers there are"),
         ("fgd/default", "cluster.trace: the trace fixes how many servers there are"),
-        ("cvd/table2", "sched-rl sees the whole cluster: these weights are for 10 servers, and there are 11"),
+        ("cvd/table2", "were trained with servers 10, not with 11 (at cluster.servers=11)"),
     ],
 )
 def test_clusters_and_agents_of_one_size_are_refused(
@@ -454,39 +430,6 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
         assert frame["binds"].to_list() == [binds]
         assert f" {binds} {frame['full'][0]:.0%} " in said
         assert ("cpu is oversold, and that looks free: without `workload.use`" in said) is (oversold > 1)
-
-
-def test_answers_say_what_their_runs_cost_and_draw(
-    tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In money per month and kWh, if the scenario says so: those of the runs at the answer, on average."""
-    monkeypatch.setattr("binwright.commands.sizing.out.width", 200)
-    servers = {"price": 0.3, "power": {"idle": "50 W", "peak": "200 W"}}
-    data = {**TINY, "replications": 2, "agents": ["first-fit"], "costs": {"servers": servers, "currency": "EUR"}}
-    tiny.write_text(yaml.safe_dump(data))
-    folder = tiny.parent / "size"
-    assert main(["size", str(tiny), "--jobs", "1", "--out", str(folder)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    row = pl.read_csv(folder / "sizes.csv").row(0, named=True)
-    runs = pl.read_parquet(folder / "runs.parquet").filter(pl.col("cluster.servers") == row["size"])
-    assert row["spent"] == pytest.approx(runs["cost_month"].mean())
-    assert row["energy"] == pytest.approx(runs["energy"].mean())
-    assert "cost per month" in said
-    assert " EUR" in said
-    assert " kWh" in said
-
-
-def test_dates_that_are_swept_need_no_quotes(tmp_path: Path) -> None:
-    rows = "".join(f"2026-01-0{day} {hour:02},1,600\n" for day in (1, 2, 3) for hour in range(24))
-    (tmp_path / "t.csv").write_text(f"at,cpu,lives\n{rows}")
-    file = tmp_path / "dates.yaml"
-    file.write_text(
-        "cluster: {servers: 2, node: {cpu: 4}}\nagents: [first-fit]\n"
-        "workload: {trace: table, path: t.csv, columns: {arrival: at, cpu: cpu, lifetime: lives}, requests: 5}\n"
-        "sweep: {product: {workload.start: [2026-01-01, 2026-01-02 12:00:00]}}\n"
-    )
-    runs = bw.run(file, out=tmp_path / "runs", jobs=1).runs
-    assert runs["workload.start"].to_list() == ["2026-01-01", "2026-01-02T12:00:00"]
 
 
 def test_a_sweep_is_not_sized(tmp_path: Path) -> None:

@@ -84,15 +84,6 @@ def test_less_may_be_better(tiny: Path) -> None:
     assert next(iter(found.agent.values()))["most"] == 1
 
 
-def test_tuning_again_runs_nothing(tiny: Path) -> None:
-    first = quick(tiny, rounds=2)
-    journals = {file: file.read_text() for file in tiny.parent.rglob("journal.jsonl")}
-    second = quick(tiny, rounds=2)
-    assert {file: file.read_text() for file in tiny.parent.rglob("journal.jsonl")} == journals
-    assert second.agent == first.agent
-    assert second.log.equals(first.log)
-
-
 @pytest.mark.long
 def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

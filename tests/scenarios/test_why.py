@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -115,7 +114,6 @@ def test_labels_refused_most_for_the_same_requests_come_first(
     assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
     runs = bw.load(tmp_path / "results").runs
     assert json.loads(runs["refused_sizes"].item()) == {"4 cpu": [4, 1], "8 cpu": [2, 2]}
-    assert [refused for _, refused in json.loads(runs["refused_times"].item())] == [0, 2, 1, 0, 0, 0, 0, 0, 0, 0]
     assert main(["why", str(tmp_path / "results")]) == 0
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "bob 2 2 100.0 62.5" in words
@@ -254,9 +252,3 @@ def test_times_are_dates_where_the_trace_has_dates(tmp_path: Path, capsys: pytes
     assert "25.5 h after the first one, at 2026-03-02 09:30:00." in " ".join(capsys.readouterr().out.split())
     assert main(["why", str(tmp_path / "out"), "--request", "7f3e-uuid"]) == 2
     assert "Requests are named by their row, 0 to 1." in capsys.readouterr().err
-
-
-def test_out_is_promised_as_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["why", "--help"])
-    assert "all kinds of requests, or of --request all servers" in " ".join(capsys.readouterr().out.split())

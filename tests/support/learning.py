@@ -11,7 +11,7 @@ from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.training import train
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.types import Workload
 from tests.support.scenarios import random_requests, run_as
 

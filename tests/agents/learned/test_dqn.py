@@ -31,12 +31,9 @@ from binwright.agents.learned.replay import (
     empty_trajectory,
     reset,
 )
-from binwright.agents.learned.sched_rl import SchedRL, SchedTrainer
-from binwright.agents.learned.weights import read, write
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.ledger import Ledger
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.learn.training import course_of, train
+from binwright.agents.learned.sched_rl import SchedTrainer
+from binwright.agents.learned.weights import read
+from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.rng import stream

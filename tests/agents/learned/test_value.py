@@ -20,7 +20,7 @@ from binwright.agents.learned.value import (
 from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.learn.sweeping import train
+from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Workload
