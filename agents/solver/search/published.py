@@ -84,11 +84,11 @@ def attempt(
             draws += 1
             ball = left[j]
             left[j] = left[i]
-            tried = 0
+            tried = size if stop[0] else 0
             while tried < size and not fits(demand, ball, free, members[base + at]):
                 tried += 1
                 at = at + 1 if at + 1 < size else 0
-            if tried == size or stop[0]:
+            if tried == size:
                 left[still] = ball
                 still += 1
             else:
