@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled.limit_table import URGENT, LimitTable
 from binwright.fabric.compiled.numa_loop import (
     ALL,
@@ -41,6 +42,7 @@ from binwright.fabric.compiled.numa_loop import (
 from binwright.fabric.compiled.quota_table import QuotaTable
 from binwright.fabric.placement.role_views import Ruling
 from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.jit.cost_functions import ordered
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Floats, InOrder, Ints, Request, View
 
@@ -64,10 +66,10 @@ class Queue(NamedTuple):
     where requests stay as they came, or where `divisor` and `factor`, float64 [n], order them with the wait. `turn`
     int64 [n] is the order in which those who wait are offered: by urgency, and as they have come.
 
-    `startable` and `offered` int32 [k] and `keys` float64 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are
-    when those that run should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to
-    each, then the end that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64
-    [resources] is the least that any request needs.
+    `startable` and `offered` int32 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that run
+    should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
+    that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64 [resources] is the least
+    that any request needs.
     """
 
     expected: Floats
@@ -78,7 +80,6 @@ class Queue(NamedTuple):
     turn: Ints
     startable: Any
     offered: Any
-    keys: Floats
     until: Floats
     runs: Ints
     promise: Floats
@@ -142,25 +143,35 @@ def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> 
     """Write to `offered` who is offered, in order: of those in `line` int32 [waiting] the `count` whose turn it is."""
     offered, waiting, turn = queue.offered, len(line), queue.turn
     if len(queue.key) and count < waiting:
-        latest = np.sort(turn[line])[count - 1]
-        found = 0
+        turns = np.empty(waiting, np.int64)
         for i in range(waiting):
-            if turn[line[i]] <= latest:
-                offered[found] = line[i]
-                found += 1
-    else:
-        offered[:count] = line[:count]
+            turns[i] = turn[line[i]]
+        latest, place = turns[ascending(turns)[count - 1]], 0
+        for i in range(waiting):
+            if turns[i] <= latest:
+                offered[place] = line[i]
+                place += 1
+        return
+    for i in range(count):
+        offered[i] = line[i]
     if len(queue.divisor):
+        keys = np.empty(count, np.int64)
         for i in range(count):
-            row = offered[i]
+            row = line[i]
             wait = now - arrival[row]
             if len(queue.factor):
-                queue.keys[i] = -((wait / queue.divisor[row]) ** 3.0) * queue.factor[row]
+                keys[i] = ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row])
             else:
-                queue.keys[i] = -wait / queue.divisor[row]
-        offered[:count] = offered[:count][np.argsort(queue.keys[:count], kind="mergesort")]
+                keys[i] = ordered(-wait / queue.divisor[row])
+        order = ascending(keys)
+        for i in range(count):
+            offered[i] = line[order[i]]
         if len(queue.urgency):
-            offered[:count] = offered[:count][np.argsort(-queue.urgency[offered[:count]], kind="mergesort")]
+            for i in range(count):
+                keys[i] = -queue.urgency[offered[i]]
+            by_urgency = ascending(keys)
+            for i in range(count):
+                offered[i] = line[order[by_urgency[i]]]
 
 
 @lean
@@ -275,7 +286,6 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
         turn=np.zeros(n, np.int64),
         startable=np.zeros(rows if limited else 0, np.int32),
         offered=np.zeros(scratch, np.int32),
-        keys=np.zeros(scratch),
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
         promise=np.zeros(n),

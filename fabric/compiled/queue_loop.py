@@ -80,7 +80,7 @@ def go_line(
     _, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, _, key, _, _, turn, startable, offered, _, until, runs, promise, place, counts, least = queue
+    expected, _, key, _, _, turn, startable, offered, until, runs, promise, place, counts, least = queue
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
@@ -138,7 +138,8 @@ def go_line(
             promise[row] = soon
             expect(until, runs, running - 1, soon, row)
         if pure:  # no rule says more for so small a question
-            most[:], total[:] = 0, 0
+            for r in range(kinds):
+                most[r] = total[r] = 0
             for s in range(len(left)):
                 for r in range(kinds):
                     whole = 0

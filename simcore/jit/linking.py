@@ -93,12 +93,18 @@ def _same(flags: Any, others: object) -> Any:
     return all(getattr(flags, name) == getattr(others, name) for name in names)
 
 
+def _hash(flags: Any) -> int:
+    """Hash the flags in which kernels differ; numba hashes all names, which are the same for all."""
+    differ = ("nrt", "forceinline", "no_cpython_wrapper", "no_cfunc_wrapper")
+    return hash(tuple([bool(flags._values.get(name)) for name in differ]))
+
+
 def install() -> None:
     """Have numba make such libraries in this process, and load its array functions without scipy.linalg.
 
     Numba imports that, for .2 s of every process, to know whether np.cov can be compiled. It can: scipy is installed.
     """
-    TargetConfig.__eq__, TargetConfig.__hash__ = _same, lambda flags: hash(type(flags))  # numba's: of the flags' names
+    TargetConfig.__eq__, TargetConfig.__hash__ = _same, _hash
     looked, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
         import_module("numba.np.arraymath")

@@ -189,9 +189,9 @@ OWN = f"{__name__}:dearest"
     ("most", "then", "evicted"), [(1, "drop", (0, 0)), (2, "drop", (2, 2)), (2, "requeue", (2, 0))]
 )
 def test_a_gang_counts_once_in_a_budget(most: int, then: str, evicted: tuple[int, int], tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text("id,arrival,lifetime,cpu,n,priority\n0,0,9,1,2,0\n1,0,9,2,1,0\n2,1,9,4,1,5\n")
-    labels = {"n": "n", "priority": "priority"}
-    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": labels, "parts": {"by": "n"}}
+    (tmp_path / "jobs.csv").write_text("id,arrival,lifetime,cpu,priority\n0,0,9,2,0\n1,0,9,2,0\n2,1,9,4,5\n")
+    labels = {"priority": "priority"}
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": labels, "parts": {"by": "cpu"}}
     preempt = {"budgets": [{"of": {"priority": "0"}, "at_most": most}], "then": then}
     cluster = {"servers": 1, "node": {"cpu": 4}}
     asked = scenario({"preempt": preempt}, workload=workload, cluster=cluster, priorities={}, record=["requests"])
@@ -250,7 +250,6 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
         ({"preempt": {"budgets": [{"of": {"group": "web"}}]}}, "at_most or share"),
         ({"preempt": {}, "wait": {"together": 3}}, "more than one way"),
         ({"preempt": {"otherwise": "requeue"}}, "is no known value"),
-        ("preempt", "more than a word"),
     ],
 )
 def test_mistakes_are_named(overflow: Any, said: str) -> None:

@@ -76,9 +76,9 @@ def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -
     failures = {"scheduled": [{"at": 5, "server": 0, "repair_after": 1}], "on_failure": "requeue"}
     cluster = {"servers": 2, "node": {"cpu": 4}, "failures": failures}
     queues = {"all": {"running": {"requests": 1, "cpu": 3}}}
-    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "queue"}}
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "cpu"}}
     workload["labels"] = {"who": "who", "queue": "queue"}
-    jobs = "0,0,10,1,a,3\n1,0,10,1,a,1\n2,0,10,1,a,1\n"
+    jobs = "0,0,10,3,a,s\n1,0,10,1,a,s\n2,0,10,1,a,s\n"
     found = scenario(tmp_path, jobs, queues, "best-fit", cluster=cluster, workload=workload)
     _, rows = first_run(found, tmp_path)
     assert sorted(rows.filter(pl.col("outcome") == "placed")["decided"].to_list()) == [5, 5, 5, 10, 20]
@@ -86,11 +86,11 @@ def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -
 
 @pytest.mark.parametrize("agent", ["best-fit", "in-line", {"in-line": {"commit": True, "backfilling": "easy"}}])
 def test_a_gang_that_a_limit_closes_out_waits_whole(tmp_path: Path, agent: Any) -> None:
-    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "queue"}}
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "cpu"}}
     workload["labels"] = {"who": "who", "queue": "queue"}
     cluster = {"servers": 2, "node": {"cpu": 4}}
     queues = {"a": {"of": {"who": "a"}, "running": {"requests": 1}}, "all": {}}
-    jobs = "0,0,10,1,a,2\n1,0,10,1,a,2\n2,0,10,1,b,2\n"
+    jobs = "0,0,10,2,a,s\n1,0,10,2,a,s\n2,0,10,2,b,s\n"
     found = scenario(tmp_path, jobs, queues, agent, cluster=cluster, workload=workload)
     _, rows = first_run(found, tmp_path)
     assert rows["decided"].to_list() == [0, 0, 10, 10, 0, 0]

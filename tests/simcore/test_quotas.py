@@ -232,17 +232,17 @@ def test_mistakes_are_named(quotas: dict[str, Any], said: str) -> None:
         scenario(quotas)
 
 
-GANG = "0,0,50,4,x,1\n1,1,100,2,a,2\n2,2,30,2,b,1\n"
+GANG = "0,0,50,4,x\n1,1,100,4,a\n2,2,30,2,b\n"
 
 
-def reclaimed(folder: Path, jobs: str = GANG, **changes: Any) -> list[tuple[Any, ...]]:
+def reclaimed(folder: Path, jobs: str = GANG, parts: str | None = "cpu", **changes: Any) -> list[tuple[Any, ...]]:
     """Play jobs, usually a gang that borrows and waits for room, and one within its quota that comes after it."""
-    (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who,parts\n{jobs}")
-    workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who", "n": "parts"}}
+    (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who\n{jobs}")
+    workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who"}}
     halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
     given = {
         "cluster": {"servers": 1, "node": {"cpu": 4}},
-        "workload": {**workload, "parts": {"by": "n"}},
+        "workload": {**workload, **({"parts": {"by": parts}} if parts else {})},
         "quotas": {"by": "who", "of": halves, "reclaim": "any", "checkpoint": 7},
         "overflow": "wait",
         "agents": ["best-fit"],
@@ -254,20 +254,20 @@ def reclaimed(folder: Path, jobs: str = GANG, **changes: Any) -> list[tuple[Any,
 
 def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
     rows = reclaimed(tmp_path)
-    assert rows[1:4] == [("a", 100.0, 50.0, 50.0, "interrupted")] * 2 + [("b", 30.0, 50.0, 80.0, "placed")]
-    assert rows[4:] == [("a", 100.0, 80.0, 180.0, "placed")] * 2
+    assert rows[4:8] == [("a", 100.0, 50.0, 50.0, "interrupted")] * 4
+    assert rows[8:] == [("b", 30.0, 50.0, 80.0, "placed")] * 2 + [("a", 100.0, 80.0, 180.0, "placed")] * 4
 
 
 @pytest.mark.parametrize("overflow", ["wait", {"wait": {"together": 1}}, {"wait": {"together": 1, "one_by_one": True}}])
 def test_room_that_an_arrival_reclaims_is_offered_to_the_first_in_line_at_once(tmp_path: Path, overflow: Any) -> None:
-    rows = reclaimed(tmp_path, "0,0,50,4,a,1\n1,1,10,2,c,1\n2,2,10,2,b,1\n", checkpoint=None, overflow=overflow)
+    rows = reclaimed(tmp_path, "0,0,50,4,a\n1,1,10,2,c\n2,2,10,2,b\n", None, checkpoint=None, overflow=overflow)
     assert [(row[0], row[2]) for row in rows] == [("a", 0), ("c", 2), ("b", 2), ("a", 12)]
 
 
 @pytest.mark.parametrize("then", ["requeue", "drop"])
 def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
-    assert [row[0] for row in rows] == list("xaabaa")
+    assert [row[0] for row in rows] == list("xxxxaaaabbaaaa")
 
 
 @pytest.mark.parametrize(
