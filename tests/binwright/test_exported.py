@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,18 +58,6 @@ def test_overrides_are_texts_mappings_and_keywords(overrides: list[Any], keys: d
     found = bw.scenario("quickstart", *overrides, **keys)
     assert found.cluster.servers == 20
     assert [agent.name for agent in found.agents] == ["best-fit"]
-
-
-def test_a_run_takes_them(tmp_path: Path) -> None:
-    keys: dict[str, Any] = {"agents": "worst-fit", "workload.requests": 9}
-    results = bw.run("quickstart", out=tmp_path / "x", replications=1, **keys)
-    assert results.runs["agent"].to_list() == ["worst-fit"]
-    assert results.runs["seed"].len() == 1
-
-
-def test_overrides_in_a_list_are_refused() -> None:
-    with pytest.raises(UserError, match=r"is not an override.*\n.*'replications=3'.*one after another"):
-        bw.run("quickstart", ["replications=3"])  # type: ignore[arg-type]
 
 
 def test_a_key_that_there_is_not_is_named() -> None:

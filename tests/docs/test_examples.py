@@ -37,12 +37,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_there_are_eleven_and_the_list_has_them_all() -> None:
-    assert len(FOLDERS) == 11
-    listed = re.findall(r"\]\((\w[\w-]*)/README\.md\)", (ROOT / "examples/README.md").read_text())
-    assert sorted(listed) == [folder.name for folder in FOLDERS]
-
-
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_its_command_is_right_and_its_picture_is_small(folder: Path, desk: Path) -> None:
     assert 5_000 < (folder / "picture.png").stat().st_size < SMALLEST

@@ -157,8 +157,10 @@ HOSTILE = {
     "deep nesting": HEAD + "PARAM x = " + "(" * 20000 + "1" + ")" * 20000 + BODY,
     "a long name": HEAD + "PARAM " + "x" * 90_000 + " = y" + BODY,
     "a path": 'TABLE T FROM "/etc/passwd" ' + HEAD + BODY,
+    "a path beside": 'TABLE T FROM "jobs.csv" COLUMNS "id" ' + HEAD + BODY,
     "letters": HEAD + "é\u202e\x00\U0001f600" + BODY,
 }
+PATHS = {"a path": "/etc/passwd", "a path beside": "jobs.csv"}
 SLOW = {"many members", "deep nesting", "huge dimensions"}
 """Those that take seconds to refuse."""
 
@@ -169,8 +171,9 @@ def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
     assert job["state"] in ("done", "refused", "failed")
     for secret in ("/tmp", "/work", "root:", "Traceback", ".py"):
         assert secret not in json.dumps(job).replace(what, "")
-    if "path" in what:
-        assert job["error"]["message"] == "there is no folder to find files in"
+    if what in PATHS:
+        said = f"{PATHS[what]!r} is not in the specification's folder"
+        assert (job["state"], job["error"]["message"]) == ("refused", said)
 
 
 BODIES: list[tuple[bytes, int]] = [
