@@ -32,7 +32,6 @@ REMOVED: Mapping[str, str] = {
     "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
     "option reproduce --pages": "Take the pages that are written into --out.",
     "option serve --device": "Jobs run on the processor; `binwright solve --device opencl` uses a graphics card.",
-    "option agents --for": "`binwright validate FILE` says what keeps an agent from a scenario.",
     "option train --dry-run": "Begin the training: its line says how long the rest takes.",
     "option figures --list": "Take `binwright list figures`.",
     **{

@@ -97,7 +97,7 @@ NO_FORMULA = {
     "if free_a > 2:": "def score(free_a):\n    if free_a > 2:\n        return 1",
     "is no Python": "def score(free_a:",
     "is no number": "def score(free_a):\n    return 'a'",
-    "too deeply nested": "def score(free_a):\n    return " + "-" * 5000 + "1",
+    "recursion depth exceeded": "def score(free_a):\n    return " + "-" * 5000 + "1",
     "no function score": "def other(): return 1",
     "other parameters than names": "def score(*free_a): return 1",
     "has other parameters": "def score(x=1): return 1",
@@ -124,7 +124,7 @@ MISTAKES = {
     "cannot be used in a formula: open(free_a)": "open(free_a)",
     "cannot be used in a formula: free_a.real": "free_a.real",
     "is no number": "free_a + 'x'",
-    "too deeply nested": "-" * 5000 + "1",
+    "recursion depth exceeded": "-" * 5000 + "1",
     "more than 2,000 steps": f"max({', '.join(['free_a'] * 1500)})",
 }
 
