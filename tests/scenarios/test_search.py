@@ -82,7 +82,7 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
 def test_search_prints_the_rule_and_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(yaml.safe_dump(TINY))
-    options = "--metric scheduled --seeds 12 --validation 10 --test 6 --evaluations 300 --jobs 1 --out"
+    options = "--metric scheduled --evaluations 300 --jobs 1 --out"
     assert main(["search", str(file), *options.split(), str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert "search   validation   rule" in said.out
