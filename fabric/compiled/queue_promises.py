@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.array_kernels import ascending
 from binwright.fabric.availability import copies, parts_from, take
 from binwright.fabric.compiled.numa_loop import demand_of, parts_of
 from binwright.simcore.jit import kernel, lean
@@ -81,7 +82,7 @@ def share_out(room: Ints, before: Ints, many: int) -> None:
     Both are int64 [servers * ways]; `room` becomes how many parts there are on each.
     """
     rest = many
-    for way in np.argsort(before, kind="mergesort") if many > 1 else np.arange(len(room)):
+    for way in ascending(before) if many > 1 else np.arange(len(room)):
         room[way] = min(room[way], rest)
         rest -= room[way]
 
