@@ -146,7 +146,7 @@ def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> 
         turns = np.empty(waiting, np.int64)
         for i in range(waiting):
             turns[i] = turn[line[i]]
-        latest, place = turns[ascending(turns)[count - 1]], 0
+        latest, place = np.sort(turns)[count - 1], 0
         for i in range(waiting):
             if turns[i] <= latest:
                 offered[place] = line[i]
