@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 import numpy as np
 import polars as pl
 import yaml
+from pydantic import ValidationError
 
 from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
@@ -98,7 +99,12 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
 def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
     """Make the agent with the options at these places."""
     found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
-    return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
+    try:
+        return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
+    except ValidationError as error:
+        detail = error.errors()[0]
+        remedy = "Tune options that take numbers."
+        raise UserError(detail["msg"], key=".".join(map(str, detail["loc"])), remedy=remedy) from None
 
 
 Row: TypeAlias = dict[str, Any]

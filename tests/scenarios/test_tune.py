@@ -131,7 +131,7 @@ def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
     [
         ({"params": {}}, "there is nothing to tune"),
         ({"params": {"mist": "1..8"}}, "param mist: unknown option\n  Did you mean 'most'"),
-        ({"params": {"note": "1..8"}}, "note: expected text"),
+        ({"params": {"note": "1..8"}}, "expected text"),
         ({"params": {"near": "1..1"}}, r"param near: is not a range \(got '1..1'\)"),
         ({"params": {"near": "1-2"}}, r"param near: is not a range \(got '1-2'\)\n  Write near=0..4"),
         ({"params": {"near": "0..2:log"}}, "or from above 0 near="),
