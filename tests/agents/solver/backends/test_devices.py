@@ -1,6 +1,7 @@
 """Which OpenCL devices can be used, and what is said of drivers that fail or are missing."""
 
-from dataclasses import replace
+import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,26 +26,59 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "binwright list devices" in said
 
 
-def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    number = opencl_device().number
-    device = opencl_devices.installed()[number]
-    sources = {
-        "it computes wrong numbers": opencl_devices.SOURCE.replace("1000000007L", "7"),
-        "error: ": opencl_devices.SOURCE.replace("value %", "no_such_value %"),
-    }
-    for reason, source in sources.items():
-        monkeypatch.setattr(opencl_devices, "SOURCE", source)
-        assert reason in opencl_devices.reason_against(device)
-    works = opencl_devices.tried(number)
-    broken = replace(works, number=0, reason="it computes wrong numbers")
-    monkeypatch.setattr(opencl_devices, "installed", lambda: [device, device])
-    monkeypatch.setattr(opencl_devices, "tried", lambda at: works if at else broken)
-    assert opencl_devices.choose() is works
-    assert [one.usable for one in opencl_devices.opencl_devices()] == [False, True]
-    with pytest.raises(UserError, match=r"opencl:0 \(.*\) cannot be used: it computes wrong numbers") as error:
+KNOWN = [("Some", "1.0", "first", "GPU"), ("Some", "1.0", "second", "CPU")]
+WAYS = {
+    "fails": ('print(json.dumps("error: unknown target CPU"))', "error: unknown target CPU"),
+    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
+    "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
+    "ends": ('sys.exit("no licence")', "its driver ends the process with exit code 1: no licence"),
+    "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
+}
+"""What a driver does at the first program, and what is said of it."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> Iterator[None]:
+    opencl_devices._told.cache_clear()
+    yield
+    opencl_devices._told.cache_clear()
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, first: str, loading: str = "") -> None:
+    """Have a script stand for the probe: two devices, of which the first does this and the second works."""
+    script = (
+        f"import json, os, signal, sys, time\n{loading}\nprint({json.dumps(KNOWN)!r}, flush=True)\n"
+        f"if %d == 0:\n    {first}\nelse:\n    print('\"\"')\n"
+    )
+    monkeypatch.setattr(opencl_devices, "PROBE", script)
+    monkeypatch.setattr(opencl_devices, "SECONDS", 5.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    does, reason = WAYS[way]
+    pretend(monkeypatch, does)
+    found = opencl_devices.choose(), opencl_devices.choose(1)
+    assert {(one.name, one.number) for one in found} == {("second", 1)}
+    with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
         opencl_devices.choose(0)
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
+    assert [one.usable for one in bw.opencl_devices()] == [False, True]
+
+
+def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, "pass", loading="os.abort()")
+    with pytest.raises(UserError, match=r"loading the OpenCL drivers crashes \(SIGABRT\)") as error:
+        opencl_devices.choose()
+    assert "OCL_ICD_VENDORS" in error.value.remedy
+
+
+def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = opencl_devices.installed()[opencl_device().number]
+    assert opencl_devices.reason_against(device) == ""
+    monkeypatch.setattr(opencl_devices, "SOURCE", opencl_devices.SOURCE.replace("1000000007L", "7"))
+    assert opencl_devices.reason_against(device) == "it computes wrong numbers"
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
