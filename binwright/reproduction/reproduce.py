@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
 from binwright.reproduction.claims import Published, Row, Value, published
 from binwright.reproduction.experiment import Experiment, Key, Publication, Size, publication
@@ -18,14 +19,25 @@ from binwright.reproduction.measures import Runs
 from binwright.reproduction.pages import FIGURES, Picture, counted, page, pictures
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
-from binwright.simcore.extras import pl
+from binwright.simcore.extras import need, pl
 from binwright.simcore.files import write_bytes, write_text
 
 FOLDER = Path("results") / "reproduce"
 HAS_WEIGHTS = "nara"
 """The publication whose authors' weights may be given."""
 Finished = Callable[[dict[str, Any]], None]
+NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
+"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
+
+
+def check_extras(scenario: Scenario) -> None:
+    """Refuse agents of which this machine lacks the extra; nothing is imported."""
+    for agent in scenario.agents:
+        for package, (module, extra) in NEEDS.items():
+            if AGENTS.home(agent.name).startswith(f"{package}."):
+                need(module, extra, what=agent.name)
 
 
 @dataclass
@@ -57,7 +69,9 @@ class Prepared:
             ]
             folder = self.folder / name.replace(";", ",").replace(" ", "-").replace("%", "")
             try:
-                self.batches[name] = Batch(load_to_run(self.experiment.scenario, overrides), folder)
+                scenario = load_to_run(self.experiment.scenario, overrides)
+                check_extras(scenario)
+                self.batches[name] = Batch(scenario, folder)
             except UserError as error:  # a trace that is not on this machine, for one
                 self.problems[name] = error
 

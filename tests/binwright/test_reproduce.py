@@ -15,6 +15,7 @@ from scipy.stats import t as student
 
 import binwright as bw
 from binwright import cli
+from binwright.agents.learned.cvd_rl import LAYERS
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import Better, Row, Value, Verdict, everything, judge, keys_of, published
 from binwright.reproduction.experiment import Note, publication
@@ -190,7 +191,7 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
     ours = {
         "learning_rate": settings["rate"], "epochs": train.iterations, "discount": settings["discount"],
         "epsilon": settings["explore"], "batch": settings["batch"], "buffer": settings["memory"], "optimiser": "Adam",
-        "target_tau": settings["tau"], "network": f"{settings['layers']}-layer MLP with ReLU",
+        "target_tau": settings["tau"], "network": f"{LAYERS}-layer MLP with ReLU",
         "episodes_per_epoch": settings["episodes"], "seeds": train.seeds,
     }  # fmt: skip
     table = {one.metric: one for one in published("cvd-rl") if one.table == "1"}

@@ -57,7 +57,7 @@ SHORTER = {
     '{"cluster.servers": 20}, agents': '{"cluster.servers": 20, "workload.requests": 1000, "replications": 2}, agents',
     '"replications=3", out': '"workload.requests=200", "replications=2", out',
     "time=10": "time=2",
-    "seeds=20) as": "seeds=2, validation=2, test=2) as",
+    "seeds=20)": "seeds=2, validation=2, test=2)",
     'until="acceptance >= 95 %", most': '"workload.requests=200", "replications=2", until="acceptance >= 95 %", most',
     "train.iterations=20": 'train.iterations=1", "train.seeds=1", "train.validation.episodes=2',
     "make_vec(name, 64": "make_vec(name, 2",

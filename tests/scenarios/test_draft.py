@@ -167,7 +167,8 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     small = ("--node", "cpu: 40, mem: 256 MB", "--out", "small.yaml")
     assert main(["init", "--requests", table.name, *small]) == 0
     assert (
-        "? 100.00% of the requests fit on no server, even an empty one: cpu 2, mem 4.096; " in capsys.readouterr().out
+        "? 100.00% of the requests fit on no server, even an empty one, such as 2 cpu, 4.096 GB mem; "
+        in capsys.readouterr().out
     )
     assert main(["init"]) == MISTAKE
     assert "first.yaml: is there already" in capsys.readouterr().err
