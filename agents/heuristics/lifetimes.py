@@ -51,11 +51,11 @@ class Exits(Running):
 
 
 class Nilas(Agent):
-    """Another agent chooses among the servers that a request outlives least, as far as is known, in `steps`.
+    """Another agent chooses among the servers that a request outlives least, as far as is known, by steps of time.
 
     A server is outlived by the time for which the request stays after the last of what runs there, an empty one by all
-    of it. Not at all is step 0, then come times up to the first of `steps`, and so on: these are ours. `agent` is the
-    other agent's name, `options` are its own.
+    of it. Not at all is step 0, then come times up to 10 min, and so on: these are ours. `agent` is the other agent's
+    name, `options` are its own.
     """
 
     reference = "NILAS, of Ling et al. 2024, LAVA, arXiv:2412.09840; the steps are ours"
