@@ -76,7 +76,7 @@ class Comparison:
         if not isinstance(results, ResultsFolder):
             results = results[0] if len(results) == 1 else Together(results)
         self.is_named = baseline is not None and not all_pairs
-        self._results = results = points_as_agents(results)
+        results = points_as_agents(results)
         runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))
         self.row_heading, self.heading, self.short = results.row_heading, results.heading, results.short
         self.keys, self.done = results.swept, results.done

@@ -96,7 +96,6 @@ def obstacle_of(run: Run) -> str:
     return found[0] if found else ""
 
 
-ANNOUNCED = "{at: 1 h, server: 0, announced: true}"
 OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit, random]"], "agents"),
     (
