@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Job, Reservation, servers_of
 from binwright.fabric.network import FAILED, NetworkView
@@ -43,7 +44,7 @@ class NetworkAvailability(ClusterAvailability):
         free, wires = np.zeros(self._shape, np.int64), np.zeros(len(self._failed), np.int64)
         for server, node, taken in shares:
             free[server, node] += taken
-        wires[list(links)] = amounts
+        np.add.at(wires, np.array(links, np.int64), amounts)  # one on its way may hold a link twice
         return self._levels(free, wires)
 
     def _of(self, request: Request, placement: Placement) -> Ints:
@@ -54,12 +55,10 @@ class NetworkAvailability(ClusterAvailability):
     def _lasts(self, request: Request) -> float:
         return float(np.max(self._view.stays(request)))
 
-    def _showing(self, level: Ints, open_to: Any = True) -> NetworkView:
+    def _showing(self, level: Ints, open_to: npt.NDArray[np.bool_]) -> NetworkView:
         """Return a view of so much free, int64 [kinds], on the servers `open_to` bool [servers]."""
         servers = int(np.prod(self._shape))
-        free = np.where(
-            np.broadcast_to(open_to, self._shape[0])[:, None, None], level[:servers].reshape(self._shape), 0
-        )
+        free = np.where(open_to[:, None, None], level[:servers].reshape(self._shape), 0)
         links = np.where(self._failed, FAILED, level[servers:])
         return replace(self._network, free=np.maximum(free, 0), link_free=np.maximum(links, FAILED))
 
@@ -76,7 +75,7 @@ class NetworkAvailability(ClusterAvailability):
             found: list[Reservation] = []
             for part in request.each():
                 view = self._showing(level, self._may(request, time))
-                answer = self._agent.decide(view, part) if self._amount(view, request) else None
+                answer = self._agent.decide(view, part) if self._enough_in(view, request) else None
                 if not isinstance(answer, Placement):
                     break
                 own = self._of(part, answer)
@@ -89,7 +88,7 @@ class NetworkAvailability(ClusterAvailability):
         return []
 
     @staticmethod
-    def _amount(view: View, request: Request) -> bool:
+    def _enough_in(view: View, request: Request) -> bool:
         return bool((view.free.sum(axis=(0, 1)) >= request.demand).all())
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
