@@ -21,8 +21,10 @@ class NetworkAvailability(ClusterAvailability):
     the agent may find no place any more: then the job keeps the one that it was promised.
     """
 
+    _view: NetworkView
+
     def __init__(self, view: NetworkView, jobs: Sequence[Job], agent: Agent) -> None:
-        self.now, self._view, self._network, self._agent = view.now, view, view, agent
+        self.now, self._view, self._agent = view.now, view, agent
         self._jobs, self._reserved, self._shape = [*jobs], [], view.free.shape
         self._failed = view.link_free == FAILED
         self._profile = AvailabilityProfile(view.now, self._levels(view.everything_free, np.maximum(view.link_free, 0)))
@@ -60,7 +62,7 @@ class NetworkAvailability(ClusterAvailability):
         servers = int(np.prod(self._shape))
         free = np.where(open_to[:, None, None], level[:servers].reshape(self._shape), 0)
         links = np.where(self._failed, FAILED, level[servers:])
-        return replace(self._network, free=np.maximum(free, 0), link_free=np.maximum(links, FAILED))
+        return replace(self._view, free=np.maximum(free, 0), link_free=np.maximum(links, FAILED))
 
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
         lasts = self._lasts(request)
@@ -72,9 +74,9 @@ class NetworkAvailability(ClusterAvailability):
         """Find the earliest start of a request, or of all parts of a gang that it needs; none for never."""
         lasts, starts = self._lasts(request), np.maximum(self._profile.times, self.now)
         for time, level in zip(starts.tolist(), self._profile.least(starts, lasts), strict=True):
-            found: list[Reservation] = []
+            found, may = list[Reservation](), self._may(request, time)
             for part in request.each():
-                view = self._showing(level, self._may(request, time))
+                view = self._showing(level, may)
                 answer = self._agent.decide(view, part) if self._enough_in(view, request) else None
                 if not isinstance(answer, Placement):
                     break

@@ -69,9 +69,9 @@ class World:
     decisions are timed, `hidden` whether agents are told nothing of how long requests stay, and `asks_again` whether
     they are told something else of those that stay longer than was said.
 
-    Of other features, `stepped` are those that machine code cannot run, or not always: key, why, and whether that is so
-    here; `attach` has a simulation of a seed keep them, `begin` does so once the warm start is over, and `suits`
-    refuses an agent that does not go with them.
+    Of other features, `stepped` are those that machine code cannot run: key, and why. `attach` has a simulation of a
+    seed keep them, `begin` does so once the warm start is over, and `suits` refuses an agent that does not go with
+    them.
     """
 
     ledger: Callable[[int], Ledger]
@@ -91,7 +91,7 @@ class World:
     timed: bool = False
     hidden: bool = False
     asks_again: bool = False
-    stepped: Sequence[tuple[str, str, bool]] = ()
+    stepped: Sequence[tuple[str, str]] = ()
     attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
     begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
     suits: Callable[[Agent], None] = lambda agent: None
@@ -121,7 +121,7 @@ class World:
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
-            *((key, is_stepped, problem) for key, problem, is_stepped in self.stepped),
+            *((key, True, problem) for key, problem in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", waits and warm, "requests wait together after a warm start"),
             ("knowledge.lifetimes", waits and self.asks_again, "predictions are asked again while requests wait"),

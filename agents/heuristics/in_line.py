@@ -128,32 +128,32 @@ class InLine(Agent):
     def _reserving(self, view: View, line: list[Request]) -> Answers:
         """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
         availability = self._availability(view)
-        before = {
+        earlier = {
             request.index: [one._replace(start=max(one.start, view.now)) for one in promised]
             for request in line
             if (promised := self._kept.get(request.index))
         }
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
-        kept = before if self.backfilling == "conservative" else {}
+        kept = earlier if self.backfilling == "conservative" else {}
         for one in chain.from_iterable(kept.values()):
             availability.reserve(one)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
-            kept, before, availability = {}, {}, self._availability(view)
+            kept, earlier, availability = {}, {}, self._availability(view)
         self._kept, self.reserved, first = {}, {}, True
         for request in line:
             for one in kept.get(request.index, ()):
                 availability.reserve(one, -1)
             if view.held_back(request):
                 continue
-            was = before.get(request.index, [])
-            was = was if was and availability.keeps(was) else []
-            if (yield from self._started(view, request, availability, was)):
+            promised = earlier.get(request.index, [])
+            lasting = promised if promised and availability.keeps(promised) else []
+            if (yield from self._started(view, request, availability, lasting)):
                 continue
             if self.backfilling == "conservative" or first:
                 first = False
                 promised = availability.earliest(request)
-                if was and (not promised or promised[0].start > was[0].start):
-                    promised = was
+                if lasting and (not promised or promised[0].start > lasting[0].start):
+                    promised = lasting
                 for one in promised:
                     availability.reserve(one)
                     self.reserved[request.index] = one

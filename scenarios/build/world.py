@@ -66,9 +66,7 @@ def build_world(scenario: Scenario) -> World:
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
         stepped=[
-            (each.at(scenario), each.stepped, each.is_stepped(scenario, bool(overflow.together)))
-            for each in own
-            if each.stepped
+            (feature.at(scenario), why) for feature in own if (why := feature.stepped(scenario, overflow.together > 0))
         ],
         attach=partial(_attach, scenario),
         begin=partial(_begin, scenario),
@@ -90,7 +88,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("cluster.devices", world.devices),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
-        *((feature.at(scenario), feature.stepped and not feature.learned) for feature in used(scenario)),
+        *((feature.at(scenario), not feature.learned) for feature in used(scenario)),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."

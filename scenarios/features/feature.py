@@ -57,12 +57,8 @@ class Feature:
     """Where its section stands in a scenario."""
     keys: ClassVar[Mapping[str, type[Model]]] = {}
     """Models whose fields are added: to the scenario (""), or to its `cluster` or `overflow`."""
-    stepped: ClassVar[str] = ""
-    """Why machine code cannot run it, or not always, and nothing is learned with it."""
-    only_together: ClassVar[bool] = False
-    """Is that so only where requests are offered together?"""
-    learned: ClassVar[bool] = False
-    """Whether agents learn with it all the same."""
+    learned: ClassVar[bool] = True
+    """Do agents learn in scenarios that use it?"""
     drains: ClassVar[bool] = False
     """May it drain servers? Their ledger keeps rules of placement then."""
     grows: ClassVar[bool] = False
@@ -80,9 +76,12 @@ class Feature:
         """Return what a scenario says of the feature; nothing, or what is false, where it is not used."""
         return reduce(getattr, self.key.split("."), scenario)
 
-    def is_stepped(self, scenario: Any, waits: bool) -> bool:
-        """Tell whether machine code cannot run a scenario that uses the feature, as requests wait together or not."""
-        return waits or not self.only_together
+    def stepped(self, scenario: Any, together: bool) -> str:
+        """Say why machine code cannot run a scenario that uses the feature; empty if it can.
+
+        `together` says whether requests that wait are offered together.
+        """
+        return ""
 
     def at(self, scenario: Any) -> str:
         """Return the key by which a scenario uses the feature."""

@@ -273,9 +273,9 @@ class _Asked:
         name = str((workload := self._simulation.workload).id[request.index])
         lasts = float(workload.duration[request.index])  # whatever agents are told
         known = Request(*request)._replace(duration=lasts)
-        gang, may, parts = request.gang, ledger.may_lie(request), ""
+        gang, parts = request.gang, ""
         if gang:
-            room = ledger.room_for_parts(request, np.ones(len(free), np.bool_) if may is None else may)
+            room = ledger.room_for_parts(request, ledger.open_to(request))
             parts = f"Of its {gang.parts} parts {room} had room."
         return Why(known, name, self._simulation.now, answer, resources, frame, bool(ledger.tiers), parts)
 

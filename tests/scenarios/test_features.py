@@ -18,8 +18,11 @@ class Mine(Model):
     mine: int = 0
 
 class Added(Feature):
-    key, name, keys, stepped = "mine", "mine", {{"": Mine}}, "mine is done in Python"
+    key, name, keys = "mine", "mine", {{"": Mine}}
     excludes = {{"pacing": "it has its own pace", "quotas": "they are others'"}}
+
+    def stepped(self, scenario, together):
+        return "mine is done in Python"
 
     def attach(self, point, simulation):
         print("attached", point.scenario.mine, len(simulation.workload))

@@ -38,8 +38,8 @@ class Costs:
 
     `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added, and `resource` is the
     place among the resources of the one that power goes by. A kWh is paid at `electricity` and emits `carbon` grams.
-    Where there are `sites`, `site` int64 [servers] is the place of each server's among them, `added_at` that of those
-    that are added.
+    Where there are `sites`, `site` int64 [servers] is the place of each server's among them; servers that are added
+    are at `added_site`.
     """
 
     spec: CostsSpec
@@ -51,7 +51,7 @@ class Costs:
     carbon: TimeSeries | None = None
     sites: tuple[SiteEnergy, ...] = ()
     site: Ints | None = None
-    added_at: int = 0
+    added_site: int = 0
 
     @property
     def has_power(self) -> bool:
@@ -202,7 +202,8 @@ def _drawn(run: FinishedRun, costs: Costs, finish: float) -> tuple[pl.DataFrame,
     pue = np.array([rate.pue for rate in costs.energy])
     server, waker = spells["server"].to_numpy(), woken["server"].to_numpy()
     added = len(run.capacity) - len(costs.kinds)
-    sites = np.append(np.zeros_like(costs.kinds) if costs.site is None else costs.site, np.full(added, costs.added_at))
+    initial = np.zeros_like(costs.kinds) if costs.site is None else costs.site
+    sites = np.append(initial, np.full(added, costs.added_site))
     site, waking = sites[server], sites[waker]
     kind = np.append(costs.kinds, np.full(added, costs.added))[server]
     watts = pue[site] * _watts(run, costs, spells, kind) if costs.has_power else np.zeros(len(server))

@@ -22,14 +22,16 @@ class _Keys(Model):
 class _Feature(Feature):
     key = name = "autoscale"
     keys: ClassVar = {"": _Keys}
-    stepped = "servers are bought for requests that wait together"
-    only_together = drains = True
+    learned, drains = False, True
     excludes: ClassVar = {
         "cluster.network": "the topology says which servers there are",
         "overflow.expand": "servers are added in two ways",
         "cluster.expansion": "servers are added in two ways",
         "pacing": "requests of a pace have no times at which to buy",
     }
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "servers are bought for requests that wait together" if together else ""
 
     def check(self, scenario: Any) -> None:
         counts = {group.name: group.count for group in scenario.cluster.groups or () if group.name}

@@ -101,14 +101,12 @@ class Autoscaler:
 
     def _buy_for_waiting(self) -> None:
         """Buy for those who wait and have room nowhere, not even on what was bought and is not there yet."""
-        view = self._simulation.view
-        free = view.everything_free.copy()
+        view, free = self._simulation.view, self._simulation.view.everything_free.copy()
         for server, bought in self._there.items():
             if bought.since > self._simulation.now:
                 free[server] = view.capacity[server]
         for request in islice(self._simulation.line, MOST):
-            may = self._simulation.ledger.may_lie(request)
-            may = np.ones(len(free), np.bool_) if may is None else may
+            may = self._simulation.ledger.open_to(request)
             for _ in range(request.parts):
                 if take(free, request, np.flatnonzero(may)):
                     continue

@@ -174,13 +174,15 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "cluster.failures"
     keys: ClassVar = {"cluster": _Keys}
-    stepped = "agents know of failures to come while requests wait together"
+    learned = False
 
     def section(self, scenario: Any) -> bool:
         return bool(scenario.cluster.failures != Failures())
 
-    def is_stepped(self, scenario: Any, waits: bool) -> bool:
-        return waits and any(isinstance(one, Failure) and one.announced for one in scenario.cluster.failures.scheduled)
+    def stepped(self, scenario: Any, together: bool) -> str:
+        planned = scenario.cluster.failures.scheduled
+        announced = any(isinstance(failure, Failure) and failure.announced for failure in planned)
+        return "agents know of failures to come while requests wait together" if together and announced else ""
 
     def check(self, scenario: Any) -> None:
         cluster, failures = scenario.cluster, scenario.cluster.failures

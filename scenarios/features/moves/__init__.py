@@ -144,7 +144,7 @@ class _Way(Model):
 class _Feature(Feature):
     key = "moves"
     keys: ClassVar = {"": _Keys, "overflow": _Way}
-    stepped = "requests that run are moved while others wait together"
+    learned = False
     details: ClassVar = {"moves": moves_table}
     name = "requests that are moved"
     excludes: ClassVar = {
@@ -153,9 +153,6 @@ class _Feature(Feature):
 
     def section(self, scenario: Any) -> bool:
         return bool(self.at(scenario))
-
-    def is_stepped(self, scenario: Any, waits: bool) -> bool:
-        return False
 
     def at(self, scenario: Any) -> str:
         room = way(scenario.overflow, "make_room")

@@ -135,11 +135,14 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "cluster.overcommit"
     keys: ClassVar = {"cluster": _Keys}
-    stepped = "peaks are predicted while a run goes on"
+    learned = False
     name = "predicted peaks"
     excludes: ClassVar = {
         "pacing": "use goes by the clock",
     }
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "peaks are predicted while a run goes on"
 
     def section(self, scenario: Any) -> Any:
         return scenario.cluster.predicted

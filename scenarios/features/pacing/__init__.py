@@ -1,6 +1,6 @@
 """Pacing: requests are offered at a pace, instead of when the workload says that they arrive."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -17,8 +17,10 @@ class _Keys(Model):
 
 class _Feature(Feature):
     key, name, keys = "pacing", "a pace", {"": _Keys}
-    stepped, learned = "requests are not offered as they arrive", True
     excludes: ClassVar = {"overflow.wait": "a pace is of single requests"}
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "requests are not offered as they arrive"
 
 
 FEATURE = _Feature()

@@ -88,9 +88,11 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "overflow.preempt"
     keys: ClassVar = {"overflow": _Keys}
-    stepped = "requests that run are evicted for others that wait together"
-    only_together = True
+    learned = False
     name = "preemption"
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "requests that run are evicted for others that wait together" if together else ""
 
     def section(self, scenario: Any) -> Any:
         return way(scenario.overflow, "preempt")

@@ -53,9 +53,11 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "processes"
     keys: ClassVar = {"": _Keys}
-    stepped = "processes act while requests wait together"
-    only_together = True
+    learned = False
     drains = grows = True
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "processes act while requests wait together" if together else ""
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
         if simulation.moving is None and not point.scenario.cluster.predicted:

@@ -46,11 +46,8 @@ class Queue(Model):
 
 class _Feature(Feature):
     key = "overflow.wait.queues"
-    stepped = "requests wait in several queues"
+    learned = False
     labels = ("queue",)
-
-    def is_stepped(self, scenario: Any, waits: bool) -> bool:
-        return False
 
     def section(self, scenario: Any) -> Mapping[str, Queue]:
         wait = way(scenario.overflow, "wait")

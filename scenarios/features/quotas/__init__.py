@@ -91,10 +91,7 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "quotas"
     keys: ClassVar = {"": _Keys}
-    stepped = "requests are held back by quotas"
-
-    def is_stepped(self, scenario: Any, waits: bool) -> bool:
-        return False
+    learned = False
 
     def check(self, scenario: Any) -> None:
         checks = (

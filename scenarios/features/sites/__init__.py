@@ -131,12 +131,15 @@ class _Keys(Model):
 class _Feature(Feature):
     key = "sites"
     keys: ClassVar = {"": _Keys}
-    stepped = "a router chooses the site of each request"
+    learned = False
     details: ClassVar = {"sites": lambda run: run.by_hour}
     name = "sites"
     excludes: ClassVar = {
         "cluster.network": "one network has no sites",
     }
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "a router chooses the site of each request"
 
     def check(self, scenario: Any) -> None:
         """Refuse sites without servers, servers without a site, and what a router or `flexible` asks for in vain."""
@@ -193,7 +196,7 @@ class _Feature(Feature):
         at = sites_of(point)
         if costs := known.get("costs"):
             known["costs"] = replace(
-                costs, sites=energy_of_sites(point.scenario), site=at, added_at=int(at[point.kinds()[1]])
+                costs, sites=energy_of_sites(point.scenario), site=at, added_site=int(at[point.kinds()[1]])
             )
 
     def columns(self, run: FinishedRun) -> dict[str, str]:

@@ -25,7 +25,10 @@ class _Group(Model):
 class _Feature(Feature):
     key = "cluster.groups"
     keys: ClassVar = {"group": _Group}
-    stepped = "servers have different speeds"
+    learned = False
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "servers have different speeds"
 
     def section(self, scenario: Any) -> bool:
         return any(group.speed != 1 for group in scenario.cluster.groups or ())
