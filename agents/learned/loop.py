@@ -254,8 +254,8 @@ class Training:
 
 
 def _flat(terms: Any, at: str = "") -> Row:
-    """Flatten plain data to dotted keys; lists are values."""
-    if not isinstance(terms, dict):
+    """Flatten plain data to dotted keys; lists and empty mappings are values."""
+    if not isinstance(terms, dict) or not terms:
         return {at: terms}
     return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from math import isfinite, log
+from math import isfinite, log, nan
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeAlias, get_args, get_type_hints
@@ -28,8 +28,10 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.learn.cma import Cma
 from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import Override, folder_for, loaded, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.files import write_table, write_text
 from binwright.simcore.rng import stream
@@ -102,9 +104,9 @@ def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentS
     try:
         return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
     except ValidationError as error:
-        detail = error.errors()[0]
-        remedy = "Tune options that take numbers."
-        raise UserError(detail["msg"], key=".".join(map(str, detail["loc"])), remedy=remedy) from None
+        mistake = explain(error, Source(None, {}))
+        name, remedy = str(mistake.key).rpartition(".")[2], "Tune options that take numbers."
+        raise UserError(mistake.problem, key=f"param {name}", value=found.get(name), remedy=remedy) from None
 
 
 Row: TypeAlias = dict[str, Any]
@@ -226,7 +228,7 @@ class _Runs:
         self.sign = 1 if better == "higher" else -1
         failed = set(results.failed["agent"])
         means = dict(results.done.group_by("agent").agg(pl.col(self.metric).mean()).rows())
-        return np.array([float("nan") if agent.label in failed else means[agent.label] for agent in agents], float)
+        return np.array([nan if agent.label in failed else means[agent.label] for agent in agents], float)
 
 
 def _write(folder: Path, best: AgentSpec, comment: str) -> dict[str, Any]:
