@@ -101,12 +101,12 @@ class _Column:
         return "amount" if self._mostly(lambda text: is_number(text) or bool(AMOUNT.fullmatch(text))) else "words"
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
-        """Whether nine tenths of its first texts or more are so; of the others, reading says the line."""
+        """Tell whether nine tenths of its first texts or more are so; of the others, reading says the line."""
         some: list[str] = self.there.head(50).to_list() if self.is_text else []
         return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
 
     def rank(self, name: str) -> int | None:
-        """How well its name says what it is, 0 the best; `None` where it does not."""
+        """Tell how well its name says what it is, 0 the best; `None` where it does not."""
         known = _WORDS[name]
         if _OTHERS & self.words or (name == "arrival" and self.words & {*_WORDS["end"]}):
             return None

@@ -178,7 +178,7 @@ def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps:
 
 
 def _quantiles(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> tuple[float, ...]:
-    """Ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
+    """Return ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
     times, share = kaplan_meier(seen, ended)
     times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
     mean = float(np.sum(times * np.diff(share, prepend=0.0)))

@@ -59,7 +59,7 @@ class Machines:
     """What the machines are called, if somebody has said it."""
 
     def requests(self, resources: tuple[str, ...], most: int | None = None) -> Workload:
-        """All, or the first so many, at time 0, never ending, on servers with these resources.
+        """Make requests of all, or the first so many, at time 0, never ending, on servers with these resources.
 
         Of resources that the machines do not know they need nothing.
         """
@@ -104,7 +104,7 @@ class Fitted:
     heavy: Heavy | None = None
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Demand float64 [machines, resources] as shares of a server."""
+        """Draw demands float64 [machines, resources], as shares of a server."""
         normal = rng.standard_normal((self.machines, 1 + len(SERVER)))
         mean, rho, heavy = np.array(self.mean) / SERVER, np.array(self.rho), self.heavy
         score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]

@@ -1,4 +1,4 @@
-"""Says what requests use of what they ask for, as scenarios write it, and draws it for a workload."""
+"""Says what requests use of what they ask for, as scenarios write it; draws it, or reads what was recorded."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
+from binwright.workloads.arrivals import DAY
 from binwright.workloads.changes import matching, words_of
 from binwright.workloads.traces.cells import amounts, is_number, moments, number, report, spans
 from binwright.workloads.traces.check import require
@@ -34,7 +35,6 @@ from binwright.workloads.use import (
     shape_of,
 )
 
-DAY = 86_400.0
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
 """The name of a request of superposed or resampled windows, or of a copy, and in it that of its trace."""
 

@@ -30,7 +30,7 @@ MOST = 1_000_000
 
 
 def _range_of(value: object) -> tuple[float, float]:
-    """Both ends in Gbps, from one bandwidth or a pair of them."""
+    """Read both ends, in Gbps, of one bandwidth or a pair of them."""
     ends = value if isinstance(value, list | tuple) else (value, value)
     if len(ends) != 2:
         raise wrong("is not a range", "Write [50 Mbps, 150 Mbps], or one bandwidth.", value=value)
@@ -185,7 +185,7 @@ class Hose(_Network):
 
 @lru_cache(maxsize=128)
 def _all_pairs(machines: int) -> Ints:
-    """All pairs a < b, int64 [k, 2], in ascending order."""
+    """List all pairs a < b, int64 [k, 2], in ascending order."""
     pairs = np.stack(np.triu_indices(machines, 1), axis=1).astype(np.int64)
     pairs.flags.writeable = False
     return pairs

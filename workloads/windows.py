@@ -19,6 +19,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import LARGEST, TIME, measure_of
+from binwright.workloads.arrivals import DAY
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, require, resources_in
 from binwright.workloads.traces.text import read_text
@@ -26,7 +27,6 @@ from binwright.workloads.traces.text import read_text
 Columns: TypeAlias = npt.NDArray[Any]
 """Structured [rows]: a field per common column of `Trace.read`; texts, `id` among them, are bytes in UTF-8."""
 KEY = "workload.start.path"
-DAY = 86_400.0
 
 
 def structured(frame: pl.DataFrame) -> Columns:
@@ -78,7 +78,7 @@ class ApartStart(Model):
     )
 
     def count(self, length: int) -> int:
-        """How many windows of this length there are."""
+        """Count the windows of this length."""
         return (self.apart[1] - self.apart[0]) // length + 1
 
 

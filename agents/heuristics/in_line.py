@@ -91,9 +91,7 @@ class InLine(Agent):
     @property
     def compiled(self) -> Compiled | None:
         rule, order = self.agent.compiled, self.order
-        if rule is None or rule.in_order or self.commit or not isinstance(order, str):
-            return None
-        if order not in BUILT_IN:
+        if rule is None or rule.in_order or self.commit or not isinstance(order, str) or order not in BUILT_IN:
             return None
         score = None if order == "fcfs" or order in BY_WAIT else BUILT_IN[order]
         return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))

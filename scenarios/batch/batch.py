@@ -71,7 +71,7 @@ class Batch:
         return rows_of(self._journal)[0]
 
     def damaged(self) -> int:
-        """How many lines of the journal are cut short or damaged: the runs that they were of are done again."""
+        """Count the lines of the journal that are cut short or damaged: the runs that they were of are done again."""
         return rows_of(self._journal)[1]
 
     def done(self) -> dict[str, Row]:

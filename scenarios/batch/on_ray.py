@@ -88,7 +88,7 @@ class RayCluster:
             self._ours = False
 
     def _hands(self) -> int:
-        """How many runs may go on at a time now; ends it all when there has been no CPU for too long."""
+        """Count the runs that may go on at a time now; ends it all when there has been no CPU for too long."""
         if cpus := int(ray.cluster_resources().get("CPU", 0)):  # of all nodes that are there
             self._seen = monotonic()
         elif monotonic() - self._seen > PATIENCE:  # every node but the head has gone, and it does no runs
@@ -140,7 +140,7 @@ def _code() -> tuple[str, str]:
 
 
 def _do(task: Task, code: tuple[str, str]) -> Row:
-    """On a node: do a run, write its details, and return its row."""
+    """Do a run on a node, write its details, and return its row."""
     os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
     if _code() != code:
         raise RuntimeError(f"a node has Binwright {VERSION} with other code than this, {code[0]}, has")

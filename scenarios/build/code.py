@@ -104,7 +104,7 @@ def _file_of(name: str, home: str) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """How a module is found, without importing anything."""
+    """Find where a module comes from, without importing anything."""
     if isinstance(module := sys.modules.get(name), ModuleType):
         return module.__spec__
     parent = name.rpartition(".")[0]

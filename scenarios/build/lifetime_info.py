@@ -51,9 +51,9 @@ def foreseen(scenario: Scenario, requests: Requests) -> Requests:
     return Altered(requests, KEY, name, partial(_with, inform), drawn)
 
 
-def _with(inform: Callable[[Workload, int], LifetimeInfo], drawn: Workload, seed: int) -> Workload:
+def _with(inform: Callable[[Workload, int], LifetimeInfo], workload: Workload, seed: int) -> Workload:
     """Have requests come with what agents may know of them."""
-    return replace(drawn, foresight=inform(drawn, seed))
+    return replace(workload, foresight=inform(workload, seed))
 
 
 def forget_predictors() -> None:

@@ -60,7 +60,7 @@ class Run:
 
 
 def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content: Content | None = None) -> list[Run]:
-    """All runs of a scenario; what would be the same run twice is there once.
+    """List all runs of a scenario; what would be the same run twice is there once.
 
     Points vary slowest, then seeds, then agents: agents of one seed share a workload, and are compared in pairs.
 

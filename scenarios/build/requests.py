@@ -123,13 +123,7 @@ def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, 
 def synthetic(spec: Generated) -> Synthetic:
     """Make what draws requests of flavours."""
     flavours = tuple(
-        Flavour(
-            kind.demand,
-            kind.weight,
-            kind.lifetimes.build() if kind.lifetimes else None,
-            kind.role,
-            kind.parts,
-        )
+        Flavour(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role, kind.parts)
         for kind in spec.flavours
     )
     lifetimes = spec.lifetimes.build() if spec.lifetimes else None

@@ -44,12 +44,7 @@ def _checked(key: str, kind: Any, value: Any) -> Any:
         raise explain(error, Source(None, {key: value})) from None
 
 
-def begin(
-    requests: str | None,
-    servers: int | None,
-    node: Mapping[str, float] | None,
-    folder: Path,
-) -> str:
+def begin(requests: str | None, servers: int | None, node: Mapping[str, float] | None, folder: Path) -> str:
     """Write a scenario to lie in a folder; it is checked. `requests` is a file or a trace, or else they are generated.
 
     Servers that are not given are guessed where there is a file, or ten usual ones.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,13 @@ class RequestSource:
     def resources(self) -> list[str]:
         return resources_in(self.frame.columns)
 
-    @property
+    @cached_property
     def loads(self) -> dict[str, tuple[float, float]]:
         """The peak of what runs at once of every resource, and its 99th percentile over time."""
         arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
         return loads(arrival, lifetime, {name: self.frame[name].to_numpy() for name in self.resources})
 
-    @property
+    @cached_property
     def doubts(self) -> list[str]:
         """What is doubtful in the columns, and whether the load grows."""
         found = list(self.proposal.doubts) if self.proposal else []
@@ -92,11 +93,7 @@ class RequestSource:
         largest = {name: float(self.frame[name].max() or 0) for name in self.resources}  # type: ignore[arg-type]
         return servers_for({name: peak for name, (peak, _) in self.loads.items()}, largest)
 
-    def text(
-        self,
-        folder: Path,
-        servers: DraftServers | Mapping[str, Any] | None = None,
-    ) -> str:
+    def text(self, folder: Path, servers: DraftServers | Mapping[str, Any] | None = None) -> str:
         """Write a scenario, to lie in this folder, that replays the requests; on `self.servers` by default."""
         if self.scenario:
             remedy = "Run it, or change a copy of it."

@@ -98,7 +98,7 @@ class PreparedScenario:
         except KeyError:  # it is one of those that look at the cluster now and then
             self._sampled = True
             found = self._definition.measured(self._play(make, seed, True))
-        return float(found.get(self.metric, float("nan")))
+        return float(found.get(self.metric, nan))
 
     def _play(self, make: Callable[[], Agent], seed: int, sampled: bool) -> FinishedRun:
         scenario, world = self.scenario, self.world
@@ -133,7 +133,7 @@ class Evaluation:
 
     `score` is the mean of the metric over the seeds, `values` has it by seed. `difference` is how much more of it the
     policy has than the baseline, the mean over the seeds, and `interval` that mean's 95 % interval. Where a policy
-    has no score, these are NaN, and `reason` says why. It also says at how many decisions a request was refused
+    has no score, these are NaN, and `reason` says why. `reason` also says at how many decisions a request was refused
     because no place had a number as its score.
     """
 
@@ -235,8 +235,8 @@ class Evaluator:
         mean, half = mean_interval(differences(found, others))
         each = dict(zip(self.seeds[on], values, strict=True))
         interval = (float(mean - half), float(mean + half))
-        reason = f"a run has no value of {self.metric}" if isnan(found.mean()) else refused or None
         score = float(found.mean())
+        reason = f"a run has no value of {self.metric}" if isnan(score) else refused or None
         return Evaluation(label, self.metric, on, score, float(mean), interval, each, reason, seconds)
 
     def many(self, policies: Iterable[Policy], on: Split = "search", jobs: int | None = None) -> list[Evaluation]:

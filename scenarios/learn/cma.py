@@ -40,7 +40,7 @@ class Cma:
         return points
 
     def tell(self, points: Floats, scores: Floats) -> None:
-        """How well each of them did, float64 [population]: more is better, NaN is worst; of equals the first."""
+        """Learn how well each of them did, float64 [population]: more is better, NaN is worst; of equals the first."""
         best = np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[: len(self._weights)]
         moves = (points[best] - self.mean) / self.sigma
         move = self._weights @ moves

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.analysis.measure.metric import duration
-from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import agents_of, build_world
@@ -63,15 +62,14 @@ def why(run: Run, wanted: str) -> Why:
     simulation = prepare_run(run, world, warm, False, luck)
     row = _row(simulation.workload, wanted)
     if simulation.record.outcome[row] == IMPOSSIBLE:
-        empty = world.ledger(run.seed)
-        found = _Asked(world.simulation(run.seed, empty), empty, row).impossible()
+        found = _Asked(world.simulation(run.seed), row).impossible()
         return replace(found, origin=_origin(run, simulation.workload))
     if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
     world.begin(simulation, run.seed, luck)
     agent.start(simulation.view, luck("agent"))
-    return replace(_Asked(simulation, simulation.ledger, row).why(agent), origin=_origin(run, simulation.workload))
+    return replace(_Asked(simulation, row).why(agent), origin=_origin(run, simulation.workload))
 
 
 class RefusedRequests(NamedTuple):
@@ -188,8 +186,8 @@ def _row(workload: Workload, wanted: str) -> int:
 class _Asked:
     """Drives a simulation to the first question about a row, and on to its answer."""
 
-    def __init__(self, simulation: Simulation, ledger: Ledger, row: int) -> None:
-        self._simulation, self._ledger, self._row = simulation, ledger, row
+    def __init__(self, simulation: Simulation, row: int) -> None:
+        self._simulation, self._ledger, self._row = simulation, simulation.ledger, row
         self._view: View = simulation.view
 
     def why(self, agent: Agent) -> Why:
@@ -270,7 +268,8 @@ class _Asked:
             },
             schema_overrides={"node": pl.Int64},
         )
-        name = str((workload := self._simulation.workload).id[request.index])
+        workload = self._simulation.workload
+        name = str(workload.id[request.index])
         lasts = float(workload.duration[request.index])  # whatever agents are told
         known = Request(*request)._replace(duration=lasts)
         gang, parts = request.gang, ""

@@ -1,4 +1,4 @@
-"""The schema of `cluster:`."""
+"""The schema of `cluster:`, with servers from files and traces."""
 
 from collections.abc import Collection
 from functools import partial
@@ -17,6 +17,7 @@ from binwright.simcore.fields import (
     Amounts,
     Count,
     Index,
+    Keys,
     Model,
     Names,
     Text,
@@ -236,7 +237,7 @@ class ClusterSpec(WithFeatures):
 
     def _check_overcommit(self) -> None:
         """Refuse ratios of what servers do not have, or cannot be shared."""
-        said: list[tuple[tuple[str | int, ...], Collection[str]]] = [(("overcommit",), self.overcommit)]
+        said: list[tuple[Keys, Collection[str]]] = [(("overcommit",), self.overcommit)]
         for at, ratios in (*said, *self._group_ratios):
             known_resources(ratios, self.resources, at)
             for name in ratios if at != ("overcommit",) else ():
@@ -248,7 +249,7 @@ class ClusterSpec(WithFeatures):
                 raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
 
     @property
-    def _group_ratios(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
+    def _group_ratios(self) -> list[tuple[Keys, dict[str, float]]]:
         return [(("groups", number, "overcommit"), group.overcommit) for number, group in enumerate(self.groups or ())]
 
     @property
@@ -258,7 +259,7 @@ class ClusterSpec(WithFeatures):
 
     def _check_labels(self) -> None:
         """Refuse labels that are said twice, and `server`, which all servers have by themselves."""
-        written: list[tuple[tuple[str | int, ...], dict[str, str]]]
+        written: list[tuple[Keys, dict[str, str]]]
         written = [(("groups", number, "labels"), group.labels) for number, group in enumerate(self.groups or ())]
         written.append((("csv", "labels"), self.csv.labels if self.csv else {}))
         for at, labels in (*written, (("domains",), dict.fromkeys(self.domains, ""))):
@@ -344,7 +345,7 @@ class ClusterSpec(WithFeatures):
         if self.numbering != "given":
             raise wrong("does not go with a network", "The topology numbers the servers.", ("numbering",))
 
-    def _node_kinds(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
+    def _node_kinds(self) -> list[tuple[Keys, dict[str, float]]]:
         if self.groups:
             return [(("groups", number, "node"), group.node) for number, group in enumerate(self.groups)]
         return [] if self.node is None else [(("node",), self.node)]
@@ -361,13 +362,13 @@ class ClusterSpec(WithFeatures):
 
     @property
     def size(self) -> int | None:
-        """How many servers there are at first; `None` when only the CSV file knows."""
+        """How many servers there are at first; `None` where a file says it."""
         if self.network:
             return self.network.topology.built.servers
         return sum(group.count for group in self.groups) if self.groups else self.servers
 
 
-def _is_resource(name: str, amount: float, at: tuple[str | int, ...]) -> None:
+def _is_resource(name: str, amount: float, at: Keys) -> None:
     """Refuse among the amounts of a node what is a key of the cluster."""
     if name in ClusterSpec.model_fields or name in Group.model_fields:
         raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))

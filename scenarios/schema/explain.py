@@ -54,7 +54,7 @@ def locate(error: UserError, source: Source | None, at: Keys) -> None:
 
 
 def _follows(detail: ErrorDetails) -> bool:
-    """Whether it says no more than others: a list too short without the items that are wrong. Null is no item."""
+    """Tell whether it says no more than others: a list too short without its wrong items. Null is no item."""
     given = detail["input"]
     return detail["type"] == "too_short" and detail["ctx"]["min_length"] <= sum(
         item is not None for item in (given.values() if isinstance(given, Mapping) else given)
@@ -62,13 +62,13 @@ def _follows(detail: ErrorDetails) -> bool:
 
 
 def _keys(detail: ErrorDetails) -> Keys:
-    """Where the mistake is: without the tags of unions, which stand in <brackets>."""
+    """Find the keys of a mistake, without the tags of unions, which stand in <brackets>."""
     keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<[\w-]+>", str(key)))
     return (*keys, *detail.get("ctx", {}).get("at", ()))
 
 
 def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
-    """Problem, remedy, and the value if it is not simply what stands there."""
+    """Say problem and remedy, and the value if it is not simply what stands there."""
     context = detail.get("ctx", {})
     if detail["type"] == "binwright":
         return context["problem"], context["remedy"], context["value"]

@@ -85,7 +85,7 @@ def loaded(
 
 
 def default_folder(scenario: Scenario) -> Path:
-    """Where results go that are not sent elsewhere."""
+    """Name the folder of results that are not sent elsewhere."""
     return Path("results") / scenario.name
 
 

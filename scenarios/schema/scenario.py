@@ -1,4 +1,4 @@
-"""The schema of a scenario file."""
+"""The schema of a scenario file: its own keys, and those of `size`, `train`, `sweep`, `warm_start` and `overflow`."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

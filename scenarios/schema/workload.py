@@ -1,4 +1,4 @@
-"""The schema of `workload:`: a trace, or generators."""
+"""The schema of `workload:`: a trace, generators, a published model or input, tenants, or a class of one's own."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -460,7 +460,7 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
         return data
 
     @model_validator(mode="after")
-    def _apart(self) -> Self:
+    def _consistent(self) -> Self:
         for key, there in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
             if there and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
@@ -501,7 +501,7 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
             raise wrong(problem, remedy, ("workload", "start", "apart"), [*self.start.apart])
 
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
-        """How many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
+        """Return how many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
         known: Mapping[str, str] = TRACES.load(self.trace).units
         found: dict[str, float] = {}
         for name in resources:

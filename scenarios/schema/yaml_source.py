@@ -58,7 +58,7 @@ class Source:
     places: dict[Keys, Place] = field(default_factory=dict)
 
     def place(self, keys: Keys) -> Place:
-        """Where a key was written, or else the nearest key around it."""
+        """Find where a key was written, or else the nearest key around it."""
         for length in range(len(keys), 0, -1):
             if keys[:length] in self.places:
                 return self.places[keys[:length]]
@@ -252,14 +252,14 @@ class _Reader:
         return found
 
     def _text(self, at: Keys, value: str, place: Place) -> str:
-        """Relative to the file that wrote them are: what a key `path` says, and the Python files of agents."""
+        """Complete what is relative to the file that says it: a `path`, and the Python files of agents."""
         words = [key for key in at if isinstance(key, str)]
         if words and words[-1].rpartition(".")[2] == "path":
             return _absolute(value, self._folder, place)
         return value if words[-1:] == ["label"] else self._code(value, place)
 
     def _code(self, text: str, place: Place) -> str:
-        """`file.py:Class`, or a style of matplotlib, with its file made absolute; any other text as it is."""
+        """Make the file of `file.py:Class`, or of a style of matplotlib, absolute; other text stays as it is."""
         return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
 
     def _too_deep(self, line: int, at: Keys) -> ScenarioError:
@@ -287,7 +287,7 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
 
 
 def dotted(keys: Iterable[str | int]) -> str:
-    """`cluster.groups.0.count`: how a key is written in overrides, sweeps and messages."""
+    """Write keys as overrides, sweeps and messages do: `cluster.groups.0.count`."""
     return ".".join(map(str, keys))
 
 

@@ -73,7 +73,7 @@ def next_size(known: Mapping[int, bool], least: int, most: int, begin: int) -> i
 
 
 def ahead(size: int) -> int:
-    """How many sizes above this one are looked at before it is the answer."""
+    """Count the sizes above this one that are looked at before it is the answer."""
     return max(AHEAD, size // SHARE)
 
 
@@ -240,7 +240,7 @@ class Runs:
         if best is not None:
             verdicts = _told_apart(question, results, best, list(answers), min(sizes, key=lambda one: sizes[one]))
             verdicts |= {agent: BEST for agent, found in sizes.items() if found == best}
-        rows, target = [], question.targets[0]
+        rows, target = [], question.target
         about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}
         about |= {"relation": target.relation, "target": target.value}
         about |= {"least": question.least, "most": question.most, "seeds": question.scenario.replications}
@@ -294,7 +294,7 @@ def _told_apart(
     """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
     there = copy(results)
     there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
-    frame = Comparison(there, best, [question.targets[0].metric.name], all_pairs=True).frame
+    frame = Comparison(there, best, [question.target.metric.name], all_pairs=True).frame
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
     return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 

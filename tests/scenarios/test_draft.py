@@ -179,7 +179,7 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     [
         (("init", "--servers", "0"), "--servers: is too few (got 0)"),
         (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
-        (("init", "--node", "cpu: 0"), "cluster.node: "),
+        (("init", "--node", "cpu: 0"), "cluster.node: has nothing on it\n  Give at least one resource"),
         (("init", "--node", "cpu: ["), "--node: does not say what a server has"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
          "--node: lacks mem, which the requests ask for"),

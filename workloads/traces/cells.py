@@ -157,7 +157,7 @@ def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a plain number."""
+    """Tell whether a text is a plain number."""
     return plain_number(text) is not None
 
 
@@ -170,7 +170,7 @@ def plain_number(text: str) -> float | None:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a date in ISO 8601, with or without a time of day and a zone."""
+    """Tell whether a text is a date in ISO 8601, with or without a time of day and a zone."""
     try:
         return not is_number(text) and bool(_parsed(text))
     except ValueError:

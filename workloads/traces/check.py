@@ -32,7 +32,7 @@ LARGEST = 1e9
 
 
 def is_text(name: str) -> bool:
-    """Whether a column holds text beside the ids."""
+    """Tell whether a column holds text beside the ids."""
     return name in TEXTS or name.startswith(LABELS)
 
 

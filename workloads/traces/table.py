@@ -156,7 +156,7 @@ def _ids(column: pl.Series) -> pl.Series:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file says that it is Parquet."""
+    """Tell whether a file says that it is Parquet."""
     try:
         with path.open("rb") as file:
             return file.read(len(PARQUET)) == PARQUET
