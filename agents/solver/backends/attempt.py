@@ -73,7 +73,7 @@ def scan(
 ) -> int:  # fmt: skip
     """Return the first entry of bins[low:high] that UTILFN does not rule out for the ball, -1 if there is none."""
     for at in range(low, high):
-        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821
+        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821 (above)
             return at
     return -1
 

@@ -24,7 +24,7 @@ from binwright.simcore.cores import usable_threads
 try:  # here, since what is imported takes nothing of the time of a search
     from ortools.sat.python import cp_model
 except ModuleNotFoundError:
-    cp_model = None  # type: ignore[assignment]
+    cp_model = None  # type: ignore[assignment]  # proves nothing then
 
 CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""

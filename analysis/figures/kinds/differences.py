@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -79,5 +80,5 @@ def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: 
         ax.plot(scale * seeds, np.full(len(seeds), y), "o", color=colour, markersize=1.8, alpha=0.35, zorder=1)
     arms = np.reshape(mean.arms(scale), (2, 1)) if isfinite(mean.half) else None
     face = ax.get_facecolor() if hollow else None
-    look_of = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.0, "capsize": 1.5}
-    ax.errorbar(scale * mean.mean, y, xerr=arms, markerfacecolor=face, **look_of)  # type: ignore[arg-type]
+    look_of: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.0, "capsize": 1.5}
+    ax.errorbar(scale * mean.mean, y, xerr=arms, markerfacecolor=face, **look_of)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import Normalize
@@ -39,8 +41,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     for (point, agent), mean in found.means.items():
         x, y, colour = agents.index(agent), places.index(point), scheme(norm(sign * mean.mean))
         hatch = "////" if found.is_tested and (metric.name, (point, agent)) in found.is_same else None
-        cell = {"facecolor": colour, "hatch": hatch, "edgecolor": "#999999", "linewidth": 0}
-        ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **cell))  # type: ignore[arg-type]
+        cell: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "edgecolor": "#999999", "linewidth": 0}
+        ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **cell))
         text = metric.between(mean.mean, None, None, sign="+").removesuffix(unit)
         back = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
         ax.text(x, y, text, ha="center", va="center", fontsize=points(), color="#000000", bbox=back)

@@ -86,7 +86,7 @@ def _painter(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> tuple[Callab
         raise ResultsError("is no column of the requests", key=f"--metric {name}", remedy=suggest(name, known))
     values = pl.concat([frame[column] for frame in frames])
     if values.dtype.is_numeric():
-        most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]
+        most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]  # polars: any value
         scheme = colormaps["Blues"]
         return lambda frame: scheme(0.25 + 0.7 * frame[column].fill_nan(0).to_numpy() / most), f"darker: more {name}"
     counts = (

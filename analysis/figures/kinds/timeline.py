@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -167,8 +167,10 @@ def _mean(ax: Axes, frames: Frames, curve: Curve, scale: float, colour: str) -> 
     times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), steps[0][0].clip(start, end)]))
     values = np.stack([value[np.searchsorted(time, times, side="right") - 1] for time, value in steps])
     mean, half = np.array([mean_interval(column) for column in values.T]).T
-    look = {"color": colour, "linewidth": 1.0} if colour else {"color": GREY, "linewidth": 0.5, "alpha": 0.4}
-    ax.plot(scale * times, mean, drawstyle="steps-post", linestyle=curve.dashes, **look)  # type: ignore[arg-type]
+    look: dict[str, Any] = {"color": GREY, "linewidth": 0.5, "alpha": 0.4}
+    if colour:
+        look = {"color": colour, "linewidth": 1.0}
+    ax.plot(scale * times, mean, drawstyle="steps-post", linestyle=curve.dashes, **look)
     if len(steps) > 1 and colour and not (curve.colour and curve.where is None):
         low, high = np.maximum(mean - half, 0), np.minimum(mean + half, np.maximum(mean, curve.most))
         ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
