@@ -32,6 +32,7 @@ from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.record import Record
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, View
+from binwright.simcore.units import many_of
 
 SEED = 0
 """Of the requests, and of what the agent draws."""
@@ -279,7 +280,7 @@ def _remedy(error: RunError, view: View) -> str:
     if error.__cause__ is None:
         return "Let decide_line yield every one of the requests at most once."
     servers, nodes, _ = view.capacity.shape
-    here = f"Here there are {servers} servers of {nodes} nodes, with {', '.join(view.resources)}."
+    here = f"Here there are {many_of(servers, 'server')} of {many_of(nodes, 'node')}, with {', '.join(view.resources)}."
     return f"Mend that line. Let decide return None where a request fits nowhere. {_SIZES} {here}"
 
 

@@ -120,6 +120,11 @@ def say(amounts: Iterable[int], resources: Iterable[str]) -> str:
     return ", ".join(said)
 
 
+def many_of(count: int, what: str) -> str:
+    """Say how many there are of something: 1 server, 2,000 servers."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def quanta(units: float) -> int:
     """Round units to the nearest int64 number of quanta."""
     return round(units * QUANTUM)

@@ -27,6 +27,7 @@ from binwright.analysis.results.combined import Together, points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.types import Floats, Ints
+from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -226,7 +227,7 @@ class Comparison:
         runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
         own = row["verdict"] == BASELINE
         if not own and row["pairs"] != row["n"]:
-            runs += f" ({_count(row['pairs'], 'pair')})"
+            runs += f" ({many_of(row['pairs'], 'pair')})"
         style = STYLES.get(row["verdict"], "")
         mean, diff = (None if row[name] is None else metric.plain(row[name]) for name in ("mean", "diff"))
         numbers = (
@@ -264,10 +265,10 @@ class Comparison:
             said += [f"fewer than {FEWEST} paired seeds are not tested ({WORDS[UNTESTED]})"] * few
         notes = [f"{'; '.join(said)}."]
         if failed := frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum():
-            notes.append(f"{_count(int(failed), 'failed run')} left out.")
+            notes.append(f"{many_of(int(failed), 'failed run')} left out.")
         unpaired = frame.filter(frame["verdict"].is_null() & (frame["n"] > 0))
         if alone := unpaired.select(*self.keys, "agent").n_unique() if len(unpaired) else 0:
-            notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
+            notes.append(f"{many_of(alone, 'row')} without a seed in common with the baseline.")
         if len(self.versions) > 1:
             notes.append(f"Different versions of Binwright wrote these runs: {', '.join(self.versions)}.")
         notes.append(in_one_note(self.done, self.same, points=bool(self.keys)))
@@ -347,7 +348,3 @@ def _p(p: float | None) -> str:
     if p is None or isnan(p):
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -12,6 +12,7 @@ from scipy.special import ndtr, stdtr, stdtrit
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import Groups
 from binwright.simcore.types import Floats, Ints
+from binwright.simcore.units import many_of
 
 CONFIDENCE, ALPHA = 0.95, 0.05
 FEWEST = 5
@@ -219,7 +220,7 @@ def in_words(size: int, *, apart: bool, beside: str = "") -> str:
     `size` is the number of comparisons in the largest family; `apart` says that each point has one of its own.
     """
     at = " at each point" if apart else ""
-    return f"Holm over {size:,} pair{'' if size == 1 else 's'}{beside and f' {beside}'}{at}"
+    return f"Holm over {many_of(size, 'pair')}{beside and f' {beside}'}{at}"
 
 
 def _pairs(point: Ints) -> tuple[Ints, Ints]:

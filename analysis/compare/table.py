@@ -18,6 +18,7 @@ from binwright.analysis.results.columns import TOLERANCE, Groups
 from binwright.analysis.results.combined import points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.types import Floats
+from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -250,7 +251,7 @@ def finding(table: Table, metric: Metric) -> str:
         seeds = max(row.runs - row.failed for row in table.rows)
         if seeds >= FEWEST:
             return _none(metric, len(ranked))
-        untested = f"; {seeds} seed{'s' * (seeds > 1)}, not tested: {FEWEST} are needed"
+        untested = f"; {many_of(seeds, 'seed')}, not tested: {FEWEST} are needed"
     return (_at_points(metric, ranked, is_tested) if len(ranked) > 1 else _at_one(metric, ranked[0])) + untested
 
 

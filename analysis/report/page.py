@@ -29,6 +29,7 @@ from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
 from binwright.simcore.files import write_text
+from binwright.simcore.units import many_of
 
 MOST_ROWS = 3000
 """Of comparisons in one page; `binwright compare` shows those of the metrics after that."""
@@ -205,11 +206,11 @@ def _description(results: ResultsFolder) -> str:
 
 def _counts(results: ResultsFolder) -> str:
     runs = results.runs
-    points = f" at {_count(runs.select(results.swept).n_unique(), 'point')}" if results.swept else ""
-    agents, seeds = _count(runs["agent"].n_unique(), "agent"), _count(runs["seed"].n_unique(), "seed")
+    points = f" at {many_of(runs.select(results.swept).n_unique(), 'point')}" if results.swept else ""
+    agents, seeds = many_of(runs["agent"].n_unique(), "agent"), many_of(runs["seed"].n_unique(), "seed")
     failed = len(results.failed)
-    failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' * bool(failed)
-    return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
+    failures = f' <a class="wrong" href="#failed">{many_of(failed, "run")} failed.</a>' * bool(failed)
+    return f'<p class="soft">{many_of(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
 
 
 def _warnings(results: ResultsFolder) -> str:
@@ -242,7 +243,7 @@ def _failed(results: ResultsFolder) -> Iterator[str]:
         _, names = together.setdefault(without_numbers(error), (error, []))
         names.append(f"{results.heading(row['agent'])}, seed {row['seed']}{point}")
     for number, (error, names) in enumerate(together.values()):
-        runs = f"{_count(len(names), 'run')}: {escape('; '.join(names))}"
+        runs = f"{many_of(len(names), 'run')}: {escape('; '.join(names))}"
         last = error.rpartition("\n")[2]
         yield _folded(runs, f"<pre>{escape(error)}</pre>") if number < MOST_ERRORS else f"<p>{runs}: {escape(last)}</p>"
 
@@ -269,10 +270,6 @@ def _versions(results: ResultsFolder) -> str:
         "apart, come from the folder where it was made, or with the scenario above saved to a file:</p>\n"
         f"{_code(shlex.join(command))}"
     )
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 class Drawn(NamedTuple):

@@ -105,11 +105,6 @@ def talking(quiet: bool, verbose: bool) -> Iterator[None]:
         notes.quiet = False
 
 
-def many_of(count: int, what: str) -> str:
-    """Say how many there are of something: 1 server, 2,000 servers."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def seconds(option: str, text: str) -> float:
     """Read a time on the command line, such as `10s`; mistakes name the option."""
     try:

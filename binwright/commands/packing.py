@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import many_of, new_table, out, print_line, print_location, seconds
+from binwright.commands.console import new_table, out, print_line, print_location, seconds
 from binwright.simcore.errors import UserError, meant, suggest
+from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
     from binwright.agents.solver.packing.compare import Row

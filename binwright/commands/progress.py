@@ -86,9 +86,8 @@ class StatusLine:
     def _laid_out(self) -> Text:
         """Lay it out in one row, however narrow the terminal is; COLUMNS may say that it is wider than it is."""
         row = Text(f"{self.what} {self.text()}", no_wrap=True)
-        row.truncate(
-            min(notes.width, os.get_terminal_size(self._terminal).columns or notes.width) - 1, overflow="ellipsis"
-        )
+        columns = os.get_terminal_size(self._terminal).columns or notes.width
+        row.truncate(min(notes.width, columns) - 1, overflow="ellipsis")
         return row
 
 

@@ -13,11 +13,12 @@ from rich.markup import escape
 
 from binwright.analysis.results.folder import as_written
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import many_of, note, out, print_line, print_location
+from binwright.commands.console import note, out, print_line, print_location
 from binwright.commands.progress import Live
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
+from binwright.simcore.units import many_of
 from binwright.workloads.describe import EVEN
 
 if TYPE_CHECKING:
@@ -145,10 +146,8 @@ def _warn(results: Results) -> None:
         )
     warn_of_runs(done)
     if impossible := int(done["impossible"].sum()) if len(done) else 0:
-        models = done["missing_models"].drop_nulls().unique().sort() if "missing_models" in done.columns else ()
-        why = "are larger than any server" + f", or ask for models that it lacks ({', '.join(models)})" * bool(
-            len(models)
-        )
+        models = sorted(done["missing_models"].drop_nulls().unique()) if "missing_models" in done.columns else []
+        why = "are larger than any server" + f", or ask for models that it lacks ({', '.join(models)})" * bool(models)
         share = impossible / int(done["offered"].sum())
         warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
 

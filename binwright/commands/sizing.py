@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, out, print_line, print_location
+from binwright.commands.console import out, print_line, print_location
 from binwright.commands.progress import CountProgress
 from binwright.commands.running import list_failed, warn_of, warn_of_runs, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
+from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
     import rich.table

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
-from binwright.commands.console import many_of, new_table, out, print_line
+from binwright.commands.console import new_table, out, print_line
 from binwright.commands.solver_inputs import names_in
+from binwright.simcore.units import many_of
 
 SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
 """Bins of a table, ranges of balls of a bin, moves, and balls left out whose obstacles are printed."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from binwright.commands.console import many_of, print_line, seconds
+from binwright.commands.console import print_line, seconds
 from binwright.commands.progress import StatusLine
 from binwright.commands.solver_inputs import bins_of, called, problem_of
 from binwright.commands.solver_output import (
@@ -22,6 +22,7 @@ from binwright.commands.solver_output import (
     print_properties,
 )
 from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.units import many_of
 from binwright.solver_json import as_json, left, properties
 from binwright.solver_json import reached as reached_json
 

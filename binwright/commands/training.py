@@ -7,9 +7,10 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
-from binwright.commands.console import many_of, new_table, note, out, print_line, print_location
+from binwright.commands.console import new_table, note, out, print_line, print_location
 from binwright.commands.progress import StatusLine
 from binwright.simcore.extras import pl
+from binwright.simcore.units import many_of
 
 LEFT_OUT = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
 """Columns of the log that are no metrics."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from binwright.analysis.measure.metric import duration
-from binwright.commands.console import many_of, new_table, out, pair, print_line
+from binwright.commands.console import new_table, out, pair, print_line
 from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
-from binwright.simcore.units import say
+from binwright.simcore.units import many_of, say
 from binwright.workloads.traces.cells import moment
 
 if TYPE_CHECKING:

@@ -63,8 +63,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         without = {"no_cpython_wrapper": not callers, "no_cfunc_wrapper": not callers and not generated}
         super().__init__(py_func=function, targetoptions=chosen | without)
         self._within = Kernel(function, False, **options) if callers and not generated else self
-        self._callers = callers
-        self._options = options
         self.generated = generated
         self.incremental: Kernel | None = None
         """Answers the same, told what has changed: `agents.rules.cheapest_place` makes it. None: there is none."""

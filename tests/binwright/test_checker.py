@@ -214,7 +214,7 @@ WRONG = [
     (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
-    (FourServers, "FourServers raised IndexError", f"{SIZES} Here there are 3 servers of 1 nodes, with cpu, mem."),
+    (FourServers, "FourServers raised IndexError", f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
     (BadStart, "BadStart, servers of one node: start raised IndexError", f"Mend that line. {SIZES}"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),

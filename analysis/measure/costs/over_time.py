@@ -16,7 +16,7 @@ from binwright.simcore.errors import ScenarioError, unread
 from binwright.simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats
-from binwright.simcore.units import TIME
+from binwright.simcore.units import TIME, many_of
 
 DAY = 86400.0
 
@@ -68,7 +68,7 @@ class OverTime(Model):
             raise ScenarioError(problem, file=self.path, key=f"{key}.path", remedy=remedy) from None
         if self.start >= self.every * len(values):
             hours = self.every * len(values) / HOUR
-            remedy = f"It has {hours:g} h in {len(values)} row{'s' * (len(values) != 1)}: give a shorter time."
+            remedy = f"It has {hours:g} h in {many_of(len(values), 'row')}: give a shorter time."
             raise ScenarioError("is after the end of the file", file=self.path, key=f"{key}.start", remedy=remedy)
         source = f"the file {self.path} of {key}"
         return TimeSeries(values, self.every, self.start, self.at_end == "repeat", source)
