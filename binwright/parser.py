@@ -34,9 +34,8 @@ class _Parser(argparse.ArgumentParser):
             of: _Parser = args.parser
             word = unknown[0].partition("=")[0]
             near = nearest(word, of.options) if word.startswith("-") else None
-            remedy = REMOVED.get(
-                f"option {of.prog.partition(' ')[2]} {word}", f"Did you mean {near!r}?" if near else ""
-            )
+            gone = f"option {of.prog.partition(' ')[2]} {word}"
+            remedy = REMOVED.get(gone, f"Did you mean {near!r}?" if near else "")
             of.error(f"there is no such option or argument: {' '.join(unknown)}" + f"\n  {remedy}" * bool(remedy))
         return args
 
@@ -191,7 +190,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     )),
     ("evaluate", "learning.evaluate", "score a rule that somebody, or a program, proposes", (
         _option("policy", metavar="POLICY", help="an expression, FILE.py:function (default: score), or an agent as "
-                "in a scenario; text is read as a formula, and never run"),
+                "in a scenario; text is a formula, never run; one that begins with a minus stands last, after --"),
         _option("--scenario", required=True, metavar="FILE", help=SCENARIO),
         METRIC, SETS, JSON,
         _number("--seeds", "seeds", 20),

@@ -154,7 +154,8 @@ class Table:
             said += f"; {BEST} significantly better than all others"
         elif several and any(metric.better != "neither" for metric in self.metrics):
             said += "; no significant differences"
-        return f"{said}{f' (p .05, {self.family})' * bool(self.family and several)}."
+        sign = "≤" if BEST in marks and TIED not in marks else ">"
+        return f"{said}{f' (p {sign} .05, {self.family})' * bool(self.family and several)}."
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""

@@ -397,6 +397,7 @@ def test_help_and_version(binwright: Asker) -> None:
         said = binwright(*arguments, "--help")
         assert said.code == 0
         assert said.out.startswith(" ".join(("usage: binwright", *arguments)))
+    assert "begins with a minus stands last, after --" in " ".join(binwright("evaluate", "--help").out.split())
     said = binwright("--version")
     assert said.code == 0
     assert said.out.startswith("binwright ")
