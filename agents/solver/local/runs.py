@@ -80,7 +80,7 @@ class LocalSearch:
         while left and made < most and not cancelled():
             left = search.improve(call, scan, place, min(SLICE, most - made), left)
             made += SLICE
-        return Found(left, place.room.best, number, made + 1)
+        return Found(left, place.room.best, number, min(made, most) + 1)
 
     def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Found]:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.

@@ -314,7 +314,7 @@ class _Model:
         no, self.local = self.local, before
         for slot in yes.keys() | no.keys():
             then, other = yes.get(slot, Bounded.of(0)), no.get(slot, Bounded.of(0))
-            if then is not other and (then.low, then.high) != (other.low, other.low):
+            if then is not other and not (then.fixed and then[1:] == other[1:]):
                 chosen = self._variable(min(then.low, other.low), max(then.high, other.high))
                 self.model.add(chosen.value == then.value).only_enforce_if(test.value)
                 self.model.add(chosen.value == other.value).only_enforce_if(~test.value)
@@ -397,10 +397,12 @@ class _Model:
 
     def _product(self, left: Bounded, right: Bounded) -> Bounded:
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        found = Bounded(left.value * right.value if left.fixed or right.fixed else 0, min(corners), max(corners))
-        if left.fixed or right.fixed:
-            return found.checked()
-        found = self._variable(found.low, found.high)
+        low, high = min(corners), max(corners)
+        if low < high and (left.fixed or right.fixed):
+            return Bounded(left.value * right.value, low, high).checked()
+        found = self._variable(low, high)
+        if found.fixed:
+            return found
         self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 

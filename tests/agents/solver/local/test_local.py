@@ -15,6 +15,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.local import state as s
+from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -82,6 +83,12 @@ def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
     assert found.left == len(np.unique(given.unit_of[found.where == NULL]))
     if given.program.alloc_free:
         assert not faults(given, found.where.tolist())
+
+
+def test_a_run_counts_no_more_moves_than_it_makes() -> None:
+    given = problem("BALLS 3 BINS 1 RESOURCES C => 2 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end")
+    *_, found = LocalSearch(given, 0).place(0, 1)
+    assert (found.left, found.checked) == (1, 1 + 64 * 3)
 
 
 def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,15 @@ def test_optimal_answers_are_the_best_of_all_allocations(asked: Problem) -> None
 
 
 @pytest.mark.parametrize(
+    ("goal", "best"), [("if ALLOC[0] == 1 then 0 else ALLOC[1]", 2), ("FREE[ALLOC[0]] * ALLOC[0] * ALLOC[1]", 0)]
+)
+def test_numbers_and_zeros_stand_beside_what_varies(goal: str, best: int) -> None:
+    text = "TABLE FREE = [0, 0, 0] BALLS 3 BINS 3 RESOURCES C[b in BINS] => 3 procedure UTILFN(BALL, BIN, ALLOC) end"
+    answer = bw.solve(problem(f"{text} MAXIMISE {goal}"))
+    assert (answer.status, answer.goals[0].value, answer.search) == ("optimal", best, "CP-SAT")
+
+
+@pytest.mark.parametrize(
     ("name", "status", "values"),
     [("access-lists", "optimal", [65]), ("cheapest", "optimal", [9, 0.96875]), ("drain", "optimal", [52])],
 )
