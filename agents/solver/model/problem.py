@@ -130,7 +130,7 @@ class Problem:
     foes: Sets
     """Balls that must not all be in one bin."""
     different: Sets
-    """Balls of which no two may be in one bin. The rule itself is in `foes`, or of large sets in `program`."""
+    """Balls of which no two may be in one bin. Whoever keeps `foes` keeps this: every two are there."""
     pins: Ints
     """[balls]: the bin that the ball must be in, or -1."""
     groupings: tuple[Sets, ...]

@@ -86,10 +86,11 @@ MOST = {"attempts": 10_000, "slots": 256}
 
 
 class Solver(Agent):
-    """Decides what the solver finds for a template in the allocation language; a line of requests is one problem.
+    """Decides what the solver finds for a template in the allocation language.
 
-    `path` is a template of your own, and `params` are its parameters. `attempts` limits the search. With `slot`, a
-    time, requests are jobs: it is planned, too, when they start, for that many `slots` ahead.
+    A line of requests for servers is one problem. `path` is a template of your own, and `params` are its parameters.
+    `attempts` limits the search. With `slot`, a time, requests are jobs: it is planned, too, when they start, for that
+    many `slots` ahead.
     """
 
     reference = "Rai, Bhagwan, Guha 2012, Generalized resource allocation for the cloud, SoCC; this use of it is ours"
