@@ -25,6 +25,10 @@ FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
+RESUMED = ("reproduce", "run", "size", "train", "tune")
+"""The commands that go on where they were interrupted."""
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM came, or the terminal is gone (SIGHUP): whatever knows to end in order at Ctrl-C does so."""
 
@@ -52,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 mistake.key = f"--{mistake.key}"  # Python has it without dashes
         said, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = "Interrupted. Run the same command to resume."
+        said = "Interrupted." + " Run the same command to resume." * (args.command in RESUMED)
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one

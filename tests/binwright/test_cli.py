@@ -15,7 +15,7 @@ import pytest
 
 import binwright as bw
 from binwright.agents import AGENTS
-from binwright.cli import FAILED, MISTAKE, TERMINATED, main
+from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
 from binwright.parser import KINDS
 from binwright.scenarios.schema.load import shipped
 from binwright.simcore.types import Agent
@@ -200,6 +200,22 @@ def test_error_texts_are_printed_without_markup(binwright: Asker, text: str) -> 
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
     assert said.code == FAILED
     assert repr(ValueError(text)) in " ".join(said.out.split())
+
+
+def test_only_commands_that_resume_say_so_when_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(args: Namespace) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("binwright.commands.learning.search", interrupted)
+    monkeypatch.setattr("binwright.commands.sizing.size", interrupted)
+    said = {}
+    for command in ("search", "size"):
+        assert main([command, "any"]) == INTERRUPTED
+        said[command] = capsys.readouterr().err
+    again = "binwright: Interrupted. Run the same command to resume.\n"
+    assert said == {"search": "binwright: Interrupted.\n", "size": again}
 
 
 def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
