@@ -26,6 +26,7 @@ TERMS = [
     "UTIL.C[ALLOC[0]] + max(b in BALLS: UTIL.C[ALLOC[b]])",
     "sum(s in count(b in BALLS: ALLOC[b] == 0): UTIL.C[s % BINS])",
     "sum(s in BINS: sum(k in D[s]: UTIL.C[s] - k)) - max(b in BALLS: D[b])",
+    "if ALLOC[0] == 1 then 0 else ALLOC[1]",  # one branch is where the other begins
 ]
 
 
