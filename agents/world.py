@@ -70,8 +70,8 @@ class World:
     they are told something else of those that stay longer than was said.
 
     Of other features, `stepped` are those that machine code cannot run: key, and why. `attach` has a simulation of a
-    seed keep them, `begin` does so once the warm start is over, and `suits` refuses an agent that does not go with
-    them.
+    seed keep them, `begin` does so once the warm start is over, `suits` refuses an agent that does not go with
+    them, and `prepare` has the agent of the warm start answer first.
     """
 
     ledger: Callable[[int], Ledger]
@@ -95,6 +95,7 @@ class World:
     attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
     begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
     suits: Callable[[Agent], None] = lambda agent: None
+    prepare: Callable[[Simulation, Agent, Callable[..., int]], None] = lambda simulation, agent, play: None
 
     def draw(self, seed: int) -> Workload:
         return self.requests.draw(seed)
@@ -115,7 +116,7 @@ class World:
         """
         waits, rule = self.overflow.together, agent.compiled
         in_python = rule and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
-        obstacles = [
+        obstacles: list[tuple[str, object, str]] = [
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
@@ -123,7 +124,6 @@ class World:
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
             *((key, True, problem) for key, problem in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
-            ("warm_start", waits and warm, "requests wait together after a warm start"),
             ("knowledge.lifetimes", waits and self.asks_again, "predictions are asked again while requests wait"),
             ("agents", waits and in_python, f"{type(agent).__name__} chooses among requests in Python"),
         ]

@@ -35,12 +35,11 @@ def agent(spec: str | Mapping[str, Any]) -> Agent:
     """Make an agent as scenarios name it: `"best-fit"`, `{"best-fit": {"node": "loose"}}` or `"mine.py:Mine"`."""
     from pydantic import ValidationError
 
-    from binwright.scenarios.build.world import build_agent
-    from binwright.scenarios.schema.agent import AgentSpec
+    from binwright.scenarios.agent_spec import AgentSpec
     from binwright.scenarios.schema.explain import explain
 
     try:
-        return build_agent(AgentSpec.model_validate(spec))
+        return AgentSpec.model_validate(spec).make()
     except ValidationError as error:
         raise explain(error, Source(None, {})) from None
 

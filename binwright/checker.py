@@ -21,9 +21,9 @@ from binwright.agents.world import World
 from binwright.fabric.ledger import WRITTEN
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.agent_calls import WRITE_DECIDE

@@ -29,7 +29,9 @@ LADDERS = {
         "packing online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
-    "scenarios": ("features", "schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),
+    "scenarios": (
+        "agent_spec", "features", "schema", "build", "run", "batch", "learn size draft", "evaluation", "search",
+    ),
 }  # fmt: skip
 """Of a package its parts from the bottom. They import from below only; those of one string do not know one another."""
 ONLY_IN = {

@@ -8,14 +8,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.code import of
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import FIXED, Scenario
 from binwright.scenarios.schema.workload import MultiServer, Trace
@@ -132,15 +133,15 @@ def _place(scenario: Scenario, key: str, value: object) -> Place:
 
 def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     """Collect what determines the results at a point, whoever answers; files count by what is in them."""
-    data = {key: value for key, value in scenario.dump().items() if key not in FIXED}
+    data: Any = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
     data["metrics"] = sorted(([one.name, one.last, *([one.by] if one.by else [])] for one in scenario.metrics), key=str)
     if costs := data.get("costs"):
         del costs["currency"]
-    if scenario.warm_start and scenario.warm_start.other:
-        data["warm_start"]["with"]["label"] = ""
+    for at, _ in scenario.other_agents:
+        reduce(lambda part, key: part[key], at, data)["label"] = ""
     if scenario.cluster.trace and content:
         file, _ = find_servers(scenario.cluster.trace.name, scenario.cluster.trace.path)
         data["cluster"]["trace"]["path"] = digest_of(file)

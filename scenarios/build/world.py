@@ -1,6 +1,6 @@
 """From a point of a scenario to the world of its runs: the one place where a scenario is interpreted."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -8,9 +8,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from binwright.agents import AGENTS
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
-from binwright.agents.world import Luck, WarmStart, World
+from binwright.agents.world import Luck, World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
 from binwright.scenarios.build.lifetime_info import foreseen
@@ -18,23 +17,19 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.requests import requests_of
 from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Point, last_word, way
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.scenario import WarmStart as WarmStartSpec
 from binwright.scenarios.schema.workload import Tenants, Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import findings
-from binwright.simcore.options import check_options
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 
 
 def build_world(scenario: Scenario) -> World:
     """Make the world of a scenario, whose sweep is left out."""
-    warm = scenario.warm_start
     own, requests = used(scenario), requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)))
     for feature in own:
         requests = feature.requests(scenario, requests)
@@ -51,11 +46,8 @@ def build_world(scenario: Scenario) -> World:
         ledger=partial(build_ledger, scenario),
         requests=requests,
         overflow=overflow,
-        pacing=scenario.pacing,
-        expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
         grows_by=scenario.grows,
         faults=faults,
-        warm_start=_warm_start(warm) if warm else None,
         networked=scenario.cluster.network is not None,
         virtual=isinstance(scenario.workload, Tenants),
         devices=scenario.cluster.has_devices,
@@ -71,6 +63,8 @@ def build_world(scenario: Scenario) -> World:
         attach=partial(_attach, scenario),
         begin=partial(_begin, scenario),
         suits=partial(_suits, scenario),
+        prepare=partial(_prepare, scenario),
+        **{name: value for feature in own for name, value in feature.world(scenario).items()},
     )
 
 
@@ -94,13 +88,6 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
             remedy = "Take it out of the scenario to learn in."
             raise ScenarioError("nothing is learned with it", file=scenario.file, key=key, remedy=remedy)
     return world
-
-
-def build_agent(spec: AgentSpec) -> Agent:
-    """Make a new agent with the scenario's options."""
-    kind = AGENTS.load(spec.name)
-    agent: Agent = kind(**check_options(kind, spec.options))
-    return agent
 
 
 def adapt_agent(world: World, agent: Agent) -> Agent:
@@ -144,11 +131,11 @@ def in_python(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
 
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
     """Make a run's agent, and the one of the warm start if there is one, which may be another of the same."""
-    agent = adapt_agent(world, build_agent(run.agent))
+    agent = adapt_agent(world, run.agent.make())
     if world.warm_start is None:
         return agent, None
     other = world.warm_start.agent
-    return agent, adapt_agent(world, other() if other else build_agent(run.agent))
+    return agent, adapt_agent(world, (other or run.agent.make)())
 
 
 def _asks_again(scenario: Scenario) -> bool:
@@ -158,11 +145,6 @@ def _asks_again(scenario: Scenario) -> bool:
         return False
     whole = not isinstance(trace, Trace) or trace.start == 0 or trace.running == "drop"
     return spec.predicted.chosen[0] != "requested" or not whole
-
-
-def _warm_start(spec: WarmStartSpec) -> WarmStart:
-    other = spec.other
-    return WarmStart(spec.resource, spec.until, partial(build_agent, other) if other else None)
 
 
 def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
@@ -217,6 +199,11 @@ def _begin(scenario: Scenario, simulation: Simulation, seed: int, luck: Luck) ->
 def _suits(scenario: Scenario, agent: Agent) -> None:
     for feature in used(scenario):
         feature.suits(scenario, agent)
+
+
+def _prepare(scenario: Scenario, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
+    for feature in used(scenario):
+        feature.prepare(scenario, simulation, agent, play)
 
 
 def _overflow(scenario: Scenario) -> Overflow:

@@ -26,12 +26,12 @@ from binwright.analysis.compare.statistics import differences, mean_interval
 from binwright.analysis.measure.definition import Definition, added_metric, built_in
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import Metric
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import adapt_agent, build_agent, build_world
+from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.run.execute import play_run
 from binwright.scenarios.run.sandbox import TooLong
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import Override, loaded
 from binwright.scenarios.schema.scenario import Scenario
@@ -302,7 +302,7 @@ def _named(policy: str | Mapping[str, Any] | AgentSpec) -> _ParsedPolicy:
         spec = policy if isinstance(policy, AgentSpec) else AgentSpec.model_validate(policy)
     except ValidationError as error:
         raise explain(error, Source(None, {})) from None
-    return _ParsedPolicy(spec.label, partial(build_agent, spec))
+    return _ParsedPolicy(spec.label, spec.make)
 
 
 def _in_file(text: str) -> _ParsedPolicy:

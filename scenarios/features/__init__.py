@@ -12,8 +12,8 @@ from binwright.simcore.fields import Model
 
 M = TypeVar("M", bound=Model)
 NAMES = (
-    *("failures", "expansion", "placement", "overcommit", "pacing", "costs", "priorities", "use", "lifetimes", "sites"),
-    *("quotas", "queues", "preemption", "moves", "processes", "speed", "autoscale"),
+    *("warm_start", "failures", "expansion", "placement", "overcommit", "pacing", "costs", "priorities", "use"),
+    *("lifetimes", "sites", "quotas", "queues", "preemption", "moves", "processes", "speed", "autoscale"),
 )
 """In the order in which a run gets them."""
 

@@ -130,6 +130,17 @@ class Feature:
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         """Add what a run at a point that uses the feature is measured by: arguments of `FinishedRun`."""
 
+    def agents(self, scenario: Any) -> Sequence[tuple[Keys, Any]]:
+        """List the agents that take part beside those that are compared, and their keys."""
+        return ()
+
+    def world(self, scenario: Any) -> Mapping[str, Any]:
+        """Return what the world of a scenario has by the feature: arguments of `agents.world.World`."""
+        return {}
+
+    def prepare(self, scenario: Any, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
+        """Have an agent answer before the one that is compared takes over; `play` is as `fabric.run.play.play`."""
+
     def suits(self, scenario: Any, agent: Agent) -> None:
         """Refuse an agent that does not go with a scenario that uses the feature."""
 

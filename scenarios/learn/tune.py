@@ -24,10 +24,10 @@ from binwright.agents import AGENTS
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results_api import Results
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.build.world import build_world
 from binwright.scenarios.learn.cma import Cma
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import Override, folder_for, loaded, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
@@ -83,7 +83,7 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
         hint = hints.get(name, float)
         ranges.append(Range(name, *_ends(name, between), whole=hint is int or set(get_args(hint)) == {int, NoneType}))
     for place in (0.0, 1.0):
-        build_agent(candidate(spec, ranges, np.full(len(ranges), place)))  # it may refuse them
+        candidate(spec, ranges, np.full(len(ranges), place)).make()  # it may refuse them
     return ranges
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.agents.world import World
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.requests import synthetic
-from binwright.scenarios.build.world import adapt_agent, build_agent, build_world, measured
+from binwright.scenarios.build.world import adapt_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.features.lifetimes import OtherLifetimes
 from binwright.scenarios.run.sandbox import STARTING, limited
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Generated, Trace
@@ -221,9 +221,7 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
                 locate(one, scenario._source, keys if keys[0] in Scenario.model_fields else ("workload",))
         raise
     labels = [agent.label for agent in scenario.agents]
-    asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
-    if first.scenario.warm_start and (other := first.scenario.warm_start.other):
-        asked.insert(0, (("warm_start", "with"), other))
+    asked = [*first.scenario.other_agents, *((("agents", labels.index(spec.label)), spec) for spec in agents)]
     mistakes: list[UserError] = []
     for at, spec in asked:
         try:
@@ -244,7 +242,7 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
     try:
         with _as_in_a_run(first):
-            agent = adapt_agent(world, build_agent(spec))
+            agent = adapt_agent(world, spec.make())
             if (key := world.grows_by) and not agent.any_size:
                 remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
                 raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)

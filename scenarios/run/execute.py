@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
-from binwright.agents.world import Luck, WarmStart, World
+from binwright.agents.world import Luck, World
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import Metric
@@ -25,9 +25,7 @@ from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import RunError
 from binwright.simcore.rng import TrackedGenerator, stream
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.describe import growing
 
@@ -120,16 +118,12 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
 def prepare_run(run: Run, world: World, warm: Agent | None, compiled: bool, luck: Luck) -> Simulation:
     """Set up a run as its agent finds it, after the warm start."""
     simulation = world.simulation(run.seed, compiled=compiled)
-    if world.warm_start and warm:
-        overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        progress = _Reached(simulation, world.warm_start)
+    if warm:
         limit = run.scenario.decision_limit
         with limited(max(limit, STARTING)):
             warm.start(simulation.view, luck("warm-start"))
         with limited(limit, partial(_state, simulation)):
-            (play_compiled if compiled else play)(simulation, warm, progress)
-        progress.check()
-        simulation.overflow = overflow
+            world.prepare(simulation, warm, play_compiled if compiled else play)
     return simulation
 
 
@@ -184,38 +178,3 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     name = workload.resources[column]
     said = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
     return {"growing": f"{said}, in which {share:.2%} of the requests were accepted"}
-
-
-class _Reached:
-    """The `watch` that ends a warm start, whose agent places requests, skipping misfits, until enough is allocated."""
-
-    def __init__(self, simulation: Simulation, warm: WarmStart) -> None:
-        self._view = view = simulation.view
-        self._resource = view.resources.index(warm.resource)
-        demand, gangs = simulation.workload.demand[:, self._resource], simulation.workload.gangs
-        demand = demand if gangs is None else demand * gangs.parts
-        self._largest, self._requests = int(demand.max()), len(demand)
-        self._until = warm.until
-        self._simulation = simulation
-        self.reached = False
-        self.share = 0.0
-
-    def __call__(self) -> int:
-        if (early := self._simulation.before(self._simulation.workload.running)) > 0:
-            return early  # what runs already is there before anything begins
-        r = self._resource
-        used, installed = int(self._simulation.ledger.used()[r]), int(self._view.capacity[:, :, r].sum())
-        self.share = used / installed
-        missing = self._until * installed - used
-        self.reached = missing <= 0
-        # No fewer requests than that can make up what is missing: no need to look before.
-        return 0 if self.reached else max(1, int(missing // max(1, self._largest)))
-
-    def check(self) -> None:
-        """Refuse to go on from a warm start that ended before it was warm."""
-        if not self.reached:
-            raise RunError(
-                f"the warm start never reached {self._until:.0%} of {self._view.resources[self._resource]}: all "
-                f"{self._requests} requests were offered, and {self.share:.1%} is allocated. Give it more requests, "
-                "fewer servers, or a lower `until`"
-            )

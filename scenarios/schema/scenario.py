@@ -1,21 +1,21 @@
-"""The schema of a scenario file: its own keys, and those of `size`, `train`, `sweep`, `warm_start` and `overflow`."""
+"""The schema of a scenario file: its own keys, and those of `size`, `train`, `sweep` and `overflow`."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import to_jsonable_python
 
 from binwright.agents.learned import TRAINERS
 from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.definition import check_added, describe
 from binwright.analysis.measure.metric import Metric
+from binwright.scenarios.agent_spec import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.features.overflow import AfterPreemption, Word
-from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.metric import Figures, MetricEntry, MetricSpec
 from binwright.scenarios.schema.workload import Changing, Workload
@@ -27,7 +27,6 @@ from binwright.simcore.fields import (
     Keys,
     Model,
     PositiveTime,
-    ShareFromZero,
     Shown,
     Text,
     known_resources,
@@ -186,38 +185,6 @@ class Sweep(Model):
         return self
 
 
-SELF = "self"
-
-
-def _form_of_filler(value: Any) -> str:
-    return "<self>" if value == SELF else "<agent>"
-
-
-Filler: TypeAlias = Annotated[
-    Annotated[Literal["self"], Tag("<self>")] | Annotated[AgentEntry, Tag("<agent>")],
-    Discriminator(_form_of_filler),
-    Shown("`self`, name, {name: {option: value}}, or [Agent](#agent)"),
-]
-
-
-class WarmStart(Model):
-    """Requests placed before the run counts: it starts with a partly filled cluster."""
-
-    resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
-    until: ShareFromZero = Field(description="The run begins once this share is allocated.", examples=["50 %"])
-    agent: Filler = Field(
-        alias="with",
-        description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
-        "another request.",
-        examples=["best-fit", "self"],
-    )
-
-    @property
-    def other(self) -> AgentSpec | None:
-        """The agent that fills the cluster for all; None where each does so itself."""
-        return self.agent if isinstance(self.agent, AgentSpec) else None
-
-
 @with_keys("overflow")
 class OtherOverflow(AfterPreemption):
     """A way to overflow."""
@@ -254,9 +221,6 @@ class Scenario(WithFeatures):
     )
     cluster: ClusterSpec = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
     workload: Workload = Field(description="The requests.", examples=["{trace: huawei-east-1}"])
-    warm_start: WarmStart | None = Field(
-        default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
-    )
     overflow: Overflow = Field(
         default="drop",
         description="What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with "
@@ -328,7 +292,6 @@ class Scenario(WithFeatures):
             *(partial(feature.check, self) for feature in used(self)),
             *(partial(feature.check_keys, self) for feature in features()),
             self._check_spread,
-            self._check_warm_start,
             self._check_overflow,
             self._check_gangs,
             self._check_names,
@@ -351,11 +314,6 @@ class Scenario(WithFeatures):
 
     def _check_spread(self) -> None:
         known_resources(self.cluster.spread_above, self.cluster.resources, ("cluster", "spread_above"))
-
-    def _check_warm_start(self) -> None:
-        if self.warm_start and (name := self.warm_start.resource) not in self.cluster.resources:
-            remedy = suggest(name, self.cluster.resources)
-            raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
 
     def _check_overflow(self) -> None:
         wait = way(self.overflow, "wait")
@@ -413,12 +371,14 @@ class Scenario(WithFeatures):
                 return name
         return ""
 
+    @property
+    def other_agents(self) -> list[tuple[Keys, AgentSpec]]:
+        """The agents that take part beside those that are compared, and their keys."""
+        return [found for feature in used(self) for found in feature.agents(self)]
+
     def _check_workload(self) -> None:
-        warm: list[tuple[Keys, AgentSpec]] = []
-        if self.warm_start and self.warm_start.other:
-            warm.append((("warm_start", "with"), self.warm_start.other))
-        asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
-        self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
+        agents = [*self.other_agents, *((("agents", number), agent) for number, agent in enumerate(self.agents))]
+        self.workload.check_against(self.cluster, agents, self.replications)
 
     @property
     def use(self) -> Any:

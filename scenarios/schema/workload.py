@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from binwright.agents import AGENTS
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.placement import Placed, WeightedRole
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (

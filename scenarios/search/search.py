@@ -18,11 +18,11 @@ from binwright.agents.formulas.parse import Term, expression
 from binwright.agents.formulas.program import LOST, Formula
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.evaluation.evaluator import APART, PreparedScenario, keeping
 from binwright.scenarios.learn.tune import FIRST
-from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import Override, folder_for, loaded
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import usable_cpus

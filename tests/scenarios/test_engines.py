@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from binwright.fabric.run.play import play, play_compiled
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.world import agents_of, build_agent, build_world
+from binwright.scenarios.build.world import agents_of, build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.rng import stream
@@ -172,7 +172,7 @@ def test_300_mixed_scenarios_do_not_depend_on_the_engine() -> None:
     for seed in range(300):
         scenario = scenario_from(mixed(np.random.default_rng(seed)))
         world = build_world(scenario)
-        agent = build_agent(scenario.agents[0])
+        agent = scenario.agents[0].make()
         played = []
         for compiled, way in (False, play), (True, play_compiled):
             simulation = world.simulation(seed, compiled=compiled)

@@ -10,7 +10,7 @@ import yaml
 
 from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan, points
-from binwright.scenarios.build.world import build_agent, build_world, measured
+from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.reference import reference
 from binwright.scenarios.schema.workload import Generated, Trace
@@ -377,7 +377,7 @@ def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     )
     scenario = load_scenario(file)
     assert [agent.label for agent in scenario.agents[:2]] == ["mine.py:Mine(k=3, deep={'a': None})", "four"]
-    assert vars(build_agent(scenario.agents[1])) == {"k": 4}
+    assert vars(scenario.agents[1].make()) == {"k": 4}
     assert scenario.agents[0].options == {"k": 3, "deep": {"a": None}}
     file.write_text(resolved(scenario))
     assert load_scenario(file) == scenario

@@ -1,5 +1,6 @@
 """Expansion: servers that are added, at planned times or each time a request fits nowhere."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -49,6 +50,9 @@ class _Feature(Feature):
 
     def planned(self, scenario: Any) -> list[tuple[str, float]]:
         return [("an expansion", one.at) for one in scenario.cluster.expansion]
+
+    def world(self, scenario: Any) -> Mapping[str, Any]:
+        return {"expansion": [(added.at, added.by) for added in scenario.cluster.expansion]}
 
 
 FEATURE = _Feature()

@@ -1,5 +1,6 @@
 """Pacing: requests are offered at a pace, instead of when the workload says that they arrive."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -21,6 +22,9 @@ class _Feature(Feature):
 
     def stepped(self, scenario: Any, together: bool) -> str:
         return "requests are not offered as they arrive"
+
+    def world(self, scenario: Any) -> Mapping[str, Any]:
+        return {"pacing": scenario.pacing}
 
 
 FEATURE = _Feature()

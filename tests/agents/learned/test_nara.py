@@ -20,8 +20,8 @@ from binwright.agents.learned.weights import SHIPPED, read, write
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
-from binwright.scenarios.build.world import build_agent, build_learning, build_world
-from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.agent_spec import AgentSpec
+from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PLACED
@@ -204,7 +204,7 @@ def test_nara_places_empty_requests_and_rejects_unreachable_ones(weights: Path) 
     workload = world.draw(0)
     workload.demand[:5] = 0
     simulation = Simulation(workload, world.ledger(0), pacing=world.pacing)
-    agent = build_agent(AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}))
+    agent = AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}).make()
     agent.start(simulation.view, stream(0, "agent"))
     play(simulation, agent)
     record = simulation.record

@@ -11,7 +11,7 @@ from binwright.agents import AGENTS
 from binwright.agents.learned.numa import NumaTrainer, play_all, replays_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import build_agent, build_learning
+from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PLACED
@@ -143,7 +143,7 @@ def test_learners_keep_rules_of_placement_and_run_as_they_learned(
     same = [column for column in compiled.runs.columns if column not in ("compiled", "seconds", "decision_us")]
     assert compiled.runs[same].equals(simpy.runs[same])
     for row in compiled.runs.iter_rows(named=True):
-        agent = build_agent(next(spec for spec in used.agents if spec.name == row["agent"].partition("(")[0]))
+        agent = next(spec for spec in used.agents if spec.name == row["agent"].partition("(")[0]).make()
         agent.start(world.ledger(row["seed"]).view, stream(row["seed"], "agent"))
         assert agent.compiled is not None
         [replay] = replays_of(world, [row["seed"]], [0.0])

@@ -1,4 +1,4 @@
-"""The schema of one entry of `agents:`."""
+"""One entry of `agents:`: an agent and its options."""
 
 import re
 from collections.abc import Mapping
@@ -60,6 +60,12 @@ class AgentSpec(Model):
             check_options(kind, options, at_options)
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
+
+    def make(self) -> Agent:
+        """Make a new agent with these options."""
+        kind = AGENTS.load(self.name)
+        agent: Agent = kind(**check_options(kind, self.options))
+        return agent
 
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:

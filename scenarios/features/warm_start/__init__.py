@@ -1,0 +1,72 @@
+"""Warm start: requests that are placed before the run counts, so that it begins on a partly filled cluster."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from binwright.agents.world import WarmStart as Filling
+from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
+from binwright.scenarios.features.feature import Feature
+from binwright.scenarios.features.warm_start.run import fill
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Keys, Model, ShareFromZero, Shown, Text, wrong
+from binwright.simcore.types import Agent
+
+
+def _form_of_filler(value: Any) -> str:
+    return "<self>" if value == "self" else "<agent>"
+
+
+Filler: TypeAlias = Annotated[
+    Annotated[Literal["self"], Tag("<self>")] | Annotated[AgentEntry, Tag("<agent>")],
+    Discriminator(_form_of_filler),
+    Shown("`self`, name, {name: {option: value}}, or [Agent](#agent)"),
+]
+
+
+class WarmStart(Model):
+    """Requests placed before the run counts: it starts with a partly filled cluster."""
+
+    resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
+    until: ShareFromZero = Field(description="The run begins once this share is allocated.", examples=["50 %"])
+    agent: Filler = Field(
+        alias="with",
+        description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
+        "another request.",
+        examples=["best-fit", "self"],
+    )
+
+
+class _Keys(Model):
+    warm_start: WarmStart | None = Field(
+        default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
+    )
+
+
+class _Feature(Feature):
+    key, keys = "warm_start", {"": _Keys}
+
+    def stepped(self, scenario: Any, together: bool) -> str:
+        return "requests wait together after a warm start" if together else ""
+
+    def check(self, scenario: Any) -> None:
+        name, resources = scenario.warm_start.resource, scenario.cluster.resources
+        if name not in resources:
+            raise wrong("the cluster has no such resource", suggest(name, resources), ("warm_start", "resource"), name)
+
+    def agents(self, scenario: Any) -> list[tuple[Keys, AgentSpec]]:
+        filler = scenario.warm_start.agent
+        return [(("warm_start", "with"), filler)] if isinstance(filler, AgentSpec) else []
+
+    def world(self, scenario: Any) -> Mapping[str, Any]:
+        spec = scenario.warm_start
+        agent = spec.agent.make if isinstance(spec.agent, AgentSpec) else None
+        return {"warm_start": Filling(spec.resource, spec.until, agent)}
+
+    def prepare(self, scenario: Any, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
+        fill(simulation, scenario.warm_start.resource, scenario.warm_start.until, agent, play)
+
+
+FEATURE = _Feature()
