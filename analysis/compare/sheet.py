@@ -96,7 +96,8 @@ class Sheet:
             caption_justify="left",
         )
         for number in columns:
-            side: JustifyMethod = "right" if number >= self.words else "left"
+            numbers = number >= self.words and self.headings[number]  # bars have no heading
+            side: JustifyMethod = "right" if numbers else "left"
             table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=number > self.words)
         words = [set(map(plain, each)) for each in zip(self.headings, *self.texts[:most], strict=True)][: self.words]
         longest = self._squeezed(words, sum(map(self.widths(most).__getitem__, columns)) - width)

@@ -108,7 +108,7 @@ def _table(found: Sized) -> rich.table.Table:
             found.results.heading(row["agent"]),
             "failed" if row["verdict"] == "failed" else f"{size}{mark}",
             "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]",
-            (bar * round(BAR * (row["size"] or most) / largest)).ljust(BAR),
+            bar * round(BAR * (row["size"] or most) / largest),
             there,
             "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
         ]
