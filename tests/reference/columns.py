@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import BOOL, INT, PLACE, QUANTITY, Typed
 from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY, Typed
 from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, Family

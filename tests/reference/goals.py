@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from math import inf
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import PLACE, QUANTITY, Typed
 from binwright.agents.solver.language.constants import Constants
+from binwright.agents.solver.language.values import PLACE, QUANTITY, Typed
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import Const
 from binwright.agents.solver.model.verify import utilisation
 from binwright.agents.solver.specification.build import Build
 from binwright.agents.solver.specification.spec import Spec
@@ -35,5 +34,5 @@ class Whole(Constants):
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         _, dim, _ = self.dimension(node)
-        assert isinstance(dim, Const)
-        return Typed.of(QUANTITY, self._utilisation[dim.value])
+        assert isinstance(dim, int)
+        return Typed.of(QUANTITY, self._utilisation[dim])

@@ -1,16 +1,15 @@
-"""Evaluate constants by the rules that compile UTILFN, every value a number at once; compile goals."""
+"""Evaluate constants by the rules that compile UTILFN, every value a number at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import BOOL, INT, QUANTITY, Compiler, Scope, Typed, alike, extreme
+from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.model.objective import Goal, Objective
-from binwright.agents.solver.model.program import Const, Expr
-from binwright.simcore.types import Ints
+from binwright.agents.solver.language.values import INT, Typed, alike, extreme
+from binwright.agents.solver.model.program import Code
 
 
 class Constants(Compiler):
@@ -30,12 +29,12 @@ class Constants(Compiler):
         """Do nothing: what is read is not read again."""
         return 0
 
-    def read(self, table: Table, index: Expr, at: At, rows: int | None = None) -> Expr:
+    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
         """Return the entry of a table that stays as it is, or where a row starts or stops."""
-        assert isinstance(index, Const)
+        assert isinstance(index, int)
         if rows is None or table.starts is None:
-            return Const(int(table.constant(at).values[index.value]))
-        return Const(int(table.starts[index.value + rows]))
+            return int(table.constant(at).values[index])
+        return int(table.starts[index + rows])
 
     def int_of(self, node: s.Node, what: str = "this", of: str | None = None) -> int:
         """Evaluate a whole number, or a bin; a text is the name of an `of`."""
@@ -44,10 +43,10 @@ class Constants(Compiler):
     def numbers(self, node: s.Node) -> Iterator[int]:
         """Iterate over what the variable of a loop runs over."""
         entries, start, stop, *_ = self.over(node)
-        assert isinstance(start, Const)
-        assert isinstance(stop, Const)
+        assert isinstance(start, int)
+        assert isinstance(stop, int)
         values = None if entries is None else entries.constant(node.at).values
-        for number in range(start.value, stop.value):
+        for number in range(start, stop):
             yield number if values is None else int(values[number])
 
     def members(self, node: s.Node, of: str | None) -> Iterator[int]:
@@ -79,20 +78,13 @@ class Constants(Compiler):
 
     def holds(self, node: s.Node) -> bool:
         """Evaluate a truth value."""
-        return self.truth(node) == Const(1)
+        return self.truth(node) == 1
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
-
-    def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
-        decided = self.holds(one)
-        return Typed.of(BOOL, int(self.holds(other) if decided == both else decided))
-
-    def _choose(self, node: s.Node, if_: s.Node, then_: s.Node, else_: s.Node) -> Typed:
-        return self.value(then_ if self.holds(if_) else else_)
 
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         if kind == "count":
@@ -103,19 +95,3 @@ class Constants(Compiler):
             return Typed.of(kind, sum(value.low for value in values))
         refuse(not values, f"{kind} of nothing", "Give it a range that is not empty.", node.at)
         return extreme(kind, values)
-
-
-def compile_goals(nodes: Sequence[s.Node], scope: Scope, ceiling: Ints) -> Objective | None:
-    """Make the program of all goals, None if there are none; raises `SpecError` where one is refused."""
-    if not nodes:
-        return None
-    code = Compiler(scope)
-    code.ceiling = ceiling
-    found = [(aim, text, code.number(value)) for aim, value, text in (node.parts for node in nodes)]
-    return Objective(
-        tuple(Goal(aim, text, value.kind == QUANTITY, value.low, value.high) for aim, text, value in found),
-        tuple(code.out),
-        tuple(value.code for _, _, value in found),
-        code.slots,
-        code.data(),
-    )

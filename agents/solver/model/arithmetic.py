@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -25,20 +26,8 @@ def qdiv(left: int, right: int) -> int:
 
 
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "qmul": qmul,
-    "qdiv": qdiv,
-    "min": min,
-    "max": max,
-    "eq": lambda a, b: int(a == b),
-    "ne": lambda a, b: int(a != b),
-    "lt": lambda a, b: int(a < b),
-    "le": lambda a, b: int(a <= b),
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-}
-"""Both operands evaluated; `div` and `mod` round down, `eq` to `le` are 1 or 0."""
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    "min": min, "max": max, "qmul": qmul, "qdiv": qdiv,
+}  # fmt: skip
+"""What two numbers come to, by the operator or the function of Python that stands in sources of programs."""

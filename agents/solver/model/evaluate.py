@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
 from binwright.agents.solver.model.objective import Objective
-from binwright.agents.solver.model.program import Block, For, If, Program, Reject
+from binwright.agents.solver.model.program import Program, Reject
 from binwright.simcore.types import Ints
 
 Added: TypeAlias = list[tuple[Any, Any]]
@@ -42,23 +42,12 @@ def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> 
     """Return the statement that rejects a ball in a bin, None if nothing does."""
     source, numbers = utilfn(program, spelt=True, early=False)
     end = function_of(source, "utilfn")(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
-    return None if end >= 0 else list(_rejects(program.body))[-1 - end]
-
-
-def _rejects(block: Block) -> Iterator[Reject]:
-    """Iterate over the statements that reject, in the order of the text."""
-    for one in block:
-        if isinstance(one, Reject):
-            yield one
-        elif isinstance(one, If):
-            yield from _rejects((*one.then, *one.other))
-        elif isinstance(one, For):
-            yield from _rejects(one.body)
+    return None if end >= 0 else program.rejects[-1 - end]
 
 
 def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
     """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
-    source, numbers = goals(objective)
+    source, numbers = goals(objective, spelt=True)
     run, data = function_of(source, "goals"), objective.data.data
 
     def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:

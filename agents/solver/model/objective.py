@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from binwright.agents.solver.model.program import MICRO, Block, Expr
+from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.types import Ints
 
 
@@ -40,16 +40,14 @@ class Goal:
 
 @dataclass(frozen=True)
 class Objective:
-    """All goals, as a program of the kind that `binwright.agents.solver.model.program` describes, with `Used` in it.
+    """All goals, as a program of the kind that `binwright.agents.solver.model.program` describes.
 
     Of two allocations the better one is that which is better in the first goal in which they differ.
     """
 
     goals: tuple[Goal, ...]
-    body: Block
-    values: tuple[Expr, ...]
-    """What each goal comes to after the body."""
-    slots: int
+    body: tuple[str, ...]
+    """Lines of Python: the last ones assign `values` [goals], what each goal comes to, less being better."""
     data: Ints
 
     def proven(self, bounds: Sequence[int]) -> Objective:

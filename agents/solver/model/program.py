@@ -1,14 +1,18 @@
-"""Define the data of a checked program: UTILFN as expressions and statements over flat integer arrays.
+"""Define the data of a checked program: UTILFN as statements of Python over flat integer arrays.
 
-Every number is an int64. A *quantity* is a count of millionths (`MICRO` of them are 1), a boolean is 0 or 1, a bin is
-its index, and NULL, "not placed yet", is -1. The checker has proven that no intermediate result leaves +-`WIDE`, that
-every read stays inside its array and that no divisor is zero, so a back end needs no checks beside those that the
-program spells out as statements. `binwright.agents.solver.model.evaluate` runs a program in plain Python.
+Every number is an int64. A *quantity* is a count of millionths (`MICRO` of them are 1), a bin is its index, and NULL,
+"not placed yet", is -1. The checker has proven that no intermediate result leaves +-`WIDE`, that every read stays
+inside its array and that no divisor is zero, so a back end needs no checks beside those that the program spells out as
+statements. `binwright.agents.solver.model.evaluate` runs a program in plain Python.
 
-Expressions are pure and total, apart from `and`/`or`, whose right operand is evaluated only if the left one does not
-decide (its reads may be legal only then). `binwright.agents.solver.model.arithmetic` defines the operations.
+Expressions are those of Python over locals, `data`, and, in goals, `used` [dims]: `+ - * // %`, comparisons, `not`,
+`and`, `or`, whose right operand is evaluated only if the left one does not decide (its reads may be legal only then),
+`1 if test else 0`, and the functions of `binwright.agents.solver.model.arithmetic`. Constants stand in braces: see
+`binwright.agents.solver.model.emit`. Statements assign locals, branch with `if` and loop with `for` over a range;
+those of UTILFN write `dims` and `amounts` of additions, of which there are `n`, and return -1, -2, ... where they
+reject, each its own number.
 
-`amount` and `capacity` are millionths. After a call that did not reject, the ball fits if every touched dimension is
+`amounts` and `capacity` are millionths. After a call that did not reject, the ball fits if every touched dimension is
 within its limit (`Problem.ceiling`), and every touched soft group has at most `soft_allowed` members above `capacity`.
 """
 
@@ -17,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,129 +30,50 @@ from binwright.simcore.types import Ints
 MICRO = 1_000_000
 WIDE = 10**18
 """No intermediate result of a program is larger."""
-BALL, BIN = 0, 1
+BALL, BIN = "v0", "v1"
+"""The locals that are the arguments; others follow."""
 NULL = -1
+Code: TypeAlias = int | str
+"""A constant, or an expression: of truth values a test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A number."""
+class Reject(NamedTuple):
+    """A statement that ends the call: not this ball in this bin, and nothing of this call counts."""
 
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """The value of a local; slot BALL and slot BIN are the arguments."""
-
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """`program.data[offset + index]`."""
-
-    offset: int
-    index: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The bin of a ball, or NULL; NULL for the ball that is being placed."""
-
-    ball: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What is used of a dimension, in goals."""
-
-    dim: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """One of `binwright.agents.solver.model.arithmetic.OPERATIONS`."""
-
-    kind: str
-    left: Expr
-    right: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """Assigns a local; every `let`, loop and temporary has its own."""
-
-    slot: int
-    value: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    """One branch or the other."""
-
-    test: Expr
-    then: Block
-    other: Block = ()
-
-
-@dataclass(frozen=True, slots=True)
-class For:
-    """The body for slot = start, ..., stop - 1; it never assigns the slot."""
-
-    slot: int
-    start: Expr
-    stop: Expr
-    body: Block
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """Adds millionths to one dimension, 0 .. dims - 1."""
-
-    dim: Expr
-    amount: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """Ends the call: not this ball in this bin, and nothing of this call counts."""
-
-    line: int = 0
-    what: str = "REJECT"
+    line: int
+    what: str
     """What stands in this line: REJECT itself, or what is not in its range."""
-
-
-Expr = Const | Local | Read | Placed | Used | Op
-Stmt = Set | If | For | Add | Reject
-Block = tuple[Stmt, ...]
 
 
 @dataclass(frozen=True)
 class Program:
     """The checked UTILFN, and what is proven about it."""
 
-    body: Block
-    slots: int
-    """Locals, the two arguments included."""
+    body: tuple[str, ...]
+    """Lines of Python."""
+    rejects: tuple[Reject, ...]
+    """Statement by statement: that which returns -1 comes first."""
     steps: int
     """No call evaluates more nodes of the program than this."""
     adds: int
-    """No call runs more `Add` than this."""
+    """No call adds more often than this."""
     alloc_free: bool
-    """No `Placed`: what a ball uses does not depend on the others."""
+    """ALLOC is not read: what a ball uses does not depend on the others."""
     non_negative: bool
     """No amount is below zero: what does not fit now will not fit later."""
     bin_local: bool
     """A ball in bin b touches dimensions of b only (`Problem.owner`)."""
     bin_blind: bool
     """Apart from whose dimensions are touched, nothing depends on the bin."""
-    guards: tuple[tuple[int, str], ...]
-    """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
     tables: Mapping[str, int]
     """The tables that are read, and where in `data` their values start."""
     data: Ints
     """The values of all tables that are read, one after another, and the starts of their rows."""
+
+    @property
+    def guards(self) -> tuple[Reject, ...]:
+        """List the tests at run time that reject, where the checker could not prove them superfluous."""
+        return tuple(dict.fromkeys(by for by in self.rejects if by.what != "REJECT"))
 
 
 @dataclass(frozen=True)

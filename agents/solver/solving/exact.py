@@ -7,6 +7,7 @@ least and largest value. All is in the whole numbers of the problem itself, and 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS
+from binwright.agents.solver.model.emit import goals
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import goals_of
@@ -28,6 +30,11 @@ except ModuleNotFoundError:
 
 CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
+SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or",
+    ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+"""How operators are written."""
 
 
 class Proof(NamedTuple):
@@ -121,8 +128,10 @@ class _Model:
         """[units]: by bin; bins that it cannot be in are left out"""
         self.used: dict[int, Bounded] = {}
         """By dimension, those that something is added to"""
-        self.local: dict[int, Bounded] = {}
-        """By slot, the numbers of the program of the goals."""
+        self.local: dict[str, Bounded] = {}
+        """The numbers of the program of the goals."""
+        self.goals: list[Bounded] = []
+        """What they come to, less being better."""
         self.places: dict[int, Bounded] = {}
         """By ball, those that goals ask for."""
         self.data: Any = () if problem.objective is None else problem.objective.data
@@ -268,14 +277,15 @@ class _Model:
         if self.begin is None:
             yield None
         try:
-            self._follow(objective.body)
-            values = [self._fix(self._value(node)) for node in objective.values]
+            [function] = ast.parse(goals(objective, spelt=True)[0]).body
+            assert isinstance(function, ast.FunctionDef)
+            self._follow(function.body)
         except _Unstated:
             return
-        for goal, value in zip(objective.goals, values, strict=True):
+        for value in self.goals:
             if max(-value.low, value.high) > 2**53:  # CP-SAT tells values as floats
                 return
-            yield value if goal.aim == "MINIMISE" else value.negated()
+            yield value
         yield stay
 
     def _variable(self, low: int, high: int) -> Bounded:
@@ -289,61 +299,77 @@ class _Model:
             self.model.add(variable.value == one.value)
         return variable
 
-    def _follow(self, body: p.Block) -> None:
-        """Follow statements, with expressions for numbers; writes `local`."""
+    def _follow(self, body: list[ast.stmt]) -> None:
+        """Follow statements, with expressions for numbers; writes `local` and `goals`."""
         for one in body:
-            if isinstance(one, p.Set):
-                self.local[one.slot] = self._value(one.value)
-            elif isinstance(one, p.For):
-                for number in range(self._number(one.start), self._number(one.stop)):
-                    self.local[one.slot] = Bounded.of(number)
-                    self._follow(one.body)
-            elif isinstance(one, p.If):
-                self._choose(self._value(one.test), one)
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.local[name] = self._value(value)
+                case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
+                    self.goals.append(self._fix(self._value(value)).negated())
+                case ast.Assign(value=value):
+                    self.goals.append(self._fix(self._value(value)))
+                case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[start, stop]), body=inner):
+                    for number in range(self._number(start), self._number(stop)):
+                        self.local[name] = Bounded.of(number)
+                        self._follow(inner)
+                case ast.If():
+                    self._choose(self._value(one.test), one)
 
-    def _choose(self, test: Bounded, one: p.If) -> None:
+    def _choose(self, test: Bounded, one: ast.If) -> None:
         """Run both branches, and let what they assign depend on the test."""
         if test.fixed:
-            return self._follow(one.then if test.low else one.other)
-        if not isinstance(test.value, self.sat.IntVar) or (test.low, test.high) != (0, 1):
-            test = self._test("ne", test, Bounded.of(0))
+            return self._follow(one.body if test.low else one.orelse)
         before = self.local.copy()
-        self._follow(one.then)
+        self._follow(one.body)
         yes, self.local = self.local, before.copy()
-        self._follow(one.other)
+        self._follow(one.orelse)
         no, self.local = self.local, before
-        for slot in yes.keys() | no.keys():
-            then, other = yes.get(slot, Bounded.of(0)), no.get(slot, Bounded.of(0))
+        for name in yes.keys() | no.keys():
+            then, other = yes.get(name, Bounded.of(0)), no.get(name, Bounded.of(0))
             if then is not other and not (then.fixed and then[1:] == other[1:]):
                 chosen = self._variable(min(then.low, other.low), max(then.high, other.high))
                 self.model.add(chosen.value == then.value).only_enforce_if(test.value)
                 self.model.add(chosen.value == other.value).only_enforce_if(~test.value)
                 then = chosen
-            self.local[slot] = then
+            self.local[name] = then
         return None
 
-    def _number(self, node: p.Expr) -> int:
+    def _number(self, node: ast.expr) -> int:
         """Return a number that does not depend on the allocation."""
         value = self._value(node)
         if not value.fixed:
             raise _Unstated
         return value.low
 
-    def _value(self, node: p.Expr) -> Bounded:
+    def _value(self, node: ast.expr) -> Bounded:
         self.left -= 1
         if self.left < 0:
             raise _Unstated
-        if isinstance(node, p.Const):
-            return Bounded.of(node.value)
-        if isinstance(node, p.Local):
-            return self.local.get(node.slot, Bounded.of(0))
-        if isinstance(node, p.Op):
-            return self._operation(node.kind, self._value(node.left), self._value(node.right))
-        if isinstance(node, p.Read):
-            return self._read(node.offset, self._value(node.index))
-        return (
-            self._place(self._number(node.ball)) if isinstance(node, p.Placed) else self._used(self._number(node.dim))
-        )
+        match node:
+            case ast.Constant(value=int(number)):
+                return Bounded.of(number)
+            case ast.Name(id=name):
+                return self.local[name]
+            case ast.IfExp(test=test):  # 1 or 0
+                return self._value(test)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                return Bounded.of(-number)
+            case ast.UnaryOp(operand=test):
+                return self._test("==", self._value(test), Bounded.of(0))
+            case ast.Subscript(value=ast.Name(id="used"), slice=dim):
+                return self._used(self._number(dim))
+            case ast.Subscript(slice=ast.BinOp(left=first, right=index)):
+                return self._read(self._number(first), self._value(index))
+            case ast.Call(func=ast.Name(id="placed"), args=[_, ball, _]):
+                return self._place(self._number(ball))
+            case ast.Call(func=ast.Name(id=symbol), args=[left, right]):
+                return self._operation(symbol, self._value(left), self._value(right))
+            case ast.Compare(ops=[operator], left=left, comparators=[right]):
+                return self._operation(SYMBOLS[type(operator)], self._value(left), self._value(right))
+            case ast.BoolOp(op=operator, values=[left, right]) | ast.BinOp(left=left, op=operator, right=right):
+                return self._operation(SYMBOLS[type(operator)], self._value(left), self._value(right))
+        raise AssertionError(f"programs have no {ast.unparse(node)}")
 
     def _read(self, offset: int, index: Bounded) -> Bounded:
         """Read the table; an index outside of it is one that is not used."""
@@ -376,22 +402,22 @@ class _Model:
         return used
 
     def _operation(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        divides = kind in ("div", "mod", "qdiv")
+        divides = kind in ("//", "%", "qdiv")
         if divides and (not right.fixed or right.low == 0):
             raise _Unstated
-        if left.fixed and right.fixed:
-            return Bounded.of(OPERATIONS[kind](left.low, right.low))
-        if kind in ("add", "sub"):
-            return left.plus(right if kind == "add" else right.negated())
-        if kind in ("mul", "qmul", "qdiv"):
+        if left.fixed and right.fixed and kind in OPERATIONS:
+            return Bounded.of(int(OPERATIONS[kind](left.low, right.low)))
+        if kind in ("+", "-"):
+            return left.plus(right if kind == "+" else right.negated())
+        if kind in ("*", "qmul", "qdiv"):
             product = self._product(left, Bounded.of(p.MICRO) if divides else right)
-            return product if kind == "mul" else self._quotient(product, right.low if divides else p.MICRO)
-        if kind in ("lt", "le", "eq", "ne"):
+            return product if kind == "*" else self._quotient(product, right.low if divides else p.MICRO)
+        if kind in ("<", "<=", "==", "!="):
             return self._test(kind, left, right)
         if not divides:  # and, or: of booleans
             return self._extreme("min" if kind in ("min", "and") else "max", left, right)
         whole = self._quotient(left, right.low)
-        if kind == "div":
+        if kind == "//":
             return whole
         return self._fix(Bounded(left.value - right.low * whole.value, min(0, right.low + 1), max(0, right.low - 1)))
 
@@ -418,16 +444,18 @@ class _Model:
         return found
 
     def _test(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
+        if kind == "!=" and right[1:] == (0, 0) and left[1:] == (0, 1) and isinstance(left.value, self.sat.IntVar):
+            return left
         less, low, high = left.plus(right.negated()).checked()
         apart = low > 0 or high < 0
-        if {"lt": high < 0, "le": high <= 0, "eq": False, "ne": apart}[kind]:
+        if {"<": high < 0, "<=": high <= 0, "==": False, "!=": apart}[kind]:
             return Bounded.of(1)
-        if {"lt": low >= 0, "le": low > 0, "eq": apart, "ne": False}[kind]:
+        if {"<": low >= 0, "<=": low > 0, "==": apart, "!=": False}[kind]:
             return Bounded.of(0)
         test = self.model.new_bool_var("")
         yes, no = {
-            "lt": (less <= -1, less >= 0), "le": (less <= 0, less >= 1), "eq": (less == 0, less != 0),
-            "ne": (less != 0, less == 0),
+            "<": (less <= -1, less >= 0), "<=": (less <= 0, less >= 1), "==": (less == 0, less != 0),
+            "!=": (less != 0, less == 0),
         }[kind]  # fmt: skip
         self.model.add(yes).only_enforce_if(test)
         self.model.add(no).only_enforce_if(~test)

@@ -16,8 +16,7 @@ import numpy as np
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import INT, PLACE, Scope, Typed, compile_utilfn
-from binwright.agents.solver.language.constants import Constants, compile_goals
+from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import (
     COUNT_LIMIT,
     ENTRY_LIMIT,
@@ -29,7 +28,9 @@ from binwright.agents.solver.language.errors import (
     look_up,
     refuse,
 )
+from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
+from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.types import Ints
@@ -160,7 +161,7 @@ class Build:
 
     def _labels(self, kind: str, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
-        named = self.scope.called[kind.upper()]
+        named = self.scope.means[kind.upper()]
         if named is None:
             return ()
         remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
@@ -278,18 +279,18 @@ class Build:
             if of not in self.named:
                 self.constants.check_free(of, node.at)
             most = int(self.tables[name].values.max(initial=-1)) + 1
-            self.scope.entries[name] = of
+            self.scope.means[name] = of
             self.named[of] = max(most, self.named.get(of, 0))
             known = np.arange(self.named[of])
             self.tables[of] = Table(of, True, known.shape, known)
 
     def _balls(self, node: s.Node, count: s.Node, names: str | None) -> None:
-        self.scope.called |= {"BALLS": names, "BALL": names}
+        self.scope.means |= {"BALLS": names, "BALL": names}
         self.scope.balls = self.count(count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
-        self.scope.called |= {"BINS": names, "BIN": names}
+        self.scope.means |= {"BINS": names, "BIN": names}
         self.scope.indices[declared.BALLS] = [names]
         if count is not None:
             self.scope.bins = self.most = self.count(count, "BINS")

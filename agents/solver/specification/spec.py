@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import INT, QUANTITY, Typed
 from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import are_names, from_array
+from binwright.agents.solver.language.values import INT, QUANTITY, Typed
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import suggest

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver import examples, load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.arithmetic import OPERATIONS
+from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -61,9 +61,9 @@ def test_reference_attempts_repeat_and_keep_the_rules(text: str, seed: int, numb
 
 @given(st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
 def test_fixed_point_operations_are_exact_floors(a: int, b: int) -> None:
-    assert OPERATIONS["qmul"](a, b) == a * b // MICRO
+    assert qmul(a, b) == a * b // MICRO
     if b:
-        assert OPERATIONS["qdiv"](a, b) == a * MICRO // b
+        assert qdiv(a, b) == a * MICRO // b
 
 
 LOADED = {name: load_problem(name) for name in examples()}
