@@ -219,7 +219,7 @@ class ClusterAvailability:
         if self._devices or self._view.rules:
             return self._earliest_of_all(request)
         if request.gang:
-            return self._earliest_of_parts(request, request.gang.least)
+            return self._earliest_of_parts(request, request.gang.parts)
         found = [
             Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
@@ -257,7 +257,7 @@ class ClusterAvailability:
 
     def _earliest_of_all(self, request: Request) -> list[Reservation]:
         """Find the earliest start where devices are to be chosen, or rules to be kept, part by part."""
-        stays, parts, starts = self._stays(request), request.least_parts, self._changes
+        stays, parts, starts = self._stays(request), request.parts, self._changes
         levels = np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
         rooms = self._rooms(request, levels)
         for n in np.flatnonzero(rooms.sum(axis=0) >= parts).tolist():

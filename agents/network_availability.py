@@ -85,7 +85,7 @@ class NetworkAvailability(ClusterAvailability):
                     break
                 level = level - own
                 found.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
-                if len(found) == request.least_parts:
+                if len(found) == request.parts:
                     return found
         return []
 

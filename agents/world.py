@@ -121,7 +121,7 @@ class World:
             ("cluster.devices", self.devices, "servers have devices"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             ("record", self.timed, "single decisions are timed"),
-            ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
+            ("workload.parts", self.gangs == "ruled", "parts of requests keep rules"),
             *((key, True, problem) for key, problem in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
             ("knowledge.lifetimes", waits and self.asks_again, "predictions are asked again while requests wait"),

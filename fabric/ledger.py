@@ -472,7 +472,7 @@ class Ledger:
     def _has_room_in(self, where: int | npt.NDArray[np.bool_], request: Request) -> bool:
         """Tell whether a request fits on a server by its amounts, or on these as many parts as a gang needs."""
         if not isinstance(where, int):
-            return self.room_for_parts(request, where) >= request.least_parts
+            return self.room_for_parts(request, where) >= request.parts
         if self.devices is not None:
             return bool(self.devices.fitting(request)[where])
         nodes, free = self._nodes, self._free[where].tolist()
@@ -622,7 +622,7 @@ class Ledger:
     def lacks_room(self, request: Request) -> bool:
         """Tell whether a request has no room now, a gang for as many parts as it needs."""
         if request.gang:
-            return self.room_for_parts(request, self.open_to(request)) < request.gang.least
+            return self.room_for_parts(request, self.open_to(request)) < request.gang.parts
         return bool(self.why_not(request))
 
     def room_for_parts(

@@ -18,8 +18,6 @@ class PartRules(NamedTuple):
     together: str = ""
     at_most: tuple[tuple[str, int], ...] = ()
     """Labels, each with how many parts a domain of it takes; `server` is a label that every server has."""
-    work: bool = False
-    """Does a gang with fewer parts stay longer, so that parts x time is what it was?"""
 
     @property
     def restricts(self) -> bool:
@@ -35,40 +33,35 @@ NO_RULES = PartRules()
 
 
 class Gang(NamedTuple):
-    """Is what a request of several parts knows: the row of its first part, how many there are, and their rules.
-
-    It is content with `least` parts.
-    """
+    """Is what a request of several parts knows: the row of its first part, how many there are, and their rules."""
 
     first: int
     parts: int
-    least: int
     rules: PartRules
 
 
 @dataclass(frozen=True, eq=False)
 class Gangs:
-    """Says of every request how many parts it has, int64 [n], how many are enough, and which of `rules` they keep.
+    """Says of every request how many parts it has, int64 [n], and which of `rules` they keep, int64 [n].
 
     Where `first` int64 [n] is given, every row is a part, and that is the row of the first part of its gang. Parts of
     a gang are neighbours, alike in everything.
     """
 
     parts: Ints
-    least: Ints
     of: Ints
     rules: tuple[PartRules, ...] = (NO_RULES,)
     first: Ints | None = None
 
     @classmethod
-    def of_parts(cls, parts: npt.ArrayLike, rules: PartRules = NO_RULES, least: int | None = None) -> Gangs:
-        """Make gangs of so many parts, int64 [n]; `least` of these are enough, by default all."""
+    def of_parts(cls, parts: npt.ArrayLike, rules: PartRules = NO_RULES) -> Gangs:
+        """Make gangs of so many parts, int64 [n]."""
         count = np.asarray(parts, np.int64)
-        return cls(count, np.minimum(count, least or count), np.zeros(len(count), np.int64), (rules,))
+        return cls(count, np.zeros(len(count), np.int64), (rules,))
 
     def take(self, rows: Any) -> Gangs:
         """Return those of these requests, in this order."""
-        return replace(self, parts=self.parts[rows], least=self.least[rows], of=self.of[rows])
+        return replace(self, parts=self.parts[rows], of=self.of[rows])
 
     @property
     def ruled(self) -> bool:
@@ -87,7 +80,7 @@ class Gangs:
         assert self.first is not None
         if self.parts[row] == 1:
             return None
-        return Gang(int(self.first[row]), int(self.parts[row]), int(self.least[row]), self.rules[self.of[row]])
+        return Gang(int(self.first[row]), int(self.parts[row]), self.rules[self.of[row]])
 
     def expanded(self) -> tuple[Ints, Gangs]:
         """Return for every part the row of its request, int64 [parts], and the same gangs with a row for every part."""
@@ -98,15 +91,14 @@ class Gangs:
     def with_back(self, back: Sequence[tuple[int, Gang | None]]) -> Gangs:
         """Return them with more rows: those that were sent back, each with its gang."""
         rules = list(self.rules)
-        more: list[tuple[int, int, int, int]] = []
+        more: list[tuple[int, int, int]] = []
         for row, gang in back:
-            known = gang or Gang(row, 1, 1, self.rules[0])
-            more.append((known.first, known.parts, known.least, rules.index(known.rules)))
+            known = gang or Gang(row, 1, self.rules[0])
+            more.append((known.first, known.parts, rules.index(known.rules)))
         assert self.first is not None
-        first, parts, least, of = np.array(more, np.int64).T
+        first, parts, of = np.array(more, np.int64).T
         return Gangs(
             np.concatenate([self.parts, parts]),
-            np.concatenate([self.least, least]),
             np.concatenate([self.of, of]),
             self.rules,
             np.concatenate([self.first, first]),

@@ -15,8 +15,6 @@ PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
 OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")
 QUOTA, QUEUE = "quota: ", "queue: "
 """What the reasons begin with for which the engine refuses a request by itself."""
-SPARED = "its gang does without this part"
-"""The reason of a part that an elastic gang got no place for."""
 SPREAD = -1
 """In column `node`: an even part on every node of the server."""
 
@@ -106,11 +104,6 @@ class Record:
             return
         rows = slice(row, row + parts)
         self.outcome[rows], self.decided[rows], self.reason[rows] = REJECTED, now, code
-
-    def spared(self, row: int, end: int, now: float) -> None:
-        """Note that an elastic gang does without the parts from a row on."""
-        self.rejected(row, now, SPARED, end - row)
-        self.answers[0] -= 1
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a request's holding period was cut short, by a failure or an eviction."""

@@ -54,7 +54,7 @@ class RequestRows:
         self.arrival = workload.arrival.copy() if paced else workload.arrival
         """When the requests of the workload arrive, float64 [n]."""
         self.longer: dict[int, float] = {}
-        """How long rows stay that are on faster servers, or of a gang that does without some parts."""
+        """How long rows stay that are on faster servers."""
         self.speeds: Any = None
         foresight = workload.foresight
         self.oracle = None if foresight is None else LifetimeOracle(foresight)
@@ -162,13 +162,10 @@ class RequestRows:
         # As Request(*row), in half the time.
         return map(tuple.__new__, repeat(self.kind), columns)
 
-    def send_back(self, row: int, now: float, kept: Callable[[float], float], share: float = 1.0) -> Request:
-        """Make a new request for the rest of an interrupted one; `kept` says how much of what it ran is not lost.
-
-        It did this `share` of the work of its gang, which had fewer parts than it asked for.
-        """
+    def send_back(self, row: int, now: float, kept: Callable[[float], float]) -> Request:
+        """Make a new request for the rest of an interrupted one; `kept` says how much of what it ran is not lost."""
         ran = kept(now - float(self._record.decided[row]))
-        ran = share * (self.speeds.done(row, ran) if self.speeds else ran)
+        ran = self.speeds.done(row, ran) if self.speeds else ran
         rest = expected = self._full_time(row) - ran
         self._rests.append(rest)
         again = self._record.add(row)

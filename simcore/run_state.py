@@ -78,8 +78,6 @@ class RunState:
                 request = rows.next_request(row)
                 if self.speeds:
                     request = self.speeds.told(request)
-                elif row in rows.longer and not rows.oracle:
-                    request = request._replace(duration=rows.longer[row])
                 place = int(record.server[row]), int(record.node[row])
                 self.view.placed.add(request, *place, float(record.decided[row]))
 

@@ -161,11 +161,6 @@ class Request(NamedTuple):
         """How many parts it has: those of its gang, or one."""
         return self.gang.parts if self.gang else 1
 
-    @property
-    def least_parts(self) -> int:
-        """How many of its parts need a place: one, or what an elastic gang can do with."""
-        return self.gang.least if self.gang else 1
-
     def each(self) -> Iterator[Request]:
         """Yield the parts of a gang, of which this is the first, or only this request."""
         yield self
@@ -532,7 +527,7 @@ class Agent:
 
         Each answer is applied, and to be seen in the view, before the next one is asked for. By default every request
         is decided by itself, in the order of the line. Of a gang one part after another is answered, see
-        `Request.each`: who gets no place for one has none, and an elastic gang goes without the others.
+        `Request.each`: who gets no place for one has none.
         """
         for request in requests:
             yield from self.decide_parts(view, request)
@@ -540,7 +535,7 @@ class Agent:
     def decide_parts(
         self, view: View, request: Request
     ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
-        """Answer for one part of a request after another, until one gets no place; returns whether enough got one."""
+        """Answer for one part of a request after another, until one gets no place; returns whether all got one."""
         placed = 0
         if request.gang and view.held_back(request):  # the first part would get no place, and the others no answer
             return False
@@ -551,7 +546,7 @@ class Agent:
             if not isinstance(answer, Placement):
                 break
             placed += 1
-        return placed >= request.least_parts
+        return placed == request.parts
 
     @property
     def compiled(self) -> Compiled | None:

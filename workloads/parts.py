@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -30,12 +30,6 @@ class Parts(Model):
         description="In a trace: a part for every unit of this resource (`processors` is cpu).",
         examples=["processors"],
     )
-    least: Count | None = Field(
-        default=None, description="So many are enough; the gang takes all that find a place.", examples=[4]
-    )
-    work: Literal["stays", "fixed"] = Field(
-        default="stays", description="With fewer parts a gang stays as long, or (`fixed`) longer in proportion."
-    )
     together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
     at_most: dict[str, Count] = Field(
         default_factory=dict,
@@ -55,16 +49,12 @@ class Parts(Model):
             raise wrong(
                 "needs either number or by", "Write `parts: 16`, or in a trace `parts: processors`.", ("number",)
             )
-        if self.number and self.least and self.least > self.number.least:
-            raise wrong("is above the number of parts", f"Give {self.number.least} or less.", ("least",), self.least)
-        if self.work == "fixed" and self.least is None:
-            raise wrong("needs `least`", "Say how many parts are enough, as least: 4.", ("work",))
         return self
 
     @property
     def rules(self) -> PartRules:
-        """Where parts may lie, and how long a gang with fewer of them stays."""
-        return PartRules(self.together or "", tuple(sorted(self.at_most.items())), self.work == "fixed")
+        """Where parts may lie."""
+        return PartRules(self.together or "", tuple(sorted(self.at_most.items())))
 
     @property
     def labels(self) -> dict[str, Keys]:
@@ -75,13 +65,12 @@ class Parts(Model):
 
 def gangs_of(kinds: tuple[Parts | None, ...], of: Ints, uniform: Floats) -> Gangs:
     """Draw the gangs of requests, each of one of these kinds, int64 [n]; None has one part."""
-    parts, least = np.ones((2, len(of)), np.int64)
+    parts = np.ones(len(of), np.int64)
     for number, kind in enumerate(kinds):
         here = of == number
         if kind and kind.number:
             parts[here] = kind.number.at(uniform[here])
-            least[here] = np.minimum(parts[here], kind.least or parts[here])
-    return Gangs(parts, least, of, tuple(kind.rules if kind else NO_RULES for kind in kinds))
+    return Gangs(parts, of, tuple(kind.rules if kind else NO_RULES for kind in kinds))
 
 
 def in_gangs(base: Workload, kind: Parts, seed: int) -> Workload:
@@ -93,5 +82,5 @@ def in_gangs(base: Workload, kind: Parts, seed: int) -> Workload:
         problem, remedy = "is no resource of the cluster", f"Known: {', '.join(base.resources)}."
         raise WorkloadError(problem, key="workload.parts.by", value=kind.by, remedy=remedy)
     count = np.maximum(-(-base.demand[:, base.resources.index(name)] // QUANTUM), 1)
-    gangs = Gangs(count, np.minimum(count, kind.least or count), of, (kind.rules,))
+    gangs = Gangs(count, of, (kind.rules,))
     return replace(base, demand=-(-base.demand // count[:, None]), gangs=gangs)

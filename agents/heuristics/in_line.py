@@ -192,7 +192,7 @@ class InLine(Agent):
             yield part, answer
             availability.start(part, answer)
             placed.append((part, answer))
-        if len(placed) >= request.least_parts:
+        if len(placed) == request.parts:
             return True
         for part, answer in placed:
             availability.start(part, answer, -1)

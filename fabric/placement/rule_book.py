@@ -177,7 +177,7 @@ class RuleBook:
         gang = request.gang
         found = open_to(gang.rules, self._domains, taken, len(self._free))
         if gang.rules.together and not taken:
-            found &= most_parts(gang.rules, self._domains, rooms) >= gang.least
+            found &= most_parts(gang.rules, self._domains, rooms) >= gang.parts
         return found
 
     def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
@@ -209,7 +209,7 @@ class RuleBook:
         """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
         may = servers if self._open[request.role] else servers & (self._refusing(request.role) < 0)
         if request.gang:
-            return bool(self._ledger.room_for_parts(request, may) >= request.gang.least)
+            return bool(self._ledger.room_for_parts(request, may) >= request.gang.parts)
         return bool((self._with_room(request) & may).any())
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:

@@ -26,7 +26,6 @@ class GangPlacement:
         """The parts that have a place of the gang that is being placed, and their servers and nodes."""
         self.lacked: dict[int, tuple[int, str]] = {}
         """Of every gang that found no place: how many parts had found one the last time, and the reason."""
-        self._fewer: dict[int, int] = {}  # of every gang that runs with fewer parts, by its first row, how many
 
     def next_part(self, head: Request) -> Request:
         """Return the part of a gang that is to be placed next, or a request of one part itself."""
@@ -43,15 +42,12 @@ class GangPlacement:
         known = describe_request(request, self._run.view.resources)
         raise AgentError(f"answered {known}, which is not offered or has its answer")
 
-    def refused(self, part: Request, refusal: Refusal | None) -> bool:
-        """Note that a part found no place, and that its gang has none if the others are too few for it."""
+    def refused(self, part: Request, refusal: Refusal | None) -> None:
+        """Note that a part found no place, and that its gang has none."""
         assert part.gang
-        if len(self.placed) >= part.gang.least:
-            return False
         reason = refusal.reason if refusal else self._ledger.reasons[self._ledger.why_not(part)]
         self.lacked[part.gang.first] = len(self.placed), reason
         self.abandon()
-        return True
 
     def abandon(self) -> None:
         """Release the parts of the gang that is being placed."""
@@ -61,26 +57,15 @@ class GangPlacement:
 
     def begin(self, head: Request) -> None:
         """Begin the gang whose parts have their places."""
-        gang, placed, first, run = head.gang, list(self.placed), head.index, self._run
-        assert gang
+        placed, first, run = list(self.placed), head.index, self._run
         self.placed.clear()
         self.lacked.pop(first, None)
-        count, stays, longer = len(placed), self._rows.holding_time(first), self._rows.longer
-        if count < gang.parts:
-            self._fewer[first] = count
-            run.record.spared(first + count, first + gang.parts, run.now)
-            if gang.rules.work:
-                stays *= gang.parts / count
-                longer |= dict.fromkeys(range(first, first + count), stays)
+        stays = self._rows.holding_time(first)
         if run.speeds:
-            stays = run.speeds.begin(range(first, first + count), [server for _, server, _ in placed], stays)
+            stays = run.speeds.begin(range(first, first + len(placed)), [server for _, server, _ in placed], stays)
         for part, server, node in placed:
             run.begin(part, server, node)
         run.end_after(stays, first)
-
-    def ended(self, first: int) -> None:
-        """Forget the gang that began with a row."""
-        self._fewer.pop(first, None)
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""
@@ -95,7 +80,7 @@ class GangPlacement:
 
     def _count(self, first: int) -> int:
         """Return how many parts a gang that runs has, by its first row."""
-        return self._fewer.get(first) or self._rows.running_request(first).parts
+        return self._rows.running_request(first).parts
 
     def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
         """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""
@@ -104,14 +89,12 @@ class GangPlacement:
         return rows
 
     def send_back(self, rows: Sequence[int], kept: Callable[[float], float]) -> list[Request]:
-        """Make new requests of these rows that were interrupted, and of the parts that their gangs did without."""
+        """Make new requests of these rows that were interrupted."""
         found: list[Request] = []
         for lead in dict.fromkeys(map(self.lead, rows)):
             gang = self._rows.running_request(lead).gang
-            count = self._count(lead) if gang else 1
-            parts = gang.parts if gang else 1
-            share = count / parts if gang and gang.rules.work else 1.0
-            back = [self._rows.send_back(row, self._run.now, kept, share) for row in range(lead, lead + parts)]
+            parts = range(lead, lead + (gang.parts if gang else 1))
+            back = [self._rows.send_back(row, self._run.now, kept) for row in parts]
             found += [one._replace(gang=gang and gang._replace(first=back[0].index)) for one in back]
         return found
 
@@ -122,9 +105,9 @@ class GangPlacement:
         assert rows.leads is not None
         heads = np.flatnonzero(rows.leads & (gangs.parts > 1) & (outcome[: len(rows.leads)] == PENDING))
         others = [column for column in (rows.models, rows.roles) if column is not None]
-        columns = [*self._run.workload.demand.T, gangs.parts, gangs.least, gangs.of, *others]
+        columns = [*self._run.workload.demand.T, gangs.parts, gangs.of, *others]
         told = np.stack([column[heads] for column in columns], axis=1)
         _, alike, kind = np.unique(told, axis=0, return_index=True, return_inverse=True)
-        room = [self._ledger.room_for_parts(one) >= one.least_parts for one in rows.requests(heads[alike])]
+        room = [self._ledger.room_for_parts(one) >= one.parts for one in rows.requests(heads[alike])]
         for first in heads[~np.array(room, np.bool_)[kind.ravel()]].tolist():
             outcome[first : first + gangs.parts[first]] = IMPOSSIBLE

@@ -252,28 +252,27 @@ class Simulation(RunArrays):
             placement = Refusal(reason)
         gang = request.gang
         if placement is None or isinstance(placement, Refusal):
-            if gang and self.gangs.refused(request, placement):
-                placement = Refusal(self.gangs.lacked[head.index][1])
-            if not self._parts:
-                if offer:
-                    offer.remove(head)
-                else:
-                    self._head, self.at[JUST_ANSWERED] = None, 1
-                    if self._overflow(head, placement):
-                        self._run = None
-                return
-        else:
-            try:
-                if self.inside and not gang:
-                    server, node, _ = self._servers.take(request, placement)
-                else:
-                    server, node = self.ledger.apply(request, placement)
-            except InfeasiblePlacement as error:
-                raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
             if gang:
-                self._parts.append((request, server, node))
-                if len(self._parts) < gang.parts:
-                    return
+                self.gangs.refused(request, placement)
+                placement = Refusal(self.gangs.lacked[head.index][1])
+            if offer:
+                offer.remove(head)
+            else:
+                self._head, self.at[JUST_ANSWERED] = None, 1
+                if self._overflow(head, placement):
+                    self._run = None
+            return
+        try:
+            if self.inside and not gang:
+                server, node, _ = self._servers.take(request, placement)
+            else:
+                server, node = self.ledger.apply(request, placement)
+        except InfeasiblePlacement as error:
+            raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
+        if gang:
+            self._parts.append((request, server, node))
+            if len(self._parts) < gang.parts:
+                return
         if offer:
             offer.remove(head)
             line.remove(head)
@@ -355,7 +354,6 @@ class Simulation(RunArrays):
         for part in range(row, row + (int(self.parts[row]) if len(self.parts) else 1)):
             if part in running:
                 self.ledger.release(part)
-        self.gangs.ended(row)
         self.freed(row)
 
     def arrive_next(self) -> float:

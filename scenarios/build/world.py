@@ -148,9 +148,9 @@ def _asks_again(scenario: Scenario) -> bool:
 
 
 def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
-    """Say whether requests have several parts, and whether these keep rules or are not all needed."""
+    """Say whether requests have several parts, and whether these keep rules."""
     parts = [parts for _, parts in scenario.workload.gangs]
-    if any(each.labels or each.least for each in parts):
+    if any(each.labels for each in parts):
         return "ruled"
     return "plain" if parts else ""
 

@@ -2,18 +2,16 @@
 
 from math import inf, nan
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import pytest
 
-from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Placement, Request, View
 from tests.support.properties import first
 from tests.support.scenarios import Way, first_run, random_requests
 
@@ -106,51 +104,14 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, 
     assert (row["offered"], row["scheduled"], row["impossible"]) == (3, 2, 1)
 
 
-def test_elastic_gangs_take_what_there_is(tmp_path: Path) -> None:
-    workload = {
-        "requests": 2,
-        "arrivals": {"fixed": {"every": "10 s"}},
-        "flavours": [{"cpu": 2, "parts": {"number": 6, "least": 2, "work": "fixed"}}],
-        "lifetimes": {"fixed": "1 min"},
-    }
-    row, requests = first_run(asked(workload=workload), tmp_path)
-    assert requests["outcome"].to_list() == ["placed"] * 8 + ["rejected"] * 4
-    assert requests["end"].to_list()[:8] == [60.0] * 6 + [10.0 + 180.0] * 2
-    assert set(requests["reason"].to_list()[8:]) == {"its gang does without this part"}
-    assert (row["scheduled"], row["rejected"]) == (2, 0)
-
-
-class Looking(FirstFit):
-    """Notes how long what is placed stays, as an agent is told."""
-
-    seen: ClassVar[dict[int, float]] = {}
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        self.seen.update((placed.request.index, placed.request.duration) for placed in view.placed.since(0))
-        return super().decide(view, request)
-
-
-def test_agents_are_told_how_long_a_gang_with_fewer_parts_stays(tmp_path: Path) -> None:
-    workload = {
-        "requests": 3,
-        "arrivals": {"fixed": {"every": "10 s"}},
-        "flavours": [{"cpu": 2, "parts": {"number": 6, "least": 2, "work": "fixed"}}],
-        "lifetimes": {"fixed": "1 min"},
-    }
-    first_run(asked(workload=workload, agents=[f"{__name__}:Looking"], knowledge={"lifetimes": "known"}), tmp_path)
-    assert Looking.seen == {**dict.fromkeys(range(6), 60.0), 6: 180.0, 7: 180.0}
-
-
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
         ({"number": 2, "together": "room"}, "no such label"),
         ({"number": 2, "at_most": {"room": 1}}, "no such label"),
-        ({"number": 2, "least": 3}, "above the number of parts"),
         (inf, "expected a whole number from 1 to"),
         (nan, "expected a whole number from 1 to"),
         ("processors", "is for a trace"),
-        ({"number": 2, "work": "fixed"}, "needs `least`"),
         ({"together": "rack"}, "needs either number or by"),
     ],
 )

@@ -72,11 +72,10 @@ def references(draw: st.DrawFn) -> Reference:
     for _ in range(draw(st.integers(1, 10))):
         now += draw(st.integers(0, 2))
         parts = draw(st.integers(1, 6))
-        least = draw(st.integers(1, parts)) if draw(st.booleans()) else parts
         together, at_most = draw(st.sampled_from(RULES)) if ruled and parts > 1 else ("", ())
         demand = (draw(st.integers(1, 4)),)
-        stays, work = draw(st.integers(1, 12)) / 2, draw(st.booleans())
-        asks.append(Ask(now, stays, demand, spreads(demand, nodes, (3,)), parts, least, together, at_most, work))
+        stays = draw(st.integers(1, 12)) / 2
+        asks.append(Ask(now, stays, demand, spreads(demand, nodes, (3,)), parts, parts, together, at_most, False))
     moments = draw(st.lists(st.integers(0, 9), max_size=2, unique=True))
     failures = [(moment + 0.25, draw(st.integers(0, servers - 1)), 0.125) for moment in moments]
     capacity = [[[size] for _ in range(nodes)] for size in sizes]
@@ -86,9 +85,9 @@ def references(draw: st.DrawFn) -> Reference:
 
 def workload_of(asks: list[Ask]) -> Workload:
     """Build the workload of gangs; a gang of one part without rules is an ordinary request."""
-    rules = [PartRules(ask.together, ask.at_most, ask.work) for ask in asks]
+    rules = [PartRules(ask.together, ask.at_most) for ask in asks]
     known = tuple(dict.fromkeys(rules))
-    parts, least = (np.array([getattr(ask, name) for ask in asks], np.int64) for name in ("parts", "least"))
+    parts = np.array([ask.parts for ask in asks], np.int64)
     return Workload(
         ("a",),
         np.array([ask.arrival for ask in asks]),
@@ -96,7 +95,7 @@ def workload_of(asks: list[Ask]) -> Workload:
         np.array([ask.demand for ask in asks], np.int64),
         np.arange(len(asks)),
         priority=np.array([ask.priority for ask in asks], np.int64),
-        gangs=Gangs(parts, least, np.array([known.index(rule) for rule in rules]), known),
+        gangs=Gangs(parts, np.array([known.index(rule) for rule in rules]), known),
     )
 
 
@@ -200,17 +199,14 @@ def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, toget
         assert each.outcome != "evicted" or {*ran.tolist()} <= {*lost}
     for row in range(len(simulation.workload), record.rows):
         before = int(record.origin[row])
-        if isnan(record.interruption[before]):  # its gang did without this part
-            continue
         done = record.interruption[before] - record.decided[before] - lost.get(before, 0.0)
-        if not asked.gangs.rules[asked.gangs.of[row]].work:  # fewer parts than before stay longer again
-            assert asked.duration[row] == pytest.approx(asked.duration[before] - done)
+        assert asked.duration[row] == pytest.approx(asked.duration[before] - done)
 
 
 @scaled(1)
 @given(references())
 def test_gangs_offered_together_fare_as_when_offered_alone(case: Reference) -> None:
-    case = replace(case, waits=True, failures=[], asks=[replace(ask, least=ask.parts) for ask in case.asks])
+    case = replace(case, waits=True, failures=[])
     alone, together = simulation_of(case), simulation_of(case, together=1)
     play(alone, Picks(case.pick))
     play(together, Picks(case.pick))
@@ -237,22 +233,6 @@ def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
     assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
     assert simulation.gangs.lacked == {2: (2, "no server has enough a")}
     assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3
-
-
-@pytest.mark.parametrize(("work", "stays"), [(False, 5.0), (True, 32 / 3)])
-def test_an_elastic_gang_that_is_sent_back_takes_as_many_servers_as_it_asked_for(work: bool, stays: float) -> None:
-    """Of 4 parts that need 9 s each, one starts on the only server; 3 are added, and the first fails at 4 s."""
-    workload = Workload.of_units(np.array([0.0, 99.0]), 9.0, {"a": 1e-6})
-    workload = replace(workload, gangs=Gangs.of_parts([4, 1], PartRules(work=work), least=1))
-    faults = Faults(scheduled=((4.0, 0, inf),), requeue=True)
-    simulation = Simulation(workload, WatchedLedger(cluster(1)), expansion=[(3.0, 3)], faults=[faults])
-    agent = BestFit()
-    agent.start(simulation.view, np.random.default_rng(0))
-    play(simulation, agent)
-    record = simulation.record
-    assert record.server[5 : record.rows].tolist() == [1, 2, 3, -1]
-    assert record.origin[5 : record.rows].tolist() == [0, 1, 2, 3]
-    assert simulation.asked().duration[5] == pytest.approx(stays)  # 8 s of each part's work are left for 3 of 4
 
 
 def test_ends_as_one() -> None:

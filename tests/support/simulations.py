@@ -176,7 +176,6 @@ def simulate(
     faults: Faults | None = None,
     quotas: type[QuotaBook] = QuotaBook,
     compiled: bool = False,
-    least: int | None = 2,
 ) -> Simulation:
     """Put a case on an engine, with its own scheduled failures or with other ones."""
     workload, cluster = workload_of(case.requests, len(case.spread_above)), cluster_of(case)
@@ -193,7 +192,7 @@ def simulate(
     if case.users:
         workload = replace(workload, labels={"user": np.array(case.users)})
     if case.parts:
-        workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=least))
+        workload = replace(workload, gangs=Gangs.of_parts(case.parts))
     simulation = Simulation(
         workload,
         ledger,

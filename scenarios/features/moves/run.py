@@ -219,7 +219,7 @@ class Moving:
         ledger = self._ledger
         may = ledger.open_to(request, after)
         if request.gang:
-            return ledger.room_for_parts(request, may, free) >= request.gang.least
+            return ledger.room_for_parts(request, may, free) >= request.gang.parts
         if ledger.network is not None:  # the mover knows best which links are free
             return bool((free[may].sum(axis=(0, 1)) >= request.demand).all())
         return fits(free[may], request)

@@ -32,7 +32,7 @@ SCANS: list[Any] = [first_fit, best_fit, moody]
 
 def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, salt: int = 0) -> Simulation:
     """Play a case on both engines, compare all that they leave behind, and return the compiled run."""
-    engine, compiled = (simulate(case, faults, compiled=compiled, least=None) for compiled in (False, True))
+    engine, compiled = (simulate(case, faults, compiled=compiled) for compiled in (False, True))
     samples = []
     for each, way in (engine, play), (compiled, play_compiled):
         if salt % 3 == 1:  # a warm start
@@ -113,4 +113,4 @@ def test_a_replay_plays_nothing_that_happens_on_the_clock() -> None:
     ):
         case = replace(Case([[[4]]], [[4]], (9,), [(0.0, 9.0, (1,))] * 3, "drop"), **changes)
         with pytest.raises(ValueError, match="a replay plays no"):
-            Replay(simulate(case, least=None))
+            Replay(simulate(case))
