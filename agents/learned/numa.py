@@ -175,6 +175,9 @@ class NumaTrainer(Trainer):
             if world.overflow.mode not in ("drop", "stop") or world.pacing:
                 remedy = "Write `overflow: stop`, and no pacing."
                 raise UserError(f"{self.agent} does not learn with it", key="overflow", remedy=remedy)
+            if world.ruled:
+                problem = f"{self.agent} does not learn with {world.ruled}"
+                raise UserError(problem, key="train", remedy="Take the rules out of the scenario to learn in.")
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
         self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))

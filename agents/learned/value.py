@@ -206,10 +206,10 @@ def grid_of(replays: Sequence[Replay]) -> Floats | None:
     """Return which amounts can be free on a server, float64 [4].
 
     They are the grains of cpu and mem, whose multiples all requests take of a node; and how many amounts of mem, and of
-    both, a node can have free. `None` where servers differ, rules of placement hide some, or states are too many.
+    both, a node can have free. `None` where servers differ, or states are too many.
     """
     capacity = replays[0].capacity
-    if (capacity != capacity[0]).any() or any(replay.has_rules for replay in replays):
+    if (capacity != capacity[0]).any():
         return None
     grains = np.maximum(np.gcd.reduce([np.gcd.reduce(replay.takes(), axis=0) for replay in replays]), 1)
     amounts = (capacity[0].max(axis=0) // grains + 1).astype(np.float64)

@@ -12,7 +12,6 @@ from binwright.fabric.compiled.numa_loop import (
     ASK,
     BROKEN,
     ENDS,
-    EVENT,
     FIRST,
     HOLDS,
     LAST,
@@ -22,22 +21,21 @@ from binwright.fabric.compiled.numa_loop import (
     given,
     go,
 )
-from binwright.fabric.placement.role_views import Ruling, show
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
 
 DROP = MODES.index("drop")
-_Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]
-"""Where a run is: the stage of its rules of placement, and pairs of an array and a copy of it."""
+_Kept: TypeAlias = tuple[tuple[Any, Any], ...]
+"""Where a run is: pairs of an array and a copy of it."""
 
 
 class Replay:
     """Plays the rest of a compiled run with one rule after another, each time from where the run is now.
 
-    It is for overflow `drop` and `stop`, on a cluster that does not grow. Rules look at all servers; rules of placement
-    hide servers from them as in the run. Only one thread may use a replay at a time.
+    It is for overflow `drop` and `stop`, on a cluster that does not grow and has no rules of placement. Only one thread
+    may use a replay at a time.
 
     With `warm`, a resource and a share, every rule first fills the cluster itself, skipping what fits nowhere, until
     that share of the resource is in use. What it places until then does not count.
@@ -46,17 +44,13 @@ class Replay:
     def __init__(self, simulation: Simulation, warm: tuple[int, float] | None = None) -> None:
         if len(simulation.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
             raise ValueError("a replay plays no gangs, moves, evictions, or failures")
-        if simulation.quotas:
-            raise ValueError("a replay keeps no quotas")
+        if simulation.quotas or simulation.rules:
+            raise ValueError("a replay keeps no quotas, and no rules of placement")
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm
         self._parts, self._interested = simulation.parts, np.zeros(0, np.bool_)
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
-        self._stages, self._stage = simulation.stages(), 0
-        self._roles = simulation.rules.roles if simulation.rules else None
-        self._ruling: Ruling | None = None
-        """The rules of placement while something is played."""
         self._start = self._copied()
         self._answered = int(self._state.answers[0])
 
@@ -69,11 +63,6 @@ class Replay:
     def requests(self) -> int:
         """How many requests a rule may be asked about."""
         return len(self._requests.rows)
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether rules of placement hide servers."""
-        return self._roles is not None
 
     def takes(self) -> Ints:
         """Return what requests take of a node where they take any, int64 [any, resources]; some more than once."""
@@ -93,23 +82,13 @@ class Replay:
         waiting = state.line[state.at[FIRST] : state.at[LAST]]
         changing: list[Any] = [state.free, state.left, state.at, state.clock, state.answers, waiting]
         changing += [state.due[:ends], state.holder[:ends]]
-        if self._stages:
-            changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]
-        return self._stage, tuple((array, array.copy()) for array in changing)
+        return tuple((array, array.copy()) for array in changing)
 
     def _restore(self, kept: _Kept) -> None:
-        stage, arrays = kept
-        for array, before in arrays:
+        for array, before in kept:
             array[:] = before
         self._state.holds[self._state.holder[: self._state.at[ENDS]]] = HOLDS
         self._state.log[0] += len(self._state.log)  # any server may have changed
-        self._enter(stage)
-
-    def _enter(self, stage: int) -> None:
-        """Let the rules of a stage hold, if there are any; they show every role the servers anew."""
-        self._stage = stage
-        if self._roles is not None:
-            self._ruling = self._stages[stage].ruling(self._roles, self._state.left)
 
     def _begin(self, rule: Compiled, by: Compiled | None) -> None:
         """Go back to the start, and fill the cluster where each rule does so itself: by a copy of it, or `by`."""
@@ -129,20 +108,14 @@ class Replay:
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False, mode: int | None = None) -> int:
         """Let a rule answer, and return why the loop stopped."""
-        asked, state, stages = self._requests, self._state, self._stages
-        decide = as_argument(rule.scan, state.free.shape[2], rule.weights)
-        while True:
-            change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
-            how = self._mode if mode is None else mode
-            form = asked, state, self._ruling, self._parts, None, self._interested
-            made, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, change, answers, ahead)
-            if status == BROKEN:
-                raise InfeasiblePlacement("a rule has taken a place that the request could not take")
-            if status != EVENT:
-                found: int = status
-                return found
-            self._enter(self._stage + 1)
-            answers -= made
+        decide = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
+        how = self._mode if mode is None else mode
+        form = self._requests, self._state, None, self._parts, None, self._interested
+        _, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, inf, answers, ahead)
+        if status == BROKEN:
+            raise InfeasiblePlacement("a rule has taken a place that the request could not take")
+        stopped: int = status
+        return stopped
 
     def _placed(self) -> int:
         answered = self._state.sequence[self._answered : self._state.answers[0]]
@@ -155,7 +128,6 @@ class Replay:
         """
         self._begin(rule, by)
         self._go(rule, -1)
-        self._ruling = None
         return self._placed()
 
     def staying(self) -> Ints:
@@ -171,14 +143,7 @@ class Replay:
         if self._go(rule, answers, True) != ASK:
             return None
         row = self._state.line[self._state.at[FIRST]]
-        return Offer(self._shown(row).copy(), self._requests.demand[row], bool(self._requests.spread[row]))
-
-    def _shown(self, row: int) -> Ints:
-        """Return what a request is shown as free."""
-        if self._ruling is None or self._ruling.is_open[role := int(self._ruling.roles[row])]:
-            return self._state.free
-        show(self._ruling.mask, self._ruling.view, role, self._state.left)
-        return self._ruling.view.free
+        return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
         """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers.

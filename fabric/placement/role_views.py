@@ -37,21 +37,6 @@ class Ruling(NamedTuple):
     view: RoleView
 
 
-class Stage(NamedTuple):
-    """Holds the rules as they are from a time on, until the next planned drain; all stages of a run count as one.
-
-    `is_open` is as in `Ruling`.
-    """
-
-    since: float
-    is_open: npt.NDArray[np.bool_]
-    mask: Mask
-
-    def ruling(self, roles: Ints, free: Ints) -> Ruling:
-        """Return the rules for a compiled run that is there now, whose requests have these roles."""
-        return Ruling(roles, self.is_open, self.mask, view_for(free))
-
-
 def view_for(free: Ints) -> RoleView:
     """Make room for what a role is shown; `free` int64 [servers, nodes, resources]."""
     return RoleView(np.zeros_like(free), np.full(len(free), -1))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
 from binwright.fabric.placement.parts import most_parts, open_to
-from binwright.fabric.placement.role_views import Ruling, Stage, count, last_refusing, show, view_for
+from binwright.fabric.placement.role_views import Ruling, count, last_refusing, show, view_for
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import LedgerError, UserError, suggest
@@ -285,17 +285,6 @@ class RuleBook:
         """From when until when servers take no requests, and which, bool [servers]."""
         rules = [rule for rule in self.written if isinstance(rule, Drain)]
         return [(rule.at, inf if rule.until is None else rule.until, rule.of(self.labels)) for rule in rules]
-
-    def stages(self) -> list[Stage]:
-        """Return the rules for a compiled run as they are now, and then after each begin and end of a drain."""
-        found, draining = [Stage(-inf, np.array(self._open), self.mask)], set(self._draining)
-        for since, change, number in sorted(self.planned, key=lambda one: one[0]):
-            before = len(draining)
-            (draining.add if change == self._drain else draining.discard)(number)
-            if len(draining) != before:
-                mask = self._compiled(draining)._replace(counts=self.mask.counts, totals=self.mask.totals)
-                found.append(Stage(since, np.array(open_roles(mask)), mask))
-        return found
 
     # -- why not -------------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,6 @@ from binwright.fabric.compiled.numa_loop import (
     TAIL,
 )
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.role_views import Stage
 from binwright.fabric.run.arrays import RunArrays
 from binwright.fabric.run.cluster_events import ClusterEvents
 from binwright.fabric.run.compiled_loop import CompiledLoop
@@ -189,10 +188,6 @@ class Simulation(RunArrays):
     def asked(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that was sent back."""
         return self.rows.asked()
-
-    def stages(self) -> list[Stage]:
-        """Return the rules of placement from now on, one after another; none where there are no rules."""
-        return self._servers.rules.stages() if self._servers.rules else []
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
 

@@ -39,22 +39,11 @@ def small(**changed: Any) -> dict[str, Any]:
     } | changed
 
 
-def ruled(**changed: Any) -> dict[str, Any]:
-    """The same with rules of placement: one server takes no more requests from the middle on."""
+def crowded(**changed: Any) -> dict[str, Any]:
+    """The same with other demands, of which what fits nowhere is lost."""
     usual = small()
-    flavours = [
-        {"cpu": 1, "mem": 1, "group": "web", "weight": 3},
-        {"cpu": 4, "mem": 5, "group": "db", "where": {"rack": ["0", "1"]}},
-        {"cpu": 8, "mem": 16},
-    ]
-    rules = [
-        {"at_most": 3, "of": "web", "per": "server"},
-        {"apart": ["web", "db"], "per": "server"},
-        {"drain": [1], "at": "150 s"},
-    ]
-    cluster = {**usual["cluster"], "servers": 5, "domains": {"rack": 2}}
-    asked = {"workload": {**usual["workload"], "flavours": flavours}, "cluster": cluster, "placement": rules}
-    return usual | asked | {"overflow": "drop"} | changed
+    flavours = [{"cpu": 1, "mem": 1, "weight": 3}, {"cpu": 4, "mem": 5}, {"cpu": 8, "mem": 16}]
+    return usual | {"workload": {**usual["workload"], "flavours": flavours}, "overflow": "drop"} | changed
 
 
 def trained(agent: dict[str, Any], **changed: Any) -> dict[str, Any]:

@@ -1,23 +1,19 @@
-"""What learners on NUMA servers have in common: validation, the same episodes, and rules of placement."""
+"""What learners on NUMA servers have in common: validation, the same episodes, and that they run as they learned."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from binwright.agents import AGENTS
 from binwright.agents.learned.numa import NumaTrainer, play_all, replays_of
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
-from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled
-from tests.support.learning import a_little, going_on, ruled, small, trained
+from tests.support.learning import a_little, crowded, going_on, small, trained
 from tests.support.scenarios import run_as
 
 pytest.importorskip("safetensors")
@@ -99,46 +95,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def keeps_the_rules(replay: Replay, groups: list[str]) -> int:
-    """Count at every placement who is where, with nothing but the record; returns how many there were."""
-    state, asked, roles = replay._state, replay._requests, replay._roles
-    assert roles is not None
-    answered = state.sequence[: state.answers[0]]
-    placed = answered[state.outcome[answered] == PLACED]
-    web, db = (roles[placed] == groups.index(group) for group in ("web", "db"))
-    server, since = state.server[placed], state.decided[placed]
-    until = since + asked.duration[placed]
-    assert not (db & (server > 3)).any(), "where"
-    assert not ((server == 1) & (since >= 150)).any(), "drain"
-    for number in range(len(placed)):
-        here = (server == server[number]) & (until > since[number]) & (np.arange(len(placed)) <= number)
-        assert (here & web).sum() <= 3, "at most"
-        assert not ((here & web).any() and (here & db).any()), "apart"
-    return len(placed)
+def test_rules_of_placement_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="sched-rl does not learn with rules of placement"):
+        going_on(trained({"sched-rl": DQN}) | {"placement": [{"drain": [1], "at": "150 s"}]}, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SETTINGS)
-def test_learners_keep_rules_of_placement_and_run_as_they_learned(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scenario, used = ruled(train=a_little({name: SETTINGS[name]})), scenario_from(ruled())
-    world = build_learning(used)
-    usual: Callable[[Replay, Compiled], int] = Replay.placed
-    roles, seen = world.draw(0).roles, []
-    assert roles is not None
-    groups = [role.group for role in roles.all]
-
-    def checked(replay: Replay, rule: Compiled, *more: Any) -> int:
-        found = usual(replay, rule, *more)
-        seen.append(keeps_the_rules(replay, groups))
-        return found
-
-    monkeypatch.setattr(Replay, "placed", checked)
-    going_on(scenario, tmp_path)
-    assert len(seen) > 20
+def test_learners_run_as_they_learned(name: str, tmp_path: Path) -> None:
+    going_on(crowded(train=a_little({name: SETTINGS[name]})), tmp_path)
     path = str(next(tmp_path.glob("whole/*/best.safetensors")))
-    used = scenario_from(ruled(agents=[{name: {"path": path}}, "best-fit"], replications=2))
+    used = scenario_from(crowded(agents=[{name: {"path": path}}, "best-fit"], replications=2))
+    world = build_learning(used)
     compiled, simpy = (run_as(engine, Batch(used, tmp_path / engine)) for engine in ("compiled", "python"))
     same = [column for column in compiled.runs.columns if column not in ("compiled", "seconds", "decision_us")]
     assert compiled.runs[same].equals(simpy.runs[same])

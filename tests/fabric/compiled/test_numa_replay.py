@@ -1,4 +1,4 @@
-"""Runs that are played again and again under rules of placement, against the engine from the beginning each time."""
+"""Runs that are played again and again, against the engine from the beginning each time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.costs import best_fit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import AtMost, Drain, ServerLabels
+from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.record import PLACED
@@ -22,7 +21,6 @@ from binwright.simcore.roles import Role, Roles
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Ints, Request, Workload
 from tests.support.compiled import Case, cases
-from tests.support.placement import ROLES, labelled, rules
 from tests.support.properties import scaled
 
 
@@ -98,48 +96,19 @@ def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> 
 
 
 @pytest.mark.long
-@given(cases(most=5), st.data())
+@given(cases(most=5), st.sampled_from(["drop", "stop"]), st.integers(0, 12))
 @scaled(1)
-def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> None:
-    servers = len(case.cluster.capacity)
-    labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
-    of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
+def test_a_replay_goes_as_the_run_from_its_beginning(case: Case, overflow: Any, answers: int) -> None:
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
-    case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
-    case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
-    check(case, lambda: Ledger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
+    case.workload, case.overflow = replace(case.workload, demand=asked), Overflow(overflow)
+    check(case, lambda: Ledger(case.cluster), case.warm, answers)
 
 
-@pytest.mark.long
-def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
-    capacity = np.full((2, 1, 2), 4)
-    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
-    workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
-    written = [Drain(drain=(0,), at=1.0), Drain(drain=(1,), at=4.5)]
-    simulation = Simulation(workload, Ledger(cluster, ServerLabels(2), written), Overflow("drop"), compiled=True)
-    simulation.loop.go(Compiled(best_fit), 2)
-    replay = Replay(simulation)
-    for _ in range(2):
-        assert replay.placed(Compiled(best_fit)) == 3  # of those at 2, 3 and 4
-        offer = replay.follow(Compiled(best_fit), 3)
-        assert offer is not None
-        assert not offer.free.any()
-
-
-@pytest.mark.long
-def test_requests_placed_before_a_replay_count_for_its_rules() -> None:
-    """The fullest server has room for the second request, too, but not by the rule."""
+def test_a_replay_refuses_rules_of_placement() -> None:
     capacity = np.full((2, 1, 1), 4)
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     workload = Workload(cluster.resources, np.arange(3.0), np.full(3, 9.0), np.ones((3, 1), np.int64), np.arange(3))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
     ledger = Ledger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
-    simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
-    simulation.loop.go(Compiled(best_fit), 1)
-    replay = Replay(simulation)
-    for _ in range(2):
-        offer = replay.follow(Compiled(best_fit), 0)
-        assert offer is not None
-        assert offer.free[:, 0, 0].tolist() == [0, 4]
-        assert replay.placed(Compiled(best_fit)) == 1
+    with pytest.raises(ValueError, match="no rules of placement"):
+        Replay(Simulation(workload, ledger, Overflow("drop"), compiled=True))
