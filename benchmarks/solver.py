@@ -31,10 +31,8 @@ def pgrank() -> Problem:
     given = machines("pgrank")
     body = " ".join(f"UTIL.{name}[BIN] += D[BALL, {number}]" for number, name in enumerate(NAMES))
     return problem(
-        f"procedure UTILFN(BALL, BIN, ALLOC) {body} end",
-        balls=len(given.demand),
-        bins=BINS,
-        resources={f"{name}[s in BINS]": 1 for name in NAMES},
+        f"BALLS len(D) BINS {BINS} RESOURCES {', '.join(f'{name}[s in BINS] => 1' for name in NAMES)}"
+        f" procedure UTILFN(BALL, BIN, ALLOC) {body} end",
         tables={"D": given.demand / MICRO},
     )
 

@@ -133,7 +133,7 @@ def verified(compiled: Problem, text: str, limits: Limits) -> dict[str, Any]:
     problem = compiled.with_bins(found.bins) if compiled.searched else compiled
     if problem.objective and len(found.goal_bounds) == len(problem.objective.goals):
         bounds = [goal.signed(raw) for goal, raw in zip(problem.objective.goals, found.goal_bounds, strict=True)]
-        problem = replace(problem, objective=problem.objective.proven(bounds))
+        problem = replace(problem, objective=problem.objective.bounded(bounds))
     if wrong := faults(problem, found.alloc):
         return _untrue(f"the search gave a wrong answer: {wrong[0]}")
     left = len({unit for unit, place in zip(problem.unit_of.tolist(), found.alloc, strict=True) if place == NULL})

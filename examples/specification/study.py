@@ -17,15 +17,15 @@ demand = np.column_stack([chance.integers(1, 9, COUNT), chance.integers(2, 33, C
 
 packing = problem(
     """
+    BALLS len(DEMAND)
+    BINS ?
+    RESOURCES CPU[s in BINS] => 16, MEM[s in BINS] => 64
     procedure UTILFN(BALL, BIN, ALLOC)
         UTIL.CPU[BIN] += DEMAND[BALL, 0]
         UTIL.MEM[BIN] += DEMAND[BALL, 1]
     end
     FOES 2 * pair, 2 * pair + 1 for pair in 10  # of replicas, never on one server
     """,
-    balls=COUNT,
-    bins="?",
-    resources={"CPU[s in BINS]": 16, "MEM[s in BINS]": 64},
     tables={"DEMAND": demand},
 )
 answer = bw.solve(packing, time=5, seed=0)

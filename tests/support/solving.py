@@ -1,7 +1,8 @@
 """The solver as an agent, and servers for it."""
 
+import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binwright.agents import AGENTS
+from binwright.agents import AGENTS, solver
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore import rng
@@ -20,6 +21,27 @@ from tests.support.views import view_of
 
 TEMPLATES = ROOT / "binwright" / "agents" / "solver" / "templates"
 """The folder of the templates that are shipped."""
+
+
+def problem(
+    text: str,
+    *,
+    balls: int | None = None,
+    bins: int | str | None = None,
+    resources: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    now: Sequence[int | None] | None = None,
+) -> Problem:
+    """Make a problem from UTILFN's text, and the rest as values: capacities are numbers, texts, or arrays."""
+    head = [f"{word} {count}" for word, count in (("BALLS", balls), ("BINS", bins)) if count is not None]
+    given = dict(tables or {})
+    for name, capacity in (resources or {}).items():
+        if np.ndim(capacity):
+            table = f"_{name.partition('[')[0]}"
+            given[table] = capacity
+            capacity = f"{table}[{', '.join(re.findall(r'([A-Za-z_]+) in', name))}]"
+        head.append(f"RESOURCES {name} => {capacity}")
+    return solver.problem(" ".join([*head, text]), tables=given, now=now)
 
 
 def started(view: View, seed: int = 0, **options: Any) -> Agent:

@@ -146,18 +146,21 @@ class Compiler:
             self.reject(at, what)
         self.branch(wrong, block)
 
-    def begin(self, table: Table, at: At) -> int:
-        """Return where in `data` the values of a table begin; it becomes a part of it the first time."""
+    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
+        """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1.
+
+        What may become another value is read from `data`, of which the table is a part from then on.
+        """
+        if isinstance(index, int) and rows is not None and table.starts is not None:
+            return int(table.starts[index + rows])
+        if isinstance(index, int) and not table.varies:
+            return int(table.values[index])
         if table.name not in self.starts:
             self.starts[table.name] = sum(part.size for part in self._data)
             self._data += [table.values] if table.starts is None else [table.values, table.starts]
             large = sum(part.size for part in self._data) > 2 * ENTRY_LIMIT
             refuse(large, f"the tables have more than {2 * ENTRY_LIMIT:,} entries", "Aggregate them first.", at)
-        return self.starts[table.name]
-
-    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
-        """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1."""
-        first = self.begin(table, at) + (0 if rows is None else table.values.size + rows)
+        first = self.starts[table.name] + (0 if rows is None else table.values.size + rows)
         return f"data[{text(first)} + {text(index)}]"
 
     def data(self) -> Ints:
@@ -250,11 +253,15 @@ class Compiler:
         self.guard(reduce(partial(op, "or"), tests), f"an index of {what}", node.at)
         return Typed(INT, max(index.low, 0), min(index.high, size - 1), local)
 
-    def indices(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> Iterator[Typed]:
-        """Check indices of a table or a resource, by name where they have names."""
+    def place(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> tuple[Code, list[Code]]:
+        """Write which entry of a table or a resource its indices choose, the last running fastest; and the indices."""
         known = self.scope.indices.get(name, [])
-        for size, node, of in zip(sizes, nodes, [*known, *[None] * len(nodes)], strict=False):
-            yield self.within(node, size, what, of)
+        named = zip(sizes, nodes, [*known, *[None] * len(nodes)], strict=False)
+        indices = [self.within(node, size, what, of).code for size, node, of in named]
+        place: Code = 0
+        for size, index in zip(sizes, indices, strict=False):
+            place = op("+", op("*", place, size), index)
+        return place, indices
 
     def row_of(self, node: s.Node) -> Table | None:
         """Return the table of which an expression is a row; None if it is none."""
@@ -263,7 +270,8 @@ class Compiler:
 
     def _row(self, table: Table, node: s.Node) -> tuple[Code, Code, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
-        row = self._row_number(table, node)
+        rows = table.sizes if table.starts is not None else table.sizes[:-1]
+        row = self.repeatable(self.place(table.name, rows, node.parts[1], table.name)[0])
         if table.starts is None:
             size = table.sizes[-1]
             start = op("*", row, size)
@@ -273,43 +281,28 @@ class Compiler:
             return start, stop, stop - start, stop - start
         return start, stop, int(np.diff(table.starts).min()), table.longest
 
-    def _row_number(self, table: Table, node: s.Node) -> Code:
-        """Write the number of the row that the indices choose: all of them, or all but the last if rows are alike."""
-        row: Code = 0
-        rows = table.sizes if table.starts is not None else table.sizes[:-1]
-        for size, index in zip(rows, self.indices(table.name, rows, node.parts[1], table.name), strict=False):
-            row = op("+", op("*", row, size), index.code)
-        return self.repeatable(row)
-
     def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
         table = look_up("table", name, self.tables, node.at)
         check_indices(name, table.rank, len(arguments), node.at)
         if arguments[0].kind == "text" and name in self.scope.numbers:  # zone["west"]
             return self.value(arguments[0], name)
-        self.begin(table, node.at)
-        last, kind = arguments[-1], INT if table.whole else QUANTITY
-        of = [*self.scope.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
+        low, high = table.bounds
         if table.starts is None:
-            index = self.within(last, table.sizes[-1], table.name, of)
-            row = self._row_number(table, node)
-            place = op("+", op("*", row, table.sizes[-1]), index.code)
+            place, indices = self.place(name, table.sizes, arguments, name)
+            if isinstance(indices[-1], int) and not table.varies:  # a column
+                column = table.values[indices[-1] :: table.sizes[-1]]
+                low, high = int(column.min()), int(column.max())
         else:
             start, stop, shortest, longest = self._row(table, node)
-            start = self.repeatable(start)
-            index = self.within(last, longest, f"{'the' if shortest == longest else 'a'} row of {table.name}", of)
+            of = [*self.scope.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
+            index = self.within(arguments[-1], longest, f"{'the' if shortest == longest else 'a'} row of {name}", of)
+            code = index.code
             if index.high >= shortest:
-                code = self.repeatable(index.code)
-                self.guard(op("<=", op("-", stop, start), code), f"an index of a row of {table.name}", last.at)
-                index = index._replace(code=code)
-            place = op("+", start, index.code)
-        read = self.read(table, place, node.at)
-        if isinstance(read, int):
-            return Typed.of(kind, read)
-        low, high = table.bounds
-        if isinstance(index.code, int) and table.starts is None and not table.varies:  # a column
-            column = table.values[index.code :: table.sizes[-1]]
-            low, high = int(column.min()), int(column.max())
-        return Typed(kind, low, high, read)
+                start, code = self.repeatable(start), self.repeatable(code)
+                self.guard(op("<=", op("-", stop, start), code), f"an index of a row of {name}", arguments[-1].at)
+            place = op("+", start, code)
+        read, kind = self.read(table, place, node.at), INT if table.whole else QUANTITY
+        return Typed.of(kind, read) if isinstance(read, int) else Typed(kind, low, high, read)
 
     def _length(self, node: s.Node, rows: s.Node) -> Typed:
         if rows.kind == "name" and rows.parts[0] in self.tables:
@@ -348,16 +341,13 @@ class Compiler:
         lowest = -WIDE // 10  # what UTILFN subtracts from may be anything
         return Typed(QUANTITY, lowest if family.falls else 0, most, f"used[{text(dim)}]")
 
-    def dimension(self, node: s.Node) -> tuple[Family, Code, tuple[Code, ...]]:
+    def dimension(self, node: s.Node) -> tuple[Family, Code, list[Code]]:
         """Write the number of a dimension, and its indices; returns its family, too."""
         name, nodes = node.parts[:2]
         family = look_up("resource", name, self.families, node.at)
         check_indices(name, len(family.sizes), len(nodes), node.at)
-        place: Code = 0
-        arguments = tuple(one.code for one in self.indices(name, family.sizes, nodes, f"{name} of RESOURCES"))
-        for size, index in zip(family.sizes, arguments, strict=True):
-            place = op("+", op("*", place, size), index)
-        return family, op("+", family.offset, place), arguments
+        place, indices = self.place(name, family.sizes, nodes, f"{name} of RESOURCES")
+        return family, op("+", family.offset, place), indices
 
     def _not_(self, node: s.Node, operand: s.Node) -> Typed:
         return Typed.truth(negation(self.truth(operand)))

@@ -25,16 +25,9 @@ class Constants(Compiler):
             remedy = "Compute large tables in Python and read them from a file."
             raise SpecError(f"the constants take more than {self.limit:,} steps", remedy, at)
 
-    def begin(self, table: Table, at: At) -> int:
-        """Do nothing: what is read is not read again."""
-        return 0
-
     def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
         """Return the entry of a table that stays as it is, or where a row starts or stops."""
-        assert isinstance(index, int)
-        if rows is None or table.starts is None:
-            return int(table.constant(at).values[index])
-        return int(table.starts[index + rows])
+        return super().read(table.constant(at), index, at, rows)
 
     def int_of(self, node: s.Node, what: str = "this", of: str | None = None) -> int:
         """Evaluate a whole number, or a bin; a text is the name of an `of`."""

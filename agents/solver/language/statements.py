@@ -23,7 +23,7 @@ class Statements(Compiler):
         super().__init__(scope)
         self.locals["BALL"] = Typed(INT, 0, scope.balls - 1, BALL)
         self.locals["BIN"] = Typed(INT, 0, scope.bins - 1, BIN)
-        self.added: list[tuple[str, int, tuple[Code, ...]]] = []
+        self.added: list[tuple[str, int, list[Code]]] = []
         """Of every `UTIL... += ...` the resource, the lowest amount, and the indices."""
         self.adds = self._reach = 0
         """Additions of one call, and what they may come to, at most."""

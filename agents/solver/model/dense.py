@@ -23,27 +23,23 @@ class Matrix(NamedTuple):
     """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
 
 
-def by_bin(families: Sequence[Family], bins: int) -> tuple[Ints, tuple[str, ...]]:
-    """Return the dimensions by the bin that they belong to, int64 [bins, d], and what they are called [d]."""
-    parts, names = [np.zeros((bins, 0), np.int64)], list[str]()
+def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: int, bins: int) -> Matrix | None:
+    """Compute the demand of every ball and the capacity [dims] by bin; None if there is no dense form."""
+    if not (program.alloc_free and program.bin_local and program.bin_blind):
+        return None
+    parts, names = list[Ints](), list[str]()
     for family in families:
         if family.bin_axis is not None:
+            if family.sizes[family.bin_axis] != bins:
+                return None
             numbers = family.offset + np.arange(family.count).reshape(family.sizes)
             parts.append(np.moveaxis(numbers, family.bin_axis, 0).reshape(bins, -1))
             names += [family.name_of(dim, family.bin_axis) for dim in parts[-1][0].tolist()]
-    return np.concatenate(parts, axis=1), tuple(names)
-
-
-def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: int, bins: int) -> Matrix | None:
-    """Compute the demand of every ball and the capacity [dims] by bin; None if there is no dense form."""
-    local = [family for family in families if family.bin_axis is not None]
-    if not (local and program.alloc_free and program.bin_local and program.bin_blind):
+    if not parts:
         return None
-    if any(family.sizes[family.bin_axis or 0] != bins for family in local):
-        return None
-    dims, names = by_bin(local, bins)
+    dims = np.concatenate(parts, axis=1)
     demand = _demand(program, balls, dims[0])
-    return None if demand is None else Matrix(demand, capacity[dims], names)
+    return None if demand is None else Matrix(demand, capacity[dims], tuple(names))
 
 
 def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:

@@ -50,17 +50,12 @@ class Objective:
     """Lines of Python: the last ones assign `values` [goals], what each goal comes to, less being better."""
     data: Ints
 
-    def proven(self, bounds: Sequence[int]) -> Objective:
-        """Let the bounds of the first goals be these, less being better."""
-        best = [
-            replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=-raw)
-            for one, raw in zip(self.goals, bounds, strict=False)
-        ]
-        return replace(self, goals=(*best, *self.goals[len(best) :]))
-
-    def at_least(self, floors: Sequence[int | None]) -> Objective:
-        """Raise what goals have at least to what is known from elsewhere, None where nothing is [goals]."""
-        known = zip(self.goals, floors, strict=True)
-        return replace(
-            self, goals=tuple(one if least is None else replace(one, low=max(one.low, least)) for one, least in known)
-        )
+    def bounded(self, bounds: Sequence[int | None]) -> Objective:
+        """Tighten what goals have at least, less being better, None where nothing is known; those after stay."""
+        goals = list(self.goals)
+        for n, (goal, bound) in enumerate(zip(self.goals, bounds, strict=False)):
+            if bound is not None and goal.aim == "MINIMISE":
+                goals[n] = replace(goal, low=max(goal.low, bound))
+            elif bound is not None:
+                goals[n] = replace(goal, high=min(goal.high, -bound))
+        return replace(self, goals=tuple(goals))

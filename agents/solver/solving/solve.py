@@ -150,8 +150,8 @@ class _Search:
             self.compile()
         if (few := self.problem.source.without_goals()) is not None and (objective := self.problem.objective):
             bound = opened_bound(few, lower_bound(few))
-            counts = [bound if goal.text == "BINS" else None for goal in objective.goals]
-            self.problem = replace(self.problem, objective=objective.at_least(counts))
+            counts = [bound if (goal.aim, goal.text) == ("MINIMISE", "BINS") else None for goal in objective.goals]
+            self.problem = replace(self.problem, objective=objective.bounded(counts))
         self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.most = self.problem.limits[1]
@@ -302,7 +302,7 @@ class _Search:
         if proof.alloc is not None:
             self.best = None  # it is as good, and no more balls move
             if problem.objective is not None:
-                problem = replace(problem, objective=problem.objective.proven(proof.bounds))
+                problem = replace(problem, objective=problem.objective.bounded(proof.bounds))
             self.keep(problem, proof.alloc, "CP-SAT")
         return proof.impossible
 
@@ -392,7 +392,7 @@ class _Search:
         if tiny:
             best, values, through = self.try_all(problem, lambda: clock.monotonic() >= self.end)
             if best is not None and through:
-                proven = replace(problem, objective=problem.objective.proven(values))
+                proven = replace(problem, objective=problem.objective.bounded(values))
                 return self.keep_better(proven, best, values)
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)

@@ -126,8 +126,8 @@ class Build:
         objective = compile_goals(self.goals, proven, ceiling)
         if objective is not None:
             least = int(leaving(now, drained, pins).sum())
-            counting = [goal.parts[1] == declared.moved(goal.at) for goal in self.goals]
-            objective = objective.at_least([least if counts else None for counts in counting])
+            counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
+            objective = objective.bounded([least if counts else None for counts in counting])
         lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
             self.spec, balls, bins, families, capacity, ceiling, soft_group, allowed, program,

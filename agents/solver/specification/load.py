@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
 from binwright.simcore.extras import install
@@ -55,35 +52,22 @@ def text_of(path: Path) -> str:
 def problem(
     text: str,
     *,
-    balls: int | None = None,
-    bins: int | str | None = None,
-    resources: Mapping[str, Any] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
     now: Sequence[int | None] | None = None,
 ) -> Problem:
-    """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
+    """Make a problem from a specification's text.
 
-    `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity: a number, a list or array with an
-    entry for each index, or an expression over `s` and `tables`. `tables` are numpy arrays, or sequences of rows of
-    unequal length; they take the place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin
-    that each ball is in now, -1 or None for none. Whatever else is given here is declared before the text.
+    `tables` are numpy arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name,
+    or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none.
     """
-    if not isinstance(text, str) or not isinstance(resources or {}, Mapping):
-        remedy = 'Give a text, and a mapping from names to capacities: {"CPU[s in BINS]": 8}.'
-        raise UserError("is no text, or are no resources", key="problem", value=resources, remedy=remedy)
-    given = dict(tables or {})
-    for name, rows in given.items():
+    if not isinstance(text, str):
+        raise UserError("is no text", key="problem", value=text, remedy="Give the text of a specification.")
+    for name, rows in (tables or {}).items():
         if not _is_list(rows):
             remedy = "Give a list or a numpy array, an entry or a row for each number from 0 on; a number is a PARAM."
             raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
-    head = [f"{word} {count}" for word, count in (("BALLS", balls), ("BINS", bins)) if count is not None]
-    for name, capacity in (resources or {}).items():
-        family, capacities = _resource(name, capacity)
-        head.append(f"RESOURCES {family}")
-        given |= capacities
-    made = specification(" ".join([*head, text]), params=params, tables=given)
-    return _changed(made, now).problem()
+    return _changed(specification(text, params=params, tables=tables), now).problem()
 
 
 def changed(
@@ -119,17 +103,3 @@ def specification(text: str, **more: Any) -> Spec:
 def _is_list(values: object) -> bool:
     """Tell whether values come one after another in an order that means something."""
     return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet)
-
-
-def _resource(name: str, capacity: Any) -> tuple[str, dict[str, Any]]:
-    """Write a family of RESOURCES, `"CPU[s in BINS]"`, and the table for capacities that differ."""
-    if not _is_list(capacity) or np.ndim(capacity) == 0:
-        return f"{name} => {capacity}", {}
-    family, _, axes = name.partition("[")
-    indices, rank = re.findall(r"([A-Za-z_]\w*)\s+in\b", axes), np.ndim(capacity)
-    if len(indices) != rank:
-        remedy = "Give a list for one index, as in CPU[s in BINS], rows for two, and so on; or one number for all."
-        problem = f"has {len(indices)} indices, and its capacities have {rank}"
-        raise UserError(problem, key=f"resources[{name!r}]", remedy=remedy)
-    table = f"_{family.strip()}"
-    return f"{name} => {table}[{', '.join(indices)}]", {table: capacity}

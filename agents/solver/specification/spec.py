@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
+from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
@@ -145,9 +146,16 @@ class Spec:
         Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
         The number of balls and of bins is never at fault. `why` says why a problem is impossible, or nothing.
         """
-        kept = [node for some in LIMITS for node in self.tree.declarations if node.kind in some]
+        kept = [node for kinds in LIMITS for node in self.tree.declarations if node.kind in kinds]
         kept += islice((node for node in s.walk(self.tree.body) if node.kind == "reject"), 1)  # one for all
-        reason = why(self._limited_by(kept))
+
+        def still(kept: Sequence[s.Node]) -> str:
+            try:
+                return why(self._limited_by(kept))
+            except SpecError:  # what follows REJECT is safe with it only
+                return ""
+
+        reason = still(kept)
         for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
             untried = [kept] if kept else []
             while untried:
@@ -156,7 +164,7 @@ class Spec:
                 some = untried.pop()
                 tried = {id(node) for node in some}
                 others = [node for node in kept if id(node) not in tried]
-                then = why(self._limited_by(others))
+                then = still(others)
                 if then == reason or (then and not same):
                     kept, reason = others, then
                 elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
@@ -167,16 +175,17 @@ class Spec:
 
     def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
         """Make the problem without goals, and without limits other than these."""
-        ids = {id(node) for node in kept}
-        declarations: list[s.Node] = []
+        ids, limits = {id(node) for node in kept}, [*chain(*LIMITS), "goal"]
+        declarations, body = list[s.Node](), self.tree.body
         for node in self.tree.declarations:
-            if node.kind == "family" and id(node) not in ids:  # UTILFN adds to it
+            if id(node) in ids or node.kind not in limits:
+                declarations.append(node)
+            elif node.kind == "family":  # UTILFN adds to it
                 unlimited = s.Node("number", node.at, (LARGEST, True))
                 declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
-            elif id(node) in ids or not any(node.kind in some for some in (*LIMITS, ("goal",))):
-                declarations.append(node)
-        rejects = any(node.kind == "reject" for node in kept)
-        body = self.tree.body if rejects else _accepting(self.tree.body)
+        if not any(node.kind == "reject" for node in kept):
+            [nothing] = declared.statements(OUTSIDE, "if 0 == 1 end")
+            body = s.mapped(body, lambda part: nothing if isinstance(part, s.Node) and part.kind == "reject" else None)
         return self._with_tree(s.Tree(tuple(declarations), body)).problem()
 
     def _located(self, run: Callable[[], T]) -> T:
@@ -214,15 +223,3 @@ def _number(name: str, value: object) -> tuple[int, bool]:
         return number("" if isinstance(value, bool) else str(value).strip(), None)
     except ArithmeticError:
         raise SpecError(f"{name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
-
-
-def _accepting(body: s.Block) -> s.Block:
-    """Leave REJECT out of statements."""
-
-    def change(part: Any) -> Any:
-        if isinstance(part, tuple) and any(isinstance(node, s.Node) and node.kind == "reject" for node in part):
-            return s.mapped(tuple(node for node in part if node.kind != "reject"), change)
-        return None
-
-    accepting: s.Block = s.mapped(body, change)
-    return accepting

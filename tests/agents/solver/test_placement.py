@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.fabric.cluster import NEVER, Cluster
@@ -21,7 +20,7 @@ from binwright.simcore.roles import Role, Roles, where_of
 from binwright.simcore.types import QUANTUM, Request, Workload
 from tests.support.placement import labelled, rule_of, rules
 from tests.support.properties import scaled
-from tests.support.solving import stated
+from tests.support.solving import problem, stated
 
 KINDS = (
     Role("web"),

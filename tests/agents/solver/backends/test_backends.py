@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
@@ -39,6 +38,7 @@ from tests.reference.columns import from_text
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
+from tests.support.solving import problem
 from tests.support.specifications import specifications, straight_specifications
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.backends import opencl, opencl_devices
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
@@ -15,6 +14,7 @@ from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
 from tests.reference import attempts as reference
 from tests.support.opencl import opencl_device
+from tests.support.solving import problem
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
 from tests.reference import attempts as reference
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import scaled
+from tests.support.solving import problem
 
 
 def made(sets: str, balls: int = 12, bins: int | str = 4, room: int = 3, body: str = "UTIL.S[BIN] += 1") -> Problem:

@@ -5,7 +5,6 @@ from time import monotonic
 import pytest
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.backends import opencl
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
@@ -13,6 +12,7 @@ from binwright.agents.solver.specification.load import load_problem
 from binwright.simcore import cores
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first
+from tests.support.solving import problem
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 

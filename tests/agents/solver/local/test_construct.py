@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -16,6 +15,7 @@ from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from tests.support.properties import first, scaled
 from tests.support.solver_jobs import Jobs
+from tests.support.solving import problem
 
 
 def never() -> bool:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver import examples, load_problem
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
@@ -22,6 +22,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints
 from tests.support.goals import aims, every, said
 from tests.support.properties import first, scaled
+from tests.support.solving import problem
 
 
 @pytest.mark.long

@@ -213,6 +213,16 @@ def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
     assert all(possible(blamed - {one}) for one in blamed)
 
 
+def test_a_rejection_that_the_rest_relies_on_stays_while_blame_is_sought() -> None:
+    found = problem(
+        """BALLS 3 BINS 2 RESOURCES C[b in BINS] => 9 FOES 0, 1 PIN 0 TO 0 PIN 1 TO 0
+        procedure UTILFN(BALL, BIN, ALLOC)
+            if BALL > 0 let p = ALLOC[0] if p == NULL REJECT end UTIL.C[p] += 1 end
+        end"""
+    )
+    assert {one.what for one in bw.solve(found, attempts=1).at_fault} >= {"FOES", "PIN"}
+
+
 def test_declarations_at_fault_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.alloc").write_text(CONFLICT)
     assert main(["solve", str(tmp_path / "a.alloc"), "--time", "30s"]) == 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver import examples, load_problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
@@ -20,7 +20,7 @@ from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
-from tests.support.solving import stated
+from tests.support.solving import problem, stated
 from tests.support.specifications import BALLS, BINS, specifications
 
 VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -83,20 +83,6 @@ def test_network_counts_every_link_of_the_path() -> None:
     links = dict(zip(map(found.name, range(found.dims)), np.array(used) // MICRO, strict=True))
     expected = {"LINK[0]": 600, "LINK[1]": 600, "LINK[3]": 600, "UPLINK[0]": 600, "UPLINK[1]": 600}
     assert {name: used for name, used in links.items() if used and "SLOTS" not in name} == expected
-
-
-def test_python_gives_the_same_problem_as_text() -> None:
-    text = "TABLE D = [1, 2, 3] BALLS 3 BINS 2 RESOURCES C[s in BINS] => 4 FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 "
-    one = problem(text + VECTOR)
-    rules, tables = "FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 ", {"D": np.array([1.0, 2, 3])}
-    two = problem(rules + VECTOR, balls=3, bins=2, resources={"C[s in BINS]": 4}, tables=tables)
-    assert solve(one).alloc == solve(two).alloc == [0, 0, 1]
-    for a, b in ((one.capacity, two.capacity), (one.pins, two.pins), (one.friends.members, two.friends.members)):
-        assert a.tolist() == b.tolist()
-    matrices = one.matrix, two.matrix
-    assert matrices[0] is not None
-    assert matrices[1] is not None
-    assert (matrices[0].demand == matrices[1].demand).all()
 
 
 def test_verifier_finds_every_fault() -> None:

@@ -20,14 +20,13 @@ from binwright.agents.solver.search import published, ruin
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.search.ruin import luby
-from binwright.agents.solver.specification.load import problem
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
 from tests.reference import attempts as reference
 from tests.support.packings import keeps, packings
 from tests.support.properties import scaled
-from tests.support.solving import stated
+from tests.support.solving import problem, stated
 
 
 @scaled(1.5)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 
 import binwright as bw
-from binwright.agents.solver import load_problem, problem
+from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.solving import exact
 from tests.support.goals import aims, every
 from tests.support.properties import first, scaled
-from tests.support.solving import nothing_compiled, possible, right
+from tests.support.solving import nothing_compiled, possible, problem, right
 from tests.support.specifications import specifications
 
 pytest.importorskip("ortools")

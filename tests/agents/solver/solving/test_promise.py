@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -25,6 +24,7 @@ from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
 from tests.support.solver_forms import FORMS
+from tests.support.solving import problem
 
 TWO = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
 SLACK = 8.0

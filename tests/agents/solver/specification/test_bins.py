@@ -3,9 +3,9 @@
 import pytest
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
+from tests.support.solving import problem
 
 
 def made(bins: str, more: str = "", balls: int = 6, each: int = 2) -> Problem:

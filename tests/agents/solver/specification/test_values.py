@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import binwright as bw
-from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import NULL
 from binwright.cli import main
 from binwright.simcore.errors import UserError
+from tests.support.solving import problem
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
 
@@ -19,17 +19,6 @@ PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
 def made(**given: Any) -> Problem:
     usual: dict[str, Any] = {"balls": 4, "bins": 3, "resources": {"S[b in BINS]": 4}, "tables": {"D": [1, 2, 3, 2]}}
     return problem(PLAIN, **usual | given)
-
-
-@pytest.mark.parametrize("capacity", [[4, 3, 0.5], (4, 3, 0.5), np.array([4, 3, 0.5])])
-def test_capacities_may_be_a_list(capacity: Any) -> None:
-    assert made(resources={"S[b in BINS]": capacity}).capacity.tolist() == [4 * MICRO, 3 * MICRO, MICRO // 2]
-
-
-def test_capacities_may_have_several_indices() -> None:
-    grid = [[1, 2], [3, 4], [5, 6]]
-    found = made(resources={"S[b in BINS]": 4, "Z[b in BINS, k in 2]": np.array(grid)})
-    assert found.capacity[3:].tolist() == [each * MICRO for row in grid for each in row]
 
 
 def test_nowhere_is_none_too_and_the_last_balls_may_be_left_out() -> None:
@@ -47,9 +36,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a number for a table": ({"tables": {"D": 3}}, "tables['D']: is no table"),
     "bins by ball": ({"now": {0: 1}}, "now: is no list of bins"),
     "too many bins": ({"now": [0] * 6}, "does not say where the balls are"),
-    "resources in a list": ({"resources": [("S[b in BINS]", 4)]}, "are no resources"),
-    "a capacity of nothing": ({"resources": {"S[b in BINS]": float("nan")}}, "unknown name nan"),
-    "capacities without an index": ({"resources": {"S": [1, 2]}}, "has 0 indices, and its capacities have 1"),
 }
 
 
