@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from binwright.simcore.types import Floats, Ints, Placement, Request, View
 
-Why: TypeAlias = Literal["room", "schedule", "drain", "load", "process"]
+Why: TypeAlias = Literal["room", "schedule", "drain", "process"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
 
 

@@ -405,8 +405,7 @@ class View:
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
-    `meter` is the `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that
-    they ask for. `closures` are announced: which server will be down, from when until when. `queues` are the
+    `closures` are announced: which server will be down, from when until when. `queues` are the
     queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the times for which
     requests stay; `None` where it is 1 everywhere. `rules` is the ledger that keeps rules of placement, `None` where
     there are none.
@@ -424,7 +423,6 @@ class View:
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     accounts: Any = None
-    meter: Any = None
     closures: Sequence[tuple[int, float, float]] = ()
     queues: Any = None
     speed: Floats | None = None
@@ -445,7 +443,7 @@ class View:
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
-        told = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts, "meter": self.meter}
+        told = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts}
         return View(self.resources, self.capacity, free, self.now, self.origin, speed=self.speed, **told)
 
     def expected(self, request: Request, elapsed: float) -> float:

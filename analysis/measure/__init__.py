@@ -24,7 +24,7 @@ BUILT_IN = _targets("""
     used_{} contention_{} contended contention_p99 load gang_servers span span_0 span_1 span_2 span_3
     costs: income_month income income_held server_hours_on energy carbon cost_month cost cost_electricity net_month
     cluster: drained undrained fragmentation fragmented_gpu servers servers_used
-    moves: moves_failed plans_late requests: decision_us autoscale: servers_bought cost_bought
+    moves: moves_failed requests: decision_us autoscale: servers_bought cost_bought
 """)
 """Runs have these without asking, if they have what these need; tables show them in this order. Those of a scenario
 stand after `FOREMOST`."""

@@ -48,7 +48,6 @@ from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.meter import UseMeter
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Placement, Refusal, Request, Workload
@@ -98,7 +97,6 @@ class Simulation(RunArrays):
         for time, change, number in ledger.rules.planned if ledger.rules else ():
             self.clock.at(time, change, number)
         self.view.accounts = Accounts(self)
-        self.view.meter = UseMeter(self, workload.use) if workload.use else None
         self._show = ledger.rules and ledger.rules.offer
         self.offering, self.loop = Offering(self), CompiledLoop(self)
         self._offers: Generator[Request, None, None] | None = None

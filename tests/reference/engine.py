@@ -27,13 +27,12 @@ SPREAD = -1
 
 @dataclass(frozen=True)
 class Preempt:
-    """Who is evicted for the more urgent, as the engine's rules say; `budget` is how many of group `a` may be out."""
+    """Who is evicted for the more urgent, as the engine's rules say."""
 
     rule: str = "lowest"
     grace: float = 0.0
     requeue: bool = True
     checkpoint: float = inf
-    budget: float | None = None
 
     def lost(self, ran: float) -> float:
         """What is lost of the time that an evicted request ran."""
@@ -633,14 +632,13 @@ class Reference:
             there = [j for j in sorted(self.ends) if self.on(j) == server and self.priority(j) < self.priority(i)]
             there = [j for j in there if j not in self.noticed()]
             there.sort(key=lambda j: (-self.cost([j], preempt), self.share(j), j))
-            out = self.within(there, preempt)
-            if not self.room(i, server, out):
+            if not self.room(i, server, there):
                 continue
-            for j in list(out):
-                if self.room(i, server, [one for one in out if one != j]):
-                    out.remove(j)
-            if out:
-                found.append(((self.cost(out, preempt), len(out), server), sorted(out)))
+            for j in list(there):
+                if self.room(i, server, [one for one in there if one != j]):
+                    there.remove(j)
+            if there:
+                found.append(((self.cost(there, preempt), len(there), server), sorted(there)))
         return min(found)[1] if found else []
 
     def room_on_notice(self, i: int) -> bool:
@@ -678,21 +676,6 @@ class Reference:
         if preempt.rule == "youngest":
             return max(ran.values())
         return sum(preempt.lost(ran[i]) * self.share(i) for i in rows)
-
-    def within(self, there: list[int], preempt: Preempt) -> list[int]:
-        """Those that may go without more of group `a` being out than the budget says, the cheapest first."""
-        if preempt.budget is None:
-            return there
-        back = [i for i in self.line + self.held if i >= len(self.case.requests)]
-        left = preempt.budget - sum(self.role(i).group == "a" for i in [*self.noticed(), *back])
-        found: list[int] = []
-        for i in reversed(there):
-            if self.role(i).group == "a":
-                if left < 1:
-                    continue
-                left -= 1
-            found.insert(0, i)
-        return found
 
     def overflow(self, i: int) -> None:
         if self.preempts([i]):

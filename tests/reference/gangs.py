@@ -54,7 +54,7 @@ class Reference:
     requeue: bool
     failures: list[tuple[float, int, float]]
     pick: Pick
-    preempt: Preempt | None = None  # without grace and budgets
+    preempt: Preempt | None = None  # without grace
 
     def run(self) -> list[Became]:
         """Play everything, instant by instant."""

@@ -157,7 +157,6 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
             {"metrics": [{"wait_mean": {"by": {"tenant": ["wbe", "web"]}}}]},
             "metrics.0.by.tenant: no request of the first seed has tenant 'wbe'. Did you mean 'web'",
         ),
-        ({"overflow": {"preempt": {"budgets": [{"of": {"tenant": "wbe"}, "at_most": 1}]}}}, "budgets.0.of.tenant: no"),
         ({"overflow": {"wait": {"together": 9, "queues": {"a": {"of": {"tenant": "wbe"}}, "b": {}}}}}, "queues.a.of"),
         ({"priorities": {"low": 1, "high": 5}, "prices": {"cpu_hour": 1}, "spot": {"of": ["low"], "pays": 0.5}}, "low"),
     ],

@@ -46,7 +46,6 @@ RULES = st.builds(
     st.sampled_from([0.0, 0.0, 1.0, 3.0]),
     st.booleans(),
     st.sampled_from([inf, 1.0, 2.0]),
-    st.sampled_from([None, None, 0, 1, 2]),
 )
 
 
@@ -82,7 +81,6 @@ def long_preempting(seed: int) -> Case:
             rng.choice([0.0, 0.0, 1.0, 4.0]),
             rng.random() < 0.8,
             rng.choice([inf, 1.0, 3.0]),
-            rng.choice([None, None, 1, 2]),
         ),
     )
 
@@ -100,7 +98,7 @@ def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preemption]:
 
 
 def check(simulation: Simulation, preempting: Preemption) -> None:
-    """Nobody gives way to an equal, work is neither lost nor made but what the log says, and budgets are kept."""
+    """Nobody gives way to an equal, work is neither lost nor made but what the log says."""
     record, asked = simulation.record, simulation.asked()
     assert asked.priority is not None
     lost = {each.row: each.lost for each in preempting.log if each.outcome == "evicted"}
@@ -185,22 +183,6 @@ def dearest(view: View, request: Request, victims: Sequence[Victim]) -> float:
 OWN = f"{__name__}:dearest"
 
 
-@pytest.mark.parametrize(
-    ("most", "then", "evicted"), [(1, "drop", (0, 0)), (2, "drop", (2, 2)), (2, "requeue", (2, 0))]
-)
-def test_a_gang_counts_once_in_a_budget(most: int, then: str, evicted: tuple[int, int], tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text("id,arrival,lifetime,cpu,priority\n0,0,9,2,0\n1,0,9,2,0\n2,1,9,4,5\n")
-    labels = {"priority": "priority"}
-    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": labels, "parts": {"by": "cpu"}}
-    preempt = {"budgets": [{"of": {"priority": "0"}, "at_most": most}], "then": then}
-    cluster = {"servers": 1, "node": {"cpu": 4}}
-    asked = scenario({"preempt": preempt}, workload=workload, cluster=cluster, priorities={}, record=["requests"])
-    _, rows = first_run(asked, tmp_path)
-    out = set(rows.filter(pl.col("evicted_for") >= 0)["id"])
-    again = set(rows.filter((pl.col("origin") >= 0) & (pl.col("server") >= 0))["id"])
-    assert (len(out), len(out - again)) == evicted
-
-
 V_CSV = "id,arrival,lifetime,cpu,prio\nlow,0,100,8,0\nmid,10,50,8,2\nhigh,12,50,8,9\n"
 
 
@@ -220,12 +202,7 @@ def test_victims_on_notice_make_room_for_whoever_is_most_urgent_when_they_are_go
 
 @pytest.mark.parametrize("victims", [*VICTIMS, OWN])
 def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Path) -> None:
-    preempt = {
-        "victims": victims,
-        "grace": "5 s",
-        "checkpoint": "20 s",
-        "budgets": [{"of": {"group": "web"}, "share": 0.5}],
-    }
+    preempt = {"victims": victims, "grace": "5 s", "checkpoint": "20 s"}
     row, requests = first_run(scenario({"preempt": preempt}), tmp_path)
     evicted = requests.filter(pl.col("evicted_for") >= 0)
     [again] = plan(scenario({"preempt": preempt}))
@@ -247,7 +224,6 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
     ("overflow", "said"),
     [
         ({"preempt": {"victims": "lowst"}}, "lowest"),
-        ({"preempt": {"budgets": [{"of": {"group": "web"}}]}}, "at_most or share"),
         ({"preempt": {}, "wait": {"together": 3}}, "more than one way"),
         ({"preempt": {"otherwise": "requeue"}}, "is no known value"),
     ],

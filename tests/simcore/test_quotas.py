@@ -276,34 +276,8 @@ def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: P
         ({"by": "usr", "of": COHORT}, "wait", r"quotas\.by: the requests have no such label \(got 'usr'\)"),
         ({"of": COHORT, "only": {"models": "A100"}}, "wait", r"quotas\.only: the requests have no such label"),
         ({"of": COHORT, "checkpoint": "1 min"}, "wait", "checkpoint: is for those that are evicted, and nobody is"),
-        (
-            {"of": COHORT},
-            {"preempt": {"budgets": [{"of": {"team": "a"}, "at_most": 1}]}},
-            r"budgets\.0\.of: the requests have no such label \(got 'team'\)",
-        ),
     ],
 )
 def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         check_scenario(scenario(quotas, overflow=overflow))
-
-
-def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Path) -> None:
-    """The second of tenant a is evicted for b, and stays out; the first may not be evicted beside it for c."""
-    lines = ["0,0,90,2,a,0", "1,1,90,2,a,0", "2,2,50,2,b,5", "3,3,10,2,c,5"]
-    (tmp_path / "jobs.csv").write_text("\n".join(["id,arrival,lifetime,cpu,who,priority", *lines, ""]))
-    halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
-    budgets = [{"of": {"who": ["a"]}, "at_most": 1}]
-    given = {
-        "cluster": {"servers": 1, "node": {"cpu": 4}},
-        "workload": {"trace": "table", "path": str(tmp_path / "jobs.csv")},
-        "quotas": {"by": "who", "of": halves, "reclaim": "any"},
-        "overflow": {"preempt": {"budgets": budgets}},
-        "agents": ["best-fit"],
-        "record": ["requests"],
-    }
-    given["workload"] |= {"labels": {"who": "who", "priority": "priority"}}  # type: ignore[operator]
-    _, requests = first_run(given, tmp_path)
-    evicted = requests.filter(pl.col("outcome") == "interrupted").select("row", "evicted_for").rows()
-    assert (1, 2) in evicted
-    assert all(row != 0 for row, _ in evicted)

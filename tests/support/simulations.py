@@ -18,7 +18,6 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.preemption import Budget
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import cheapest, fewest, lowest, youngest
@@ -228,7 +227,6 @@ def preempt_of(told: Preempt) -> PreemptSpec:
         grace=told.grace,
         then="requeue" if told.requeue else "drop",
         checkpoint=none_if_never(told.checkpoint),
-        budgets=() if told.budget is None else (Budget(of={"group": ["a"]}, at_most=int(told.budget)),),
     )
 
 

@@ -1,13 +1,9 @@
-"""Use that is drawn, and simulations on servers of which more may be sold than there is."""
-
-from typing import Any
+"""Use that is drawn."""
 
 import numpy as np
 
-from binwright.fabric.cluster import Cluster
-from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.types import Floats, Ints
 
 
 class Table:
@@ -29,10 +25,3 @@ class Table:
 
     def take(self, rows: Ints) -> "Table":
         return Table(self.step, self.shares[rows])
-
-
-def simulation(workload: Workload, capacity: Any, over: int = 1, **more: Any) -> Simulation:
-    there = np.array(capacity, np.int64)
-    sold = there * over
-    cluster = Cluster(workload.resources, sold, (4 * QUANTUM,) * sold.shape[2], sold[0], physical=there)
-    return Simulation(workload, Ledger(cluster), **more)

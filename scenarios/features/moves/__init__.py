@@ -16,7 +16,7 @@ from binwright.scenarios.features.moves.movers import fitted
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Share, Shown, Text, Time, Where, wrong
+from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, Where, wrong
 from binwright.simcore.moves import Mover
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
@@ -50,7 +50,7 @@ def usual(name: str) -> MoverSpec:
 
 
 class Rescheduling(Model):
-    """Requests that run are moved every so often, when servers are to be emptied, or when they use too much."""
+    """Requests that run are moved every so often, or when servers are to be emptied."""
 
     every: PositiveTime | None = Field(
         None, description="At multiples of this time, counted from the first request.", examples=["1 h"]
@@ -58,21 +58,13 @@ class Rescheduling(Model):
     on_drain: bool = Field(
         False, strict=True, description="Move off what is on servers when a rule `drain` begins to hold."
     )
-    on_load: Share | None = Field(
-        None,
-        description="After a step of `use`, move one request off each server that used more than this share.",
-        examples=["100 %"],
-    )
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
-    within: PositiveTime | None = Field(
-        None, description="Plans that take longer are counted (`plans_late`).", examples=["5 s"]
-    )
 
     @model_validator(mode="after")
     def _sometime(self) -> Self:
-        if self.every is None and self.on_load is None and not self.on_drain:
-            remedy = "Say how often, like every: 1 h, or write on_drain: true, or on_load: 100 %."
+        if self.every is None and not self.on_drain:
+            remedy = "Say how often, like every: 1 h, or write on_drain: true."
             raise wrong("is missing", remedy, ("every",))
         return self
 
@@ -116,9 +108,6 @@ class MakeRoom(Model):
 
     moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
     mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
-    within: PositiveTime | None = Field(
-        None, description="Plans that take longer are counted (`plans_late`).", examples=["100 ms"]
-    )
     then: Annotated[
         Word | AfterRoom, PlainOrMapping(), Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}")
     ] = Field("drop", description="What happens when no room can be made.")
@@ -160,14 +149,8 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         when = scenario.rescheduling
-        if when and when.on_load is not None and not scenario.use:
-            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
-            raise wrong("requests use all that they ask for", remedy, ("rescheduling", "on_load"))
-        if when and when.on_load is not None and scenario.cluster.network:
-            remedy = "Say how often, like every: 1 h, or take a cluster without a network."
-            raise wrong("what each server of a network uses is not known", remedy, ("rescheduling", "on_load"))
         drains = any(isinstance(rule, Drain) and rule.at > 0 for rule in scenario.placement)
-        if when and when.every is None and when.on_load is None and not drains:
+        if when and when.every is None and not drains:
             remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
 

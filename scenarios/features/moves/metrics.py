@@ -14,6 +14,4 @@ TABLE = table((
     define("moves_failed", "moves failed",
            "moves that did not arrive: called off as a server failed, or their request ended or was interrupted",
            lambda run, moving: sum(one.outcome != "done" for one in run.moves_ended), table="harm", **MOVE),
-    define("plans_late", "late plans", "plans that took the mover longer than `within`",
-           lambda run, moving: sum(late for _, late in moving.plans), table="differs", timed=True, **MOVE),
 ))  # fmt: skip

@@ -20,7 +20,6 @@ def fitted(section: Any, scenario: Any, key: str) -> Mover:
     mover: Mover = section.mover.build()
     name, devices = type(mover).__name__, scenario.cluster.has_devices
     room = key == "overflow.make_room"
-    ruled = keeps_off(scenario) or getattr(section, "on_load", None) is not None
     for wrong, problem, remedy in (
         (
             not (mover.makes_room if room else mover.reschedules),
@@ -33,9 +32,9 @@ def fitted(section: Any, scenario: Any, key: str) -> Mover:
             "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another mover, such as agent.",
         ),
         (
-            ruled and not mover.keeps_rules,
-            f"{name} does not look at rules of placement, nor at loads, and the scenario has some",
-            "Take a mover that does, such as agent, or remove the rules, labels and taints, or `on_load`.",
+            keeps_off(scenario) and not mover.keeps_rules,
+            f"{name} does not look at rules of placement, and the scenario has some",
+            "Take a mover that does, such as agent, or remove the rules, labels and taints.",
         ),
         (
             devices and not mover.on_devices,

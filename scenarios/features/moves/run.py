@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, nan
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy.typing as npt
 
 from binwright.fabric.ledger import NO_MOVES
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.moves.relief import Relief
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Kind
@@ -73,14 +71,10 @@ class Moving:
         self.room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
-        self.plans: list[tuple[float, bool]] = []
-        """Of every plan the time, and whether it was late."""
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
         self._fixed = fixed
-        self.relief: Relief | None = None
-        """Who is to leave servers that use too much, where that is asked for."""
         simulation.moving, self.request = self, simulation.running_request
         if schedule:
             when, _ = schedule
@@ -89,11 +83,6 @@ class Moving:
             if when.on_drain:
                 for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
-            if when.on_load is not None:
-                self.relief = Relief(simulation, when.on_load)
-                simulation.recurring += 1
-                step = simulation.view.meter.step
-                self._clock.at((self._clock.now // step + 1) * step, self._relieve, int(self._clock.now // step))
 
     # -- when movers are asked ------------------------------------------------------------------------------------
 
@@ -142,16 +131,6 @@ class Moving:
         assert self._schedule
         return self.ask(self._schedule, "drain")
 
-    def _relieve(self, step: int) -> bool:
-        """Have one request leave each server that used too much in a step; tells whether anything changed."""
-        assert self._schedule
-        assert self.relief
-        self._simulation.view.now = self._clock.now
-        self._clock.at((step + 2) * self.relief.step, self._relieve, step + 1)
-        if self._plan.under_way:
-            return False
-        return self.relief.look(step) and self.ask(self._schedule, "load")
-
     def ask(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
         (spec, mover), per_hour = asked, self.spec.per_hour
@@ -160,7 +139,7 @@ class Moving:
             since = self._clock.now - HOUR
             recent = sum(moved.begin > since for moved in self.log[-per_hour:])
             moves = min(moves, per_hour - recent)
-        plan = self._planned(mover, why, moves, spec.within, request) if moves > 0 else []
+        plan = self._planned(mover, why, moves, request) if moves > 0 else []
         self._plan.left.clear()
         if plan:
             self._plan = Plan(why, mover, deque(plan), -1 if request is None else request.index)
@@ -181,24 +160,21 @@ class Moving:
 
     # -- plans ----------------------------------------------------------------------------------------------------
 
-    def _planned(self, mover: Mover, why: Why, moves: int, within: float | None, request: Request | None) -> list[Move]:
+    def _planned(self, mover: Mover, why: Why, moves: int, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
         view, ledger = self._simulation.view, self._ledger
-        running = self._running(why, moves)
+        running = self._running(why)
         if request is not None and request.gang:
             running = replace(running, has_room=partial(self._has_room, request))
         if not len(running.row):
             return []
         view.free, view.now = view.everything_free, self._clock.now
-        before = perf_counter_ns()
         try:
             plan = list(mover.plan(view, running, moves, request))
         except Exception as error:
             raise raised(
                 mover, error, describe_request(request, view.resources) if request else f"the plan {self._at}"
             ) from error
-        took = perf_counter_ns() - before
-        self.plans.append((self._clock.now, took > (within or inf) * 1e9))
         known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
@@ -224,8 +200,8 @@ class Moving:
             return bool((free[may].sum(axis=(0, 1)) >= request.demand).all())
         return fits(free[may], request)
 
-    def _running(self, why: Why, moves: int) -> Running:
-        """List what runs and may be moved; on a drain, what may not lie where it is; for loads, who is to leave."""
+    def _running(self, why: Why) -> Running:
+        """List what runs and may be moved; on a drain, what may not lie where it is."""
         record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
         may_move = ~np.isin(rows, list(self.on_the_way))
         if self._fixed is not None:
@@ -236,9 +212,6 @@ class Moving:
             out = [row for row in rows.tolist() if not self._may(row)[[*self._ledger.held[row].servers]].all()]
             rows = np.array(out, np.int64)
         may = self._may if ruled else None
-        if self.relief and why == "load":
-            rows = rows[np.isin(rows, self.relief.rows[:moves])]
-            may = partial(self._may_relieve, self.relief, ruled)
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken = self._ledger.devices and self._ledger.devices.taken
@@ -268,9 +241,6 @@ class Moving:
     def _may(self, row: int) -> npt.NDArray[np.bool_]:
         may: npt.NDArray[np.bool_] = self._ledger.may_lie(self.request(row))
         return may
-
-    def _may_relieve(self, relief: Relief, ruled: bool, row: int) -> npt.NDArray[np.bool_]:
-        return relief.may(row) & self._may(row) if ruled else relief.may(row)
 
     def _left(self, rows: Ints) -> Floats:
         """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""

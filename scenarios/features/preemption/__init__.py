@@ -7,35 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
+from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES
-from binwright.simcore.fields import Index, Model, PositiveTime, Share, Shown, Text, Time, Where, checked, wrong
+from binwright.simcore.fields import Model, PositiveTime, Shown, Text, Time, checked, wrong
 from binwright.simcore.unions import PlainOrMapping
-
-
-class Budget(Model):
-    """A bound on how many requests of some kind are evicted, and not back, at a time."""
-
-    of: Where = Field(
-        description="Requests with one of these values of every label, or of `group`.", examples=["{group: [web]}"]
-    )
-    at_most: Index | None = Field(default=None, description="So many.", examples=[2])
-    share: Share | None = Field(
-        default=None, description="Or this share of all of them that run or wait again.", examples=["10 %"]
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.at_most is None) == (self.share is None):
-            raise wrong("needs either at_most or share", "Give one of them, like at_most: 1.")
-        return self
-
-    @property
-    def most(self) -> tuple[float, bool]:
-        """How many, and whether that is a share."""
-        return (self.share, True) if self.share is not None else (self.at_most or 0, False)
 
 
 class Preempt(Model):
@@ -58,9 +35,6 @@ class Preempt(Model):
         default=None,
         description="Victims resume from a checkpoint every so often; by default they begin anew.",
         examples=["10 min"],
-    )
-    budgets: tuple[Budget, ...] = Field(
-        default=(), description="How many may be out at a time.", examples=["[{of: {group: [web]}, at_most: 1}]"]
     )
     otherwise: Annotated[
         Word | AfterPreemption,
@@ -104,15 +78,6 @@ class _Feature(Feature):
         why = "since `overflow.preempt.otherwise` is drop"
         remedy = "Write `otherwise: wait` to let them wait, or `then: drop`."
         return f"evicted requests that fit on no other server are dropped at once, {why}. {remedy}"
-
-    def names(self, scenario: Any) -> list[Named]:
-        at = "overflow", "preempt", "budgets"
-        spec = self.section(scenario)
-        return [
-            each
-            for number, one in enumerate(spec.budgets if spec else ())
-            for each in chosen((*at, number, "of"), one.of)
-        ]
 
     def by_priority(self, scenario: Any) -> bool:
         return True

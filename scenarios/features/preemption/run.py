@@ -11,10 +11,8 @@ import numpy as np
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption.victims import VICTIM_RULES, Victim
 from binwright.simcore.agent_calls import describe_request, raised
-from binwright.simcore.roles import where_of
 from binwright.simcore.rules import Eviction
 from binwright.simcore.types import Request
-from binwright.workloads.changes import matching
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.preemption import Preempt
@@ -35,13 +33,6 @@ class Preemption:
         """Of every request for which others were evicted, how many answers there were by then."""
         self._vain: set[int] = set()
         """Requests that did not take the room that was made for them."""
-        self._budgets = [
-            (
-                budget.most,
-                matching(simulation.workload, dict(where_of(budget.of)), f"overflow.preempt.budgets.{number}.of"),
-            )
-            for number, budget in enumerate(spec.budgets)
-        ]
 
     def makes_room(self, requests: Iterable[Request]) -> Literal["now", "later", ""]:
         """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
@@ -141,8 +132,7 @@ class Preemption:
                 continue
             where = place if one_server else open_to if domain is None else open_to & (domain == place)
             victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
-            within = self._within(victims)
-            go = [within[n] for n in ledger.give_way(request, where, [one.rows for one in within])]
+            go = [victims[n] for n in ledger.give_way(request, where, [one.rows for one in victims])]
             if go and (key := (rule(request, go), len(go), place)) < best:
                 best, chosen = key, go
         return sorted(row for one in chosen for row in one.rows)
@@ -177,27 +167,3 @@ class Preemption:
                     share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
                     found.append(Victim(one, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
         return found
-
-    def _within(self, victims: list[Victim]) -> list[Victim]:
-        """Leave out those of `victims`, the dearest first, that budgets keep from being evicted beside the others."""
-        if not self._budgets:
-            return victims
-        simulation = self._simulation
-        held = simulation.quotas.held if simulation.quotas else ()
-        waiting = {one.index for one in (*simulation.line, *held) if one.index >= len(simulation.workload)}
-        noticed = {simulation.lead(each.row) for evictions in self._noticed.values() for each in evictions}
-        gone = waiting | noticed
-        running = waiting | {simulation.lead(row) for row in simulation.ledger.running}
-        left = []
-        for (most, is_share), of in self._budgets:
-            out, there = (sum(bool(of[simulation.source(row)]) for row in rows) for rows in (gone, running))
-            left.append((most * there if is_share else most) - out)
-        found = []
-        for victim in reversed(victims):
-            row = victim.request.index
-            mine = [n for n, (_, of) in enumerate(self._budgets) if row not in noticed and of[simulation.source(row)]]
-            if all(left[n] >= 1 for n in mine):
-                found.append(victim)
-                for n in mine:
-                    left[n] -= 1
-        return found[::-1]

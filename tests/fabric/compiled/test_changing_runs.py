@@ -54,7 +54,6 @@ def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, s
     compiled.ledger.check()
     if engine.moving and compiled.moving:
         assert compiled.moving.log == engine.moving.log
-        assert [each[0] for each in compiled.moving.plans] == [each[0] for each in engine.moving.plans]
     if engine.preempting and compiled.preempting:
         assert compiled.preempting.log == engine.preempting.log
     return compiled
@@ -71,9 +70,7 @@ def drawn(seed: int) -> tuple[Case, Faults | None, Rules | None]:
     rng = Random(seed)
     case = rng.choice([long_case, ruled_case])(seed)
     if rng.random() < 0.4:
-        rules = Preempt(
-            rng.choice([*VICTIMS]), rng.choice([0.0, 2.0]), rng.random() < 0.7, rng.choice([inf, 2.0]), None
-        )
+        rules = Preempt(rng.choice([*VICTIMS]), rng.choice([0.0, 2.0]), rng.random() < 0.7, rng.choice([inf, 2.0]))
         case = replace(case, preempt=rules, priorities=tuple(rng.randint(0, 2) for _ in case.requests))
     faults = Faults(20.0, 2.0, requeue=rng.random() < 0.5, seed=seed) if rng.random() < 0.2 else None
     if rng.random() < 0.3:
@@ -109,7 +106,7 @@ def test_a_replay_plays_nothing_that_happens_on_the_clock() -> None:
     for changes in (
         {"failures": [(1.0, 0, 1.0)]},
         {"parts": (1, 2, 1)},
-        {"preempt": Preempt("fewest", 0.0, True, inf, None)},
+        {"preempt": Preempt("fewest", 0.0, True, inf)},
     ):
         case = replace(Case([[[4]]], [[4]], (9,), [(0.0, 9.0, (1,))] * 3, "drop"), **changes)
         with pytest.raises(ValueError, match="a replay plays no"):
