@@ -79,6 +79,7 @@ REMOVED: Mapping[str, str] = {
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "rescheduling.on_load": "Move every so often (`every`), or take another number in `overcommit`.",
+    "knowledge.training": "Leave it out: predictors learn from the rows before the first possible start.",
     "rescheduling.within": "Leave it out: how long plans take is not counted.",
     "overflow.make_room.within": "Leave it out: how long plans take is not counted.",
     "overflow.preempt.budgets": "Give those who are to stay a higher priority.",

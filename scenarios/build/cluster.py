@@ -142,12 +142,12 @@ def _order(scenario: Scenario, servers: ServerTable, seed: int) -> Ints:
     """Return the order in which a seed numbers the servers, int64 [servers]."""
     workload = scenario.workload
     if scenario.cluster.numbering == "fgd" and isinstance(workload, Trace) and workload.inflate:
-        from binwright.scenarios.build.trace import TraceRequests, inflated
+        from binwright.scenarios.build.trace import inflated, window_of
 
         total = servers.capacity.sum(axis=(0, 1)) / QUANTUM
         units = dict(zip(scenario.resources, total.tolist(), strict=True))
-        requests = TraceRequests(workload, scenario.resources, lambda: units)
-        return fgd_order(len(servers.capacity), seed, inflated(workload, requests.window_of(seed), units))
+        window = window_of(workload, scenario.resources, seed)
+        return fgd_order(len(servers.capacity), seed, inflated(workload, window, units))
     return stream(seed, "cluster", "numbering").permutation(len(servers.capacity))
 
 

@@ -7,10 +7,8 @@ from numbers import Real
 
 import numpy as np
 
-from binwright.agents.world import Requests
 from binwright.scenarios.build import user_workload
-from binwright.scenarios.build.trace import TraceRequests, content_of
-from binwright.scenarios.features.altered import Altered
+from binwright.scenarios.build.trace import content_of, table_of, window_of
 from binwright.scenarios.features.lifetimes import OtherLifetimes, Predicted
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import MultiServer, Trace
@@ -31,38 +29,36 @@ KEY = "knowledge.lifetimes.predicted"
 _fitted: dict[str, Predictor] = {}
 
 
-def foreseen(scenario: Scenario, requests: Requests) -> Requests:
-    """Have the requests of a scenario come with what agents may know of them."""
-    spec = scenario.knowledge.lifetimes
-    if spec == "known":
-        return requests
-    if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
-        return Altered(requests, KEY, "", partial(_with, _hidden), requests.drawn)
-    predicted, training, rows = spec.predicted, _training(scenario, requests), scenario.knowledge.training
-    asked = scenario.workload
-    there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
-    name = f"{asked.model_dump_json()} {there} {rows} {user_workload.identity_of(predicted)}"
-
-    def inform(workload: Workload, seed: int) -> LifetimeInfo:
-        learned_from = content_of(asked) if isinstance(asked, Trace | MultiServer) else None
-        return _predicted(_fit(predicted, f"{name} {learned_from}", training), predicted.chosen[0], workload, seed)
-
-    drawn = requests.drawn or predicted.registry.load(predicted.chosen[0]).drawn
-    return Altered(requests, KEY, name, partial(_with, inform), drawn)
+def foreseen(scenario: Scenario, workload: Workload, seed: int, draw: Callable[[int], Workload]) -> Workload:
+    """Have the requests of a seed come with what agents may know of them; `draw` draws those of another seed."""
+    told = scenario.knowledge.lifetimes
+    if told == "known":
+        return workload
+    predicted = _predictor_of(scenario)
+    if predicted is None:
+        return replace(workload, foresight=LifetimeInfo(np.broadcast_to(np.nan, len(workload))))
+    spec = scenario.workload
+    there = scenario.resources if isinstance(spec, Trace) else scenario.cluster.model_dump_json()
+    learned_from = content_of(spec) if isinstance(spec, Trace | MultiServer) else None
+    name = f"{spec.model_dump_json()} {there} {user_workload.identity_of(predicted)} {learned_from}"
+    predictor = _fit(predicted, name, partial(_learned, scenario, draw))
+    return replace(workload, foresight=_predicted(predictor, predicted.chosen[0], workload, seed))
 
 
-def _with(inform: Callable[[Workload, int], LifetimeInfo], workload: Workload, seed: int) -> Workload:
-    """Have requests come with what agents may know of them."""
-    return replace(workload, foresight=inform(workload, seed))
+def is_drawn(scenario: Scenario) -> bool:
+    """Tell whether what agents know of requests depends on the seed."""
+    predicted = _predictor_of(scenario)
+    return predicted is not None and bool(predicted.registry.load(predicted.chosen[0]).drawn)
 
 
-def forget_predictors() -> None:
+def _predictor_of(scenario: Scenario) -> Predicted | None:
+    told = scenario.knowledge.lifetimes
+    return told.predicted if isinstance(told, OtherLifetimes) else None
+
+
+def forget() -> None:
     """Drop what was kept: files and code that it comes from may have changed since."""
     _fitted.clear()
-
-
-def _hidden(workload: Workload, seed: int) -> LifetimeInfo:
-    return LifetimeInfo(np.broadcast_to(np.nan, len(workload)))
 
 
 def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predictor:
@@ -111,50 +107,28 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
     return LifetimeInfo(expected, ask)
 
 
-def _training(scenario: Scenario, requests: Requests) -> Callable[[], Workload]:
-    """Return what draws the requests that a predictor learns from."""
-    spec, rows = scenario.workload, scenario.knowledge.training
-    if not isinstance(spec, Trace):
-        if rows is not None:
-            remedy = "Remove it: generated requests are learned from another seed."
-            raise UserError("the requests are of no trace", key="knowledge.training", remedy=remedy)
-        return lambda: requests.draw(TRAINING)
+def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
+    """Draw the requests that a predictor learns from: of a trace the rows that no run begins with or after.
 
-    def draw() -> Workload:
-        if spec.ends == "drop":
-            remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
-            raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
-        met = TraceRequests(spec, scenario.resources, dict)
-        first, end = rows or (0, spec.earliest(lambda: met.table))
-        if first >= end:
-            problem, value = "there are no rows to learn from", list(rows) if rows else None
-            remedy = (
-                "Say which, as in `training: [0, 50000]`; by default they are those before the first that runs meet."
-            )
-            raise UserError(problem, key="knowledge.training", value=value, remedy=remedy)
-        every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
-        learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
-        try:
-            found = TraceRequests(learned, scenario.resources, dict).window_of(0, watched=True)
-            return found if spec.running == "drop" or spec.inflate else _known_at(met, first, found)
-        except WorkloadError as error:
-            if error.key != "workload.start":
-                raise
-            value, there = list(rows) if rows else None, error.remedy
-            raise WorkloadError(error.problem, key="knowledge.training", value=value, remedy=there) from None
-
-    return draw
-
-
-def _known_at(met: TraceRequests, first: int, found: Workload) -> Workload:
-    """Hide the ends of those in `found`, the rows from `first` on, that still run when the first run begins.
-
-    Runs meet them, and what agents are told of them must not be made of what becomes of them.
+    The ends of those that still run when the first run begins are hidden: runs meet these requests, and what agents are
+    told of them must not be made of what becomes of them.
     """
-    rows, earliest = np.arange(first, first + len(found)), met.spec.earliest(lambda: met.table)
-    before = rows < earliest
-    age = np.full(len(found), np.nan)
-    age[before] = age_at(met.table, earliest, rows[before], met.spec.time_scale)
-    runs = before & (found.duration > age)
+    spec = scenario.workload
+    if not isinstance(spec, Trace):
+        return draw(TRAINING)
+    if spec.ends == "drop":
+        remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
+        raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
+    table = partial(table_of, spec, scenario.resources)
+    if not (end := spec.earliest(table)):
+        problem, remedy = "there are no rows to learn from", "Let runs `start` later in the trace."
+        raise UserError(problem, key=KEY, remedy=remedy)
+    every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
+    before = spec.model_copy(update={"start": 0, "requests": end, **every})
+    found = window_of(before, scenario.resources, 0, watched=True)
+    if spec.running == "drop" or spec.inflate:
+        return found
+    age = age_at(table(), end, np.arange(end), spec.time_scale)
+    runs = found.duration > age
     watched = np.where(runs, age, np.nan if found.watched is None else found.watched)
     return replace(found, duration=np.where(runs, np.inf, found.duration), watched=watched)

@@ -1,16 +1,12 @@
 """The requests of a scenario, drawn by seed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
-from binwright.agents.world import Requests
-from binwright.scenarios.build import user_workload
-from binwright.scenarios.build.lifetime_info import forget_predictors
-from binwright.scenarios.build.trace import TraceRequests, forget_traces
-from binwright.scenarios.build.user_workload import identity_of, is_drawn
-from binwright.scenarios.features.altered import Altered, forget_altered
+from binwright.scenarios.build import lifetime_info, trace, user_workload
+from binwright.scenarios.features import used
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import (
     Changing,
@@ -23,9 +19,8 @@ from binwright.scenarios.schema.workload import (
     Tenants,
     Trace,
 )
-from binwright.simcore.fields import Model
 from binwright.simcore.rng import stream
-from binwright.simcore.roles import Role, Roles
+from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import changed
 from binwright.workloads.demands import find_holding
@@ -35,89 +30,104 @@ from binwright.workloads.parts import in_gangs
 
 Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""
+_last: dict[tuple[str, object, int], Workload] = {}
+"""The last requests, by all that determines them: every agent of a seed meets them."""
 
 
-def requests_of(scenario: Scenario, total: Callable[[], Total]) -> Requests:
-    """Make what draws a scenario's requests, to which features add; `total()` is what its servers have.
+class ScenarioRequests:
+    """Draws the requests of a scenario, with what features make of them, and what agents may know of them.
 
-    The last requests are kept, since every agent of a seed meets them.
+    `total()` is what its servers have.
     """
-    spec, resources = scenario.workload, scenario.resources
-    if isinstance(spec, OwnWorkload):
-        return _Drawn(lambda seed: _drawn_by_own(spec, resources, identity_of(spec), seed), is_drawn(spec))
-    if isinstance(spec, Trace):
-        base: Requests = TraceRequests(spec, resources, total)
-    else:
 
-        def draw(seed: int) -> Workload:
-            there = total() if isinstance(spec, MultiServer | Modelled) else {}  # it may be in a file
-            return _drawn(spec, resources, tuple(there.items()), seed)
+    def __init__(self, scenario: Scenario, total: Callable[[], Total]) -> None:
+        self._scenario, self._spec, self._total = scenario, scenario.workload, total
 
-        base = _Drawn(draw, not isinstance(spec, Generated) or synthetic(spec).drawn)
-    if isinstance(spec, Roled) and spec.roles:
-        weighted = tuple((role.role, role.weight) for role in spec.roles)
-        drawn = base.drawn or len(weighted) > 1
-        return Altered(base, "roles", repr(weighted), partial(_with_roles, weighted), drawn)
-    if isinstance(spec, Changing) and spec.changes:
-        changes = spec.changes
-        return Altered(base, "changes", repr(changes), lambda base, seed: changed(base, changes, seed), True)
-    return base
+    @cached_property
+    def drawn(self) -> bool:
+        """Whether the requests depend on the seed."""
+        match spec := self._spec:
+            case Trace():
+                drawn = spec.inflate is not None or spec.moves
+            case Generated():
+                drawn = synthetic(spec).drawn
+            case OwnWorkload():
+                drawn = user_workload.is_drawn(spec)
+            case _:
+                drawn = True
+        changes = isinstance(spec, Changing) and bool(spec.changes)
+        later = any(feature.draws(self._scenario) for feature in used(self._scenario))
+        return drawn or changes or later or lifetime_info.is_drawn(self._scenario)
+
+    @cached_property
+    def _identity(self) -> str:
+        return self._scenario.model_dump_json()
+
+    def draw(self, seed: int) -> Workload:
+        """Draw the requests of a seed."""
+        spec = self._spec
+        version = trace.version_of(spec) if isinstance(spec, Trace) else None
+        code = user_workload.identity_of(spec) if isinstance(spec, OwnWorkload) else ""
+        key = self._identity, version or code, seed
+        if (found := _last.get(key)) is None:
+            found = lifetime_info.foreseen(self._scenario, self._altered(seed), seed, self._altered)
+            for feature in used(self._scenario):
+                found = feature.postpone(self._scenario, found, seed)
+            _last.clear()
+            _last[key] = found
+        return found
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find the windows of a trace that a seed meets, see `trace.windows_of`."""
+        spec = self._spec
+        return (
+            trace.windows_of(spec, self._scenario.resources, seed, requests, met) if isinstance(spec, Trace) else None
+        )
+
+    def _altered(self, seed: int) -> Workload:
+        """Draw requests, before it is said what agents know of them."""
+        spec, found = self._spec, self._raw(seed)
+        if isinstance(spec, Roled) and spec.roles:
+            uniform = stream(seed, "workload", "roles").random(len(found))
+            of = pick(tuple(role.weight for role in spec.roles), uniform)
+            found = replace(found, roles=Roles(tuple(role.role for role in spec.roles), of))
+        if isinstance(spec, Changing) and spec.changes:
+            found = changed(found, spec.changes, seed)
+        for feature in used(self._scenario):
+            found = feature.alter(self._scenario, found, seed)
+        return found
+
+    def _raw(self, seed: int) -> Workload:
+        """Draw requests as the workload alone has them."""
+        spec, resources = self._spec, self._scenario.resources
+        match spec:
+            case OwnWorkload():
+                return user_workload.draw(spec, resources, seed)
+            case Trace():
+                window = trace.window_of(spec, resources, seed)
+                return trace.inflated(spec, window, self._total()).draw(seed) if spec.inflate else window
+            case Modelled():
+                jobs = spec.lublin.draw(spec.requests, resources, self._total(), seed)
+                return in_gangs(jobs, spec.parts, seed) if spec.parts else jobs
+            case MultiServer():
+                demand = spec.demand.build()
+                holding = spec.holding or find_holding(demand, self._total(), spec.load or 0.0)
+                drawing = MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step)
+                return drawing.draw(resources, seed)
+            case Tenants():
+                arrivals, lifetimes, networks = spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build()
+                return TenantRequests(spec.requests, arrivals, lifetimes, networks).draw(resources, seed)
+            case Generated():
+                return synthetic(spec).draw(resources, seed)
+        assert isinstance(spec, Offline)
+        return spec.draw(resources, seed)
 
 
 def forget() -> None:
     """Drop the requests that were kept: files and code that they come from may have changed since."""
-    forget_traces()
-    forget_predictors()
-    forget_altered()
-    _drawn.cache_clear()
-    _drawn_by_own.cache_clear()
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """Requests that are not in a trace; `by_seed` draws them, and they may depend on the seed or not."""
-
-    by_seed: Callable[[int], Workload]
-    drawn: bool
-
-    def draw(self, seed: int) -> Workload:
-        return self.by_seed(seed)
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
-        return None
-
-
-def _with_roles(weighted: tuple[tuple[Role, float], ...], base: Workload, seed: int) -> Workload:
-    """Give requests roles by weight."""
-    uniform = stream(seed, "workload", "roles").random(len(base))
-    of = pick(tuple(weight for _, weight in weighted), uniform)
-    return replace(base, roles=Roles(tuple(role for role, _ in weighted), of))
-
-
-@lru_cache(maxsize=1)
-def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, float], ...], seed: int) -> Workload:
-    """Draw, for servers that have so much in `total`."""
-    match spec:
-        case Modelled():
-            jobs = spec.lublin.draw(spec.requests, resources, dict(total), seed)
-            return in_gangs(jobs, spec.parts, seed) if spec.parts else jobs
-        case MultiServer():
-            demand = spec.demand.build()
-            holding = spec.holding or find_holding(demand, dict(total), spec.load or 0.0)
-            return MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step).draw(resources, seed)
-        case Tenants():
-            arrivals, lifetimes, networks = spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build()
-            return TenantRequests(spec.requests, arrivals, lifetimes, networks).draw(resources, seed)
-        case Generated():
-            return synthetic(spec).draw(resources, seed)
-    assert isinstance(spec, Offline)
-    return spec.draw(resources, seed)
-
-
-@lru_cache(maxsize=1)
-def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, seed: int) -> Workload:
-    """Draw; `identity` tells apart what compares equal, and what was edited."""
-    return user_workload.draw(spec, resources, seed)
+    _last.clear()
+    trace.forget()
+    lifetime_info.forget()
 
 
 def synthetic(spec: Generated) -> Synthetic:

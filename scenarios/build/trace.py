@@ -3,10 +3,9 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,77 +16,57 @@ from binwright.simcore.types import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
 from binwright.workloads.traces.library import find, read
-from binwright.workloads.windows import Columns, Window, select, structured
+from binwright.workloads.windows import Columns, select, structured
 
 
-class _Source(NamedTuple):
-    """Names what is read of a trace: `options` as JSON, and the `version` of the file."""
-
-    trace: str
-    file: Path
-    options: str
-    resources: tuple[str, ...]
-    version: tuple[int, int]
+def table_of(spec: Trace, resources: tuple[str, ...]) -> Columns:
+    """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
+    return _table(spec.trace, find(spec.trace, spec.path), version_of(spec), json.dumps(spec.options), resources)
 
 
-class TraceRequests:
-    """The windows of a trace that the seeds of a scenario meet.
+@lru_cache(maxsize=2)
+def _table(name: str, file: Path, version: tuple[int, int], options: str, resources: tuple[str, ...]) -> Columns:
+    return structured(read(name, file, options=json.loads(options), resources=resources))
 
-    `total()` is what the servers have of every resource, in units.
+
+forget = _table.cache_clear
+"""Drops the traces that were kept."""
+
+
+def version_of(spec: Trace) -> tuple[int, int]:
+    """Tell a trace's file from what it was before an edit."""
+    stat = find(spec.trace, spec.path).stat()
+    return stat.st_mtime_ns, stat.st_size
+
+
+def window_of(spec: Trace, resources: tuple[str, ...], seed: int, *, watched: bool = False) -> Workload:
+    """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
+    units = dict.fromkeys(resources, 1.0) if spec.knows_units else spec.units_of(resources)
+    window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
+    table, file = table_of(spec, resources), find(spec.trace, spec.path)
+    found = select(table, window, resources, seed, scale=units, file=file, watched=watched)
+    if spec.parts:
+        found = in_gangs(found, spec.parts, seed)
+    if spec.role == NO_ROLE:
+        return found
+    roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))
+    return replace(found, roles=roles.filled(spec.role))
+
+
+def windows_of(
+    spec: Trace, resources: tuple[str, ...], seed: int, requests: int | None = None, met: float = 1.0
+) -> list[tuple[int, int]] | None:
+    """Find the first row of each of a seed's windows, and the row after its last one.
+
+    None where all seeds have the same, or each a trace of its own. Of each window only the first share `met` counts.
+    Windows that go on to the end of the trace have so many `requests` in all; None where nobody says how many.
     """
-
-    def __init__(self, spec: Trace, resources: tuple[str, ...], total: Callable[[], dict[str, float]]) -> None:
-        self.spec = spec
-        self._total = total
-        self._resources = resources
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the requests depend on the seed."""
-        return self.spec.inflate is not None or self.spec.moves
-
-    def draw(self, seed: int) -> Workload:
-        window = self.window_of(seed)
-        return inflated(self.spec, window, self._total()).draw(seed) if self.spec.inflate else window
-
-    def window_of(self, seed: int, *, watched: bool = False) -> Workload:
-        """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
-        spec = self.spec
-        units = dict.fromkeys(self._resources, 1.0) if spec.knows_units else spec.units_of(self._resources)
-        window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
-        found = _select(self._source, window, tuple(units.items()), seed, watched)
-        if spec.parts:
-            found = in_gangs(found, spec.parts, seed)
-        if spec.role == NO_ROLE:
-            return found
-        roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))
-        return replace(found, roles=roles.filled(spec.role))
-
-    @property
-    def table(self) -> Columns:
-        return _table(self._source)
-
-    @property
-    def _source(self) -> _Source:
-        file = find(self.spec.trace, self.spec.path)
-        stat, options = file.stat(), json.dumps(self.spec.options)
-        return _Source(self.spec.trace, file, options, self._resources, (stat.st_mtime_ns, stat.st_size))
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        """Find the first row of each of a seed's windows, and the row after its last one.
-
-        None where all seeds have the same, or each a trace of its own. Of each window only the first share `met`
-        counts. Windows that go on to the end of the trace have so many `requests` in all; None where nobody says how
-        many.
-        """
-        if not self.drawn or self.spec.inflate or self.spec.resample:
-            return None
-        length = self.spec.length(seed)
-        if length is None and requests is None:
-            return None
-        starts = self.spec.firsts(seed, lambda: self.table)
-        rows = ((requests or 0) + sum(starts)) // len(starts)
-        return [(first, first + ceil((length or rows - first) * met)) for first in starts]
+    length = spec.length(seed)
+    if not spec.moves or spec.inflate or spec.resample or (length is None and requests is None):
+        return None
+    starts = spec.firsts(seed, partial(table_of, spec, resources))
+    rows = ((requests or 0) + sum(starts)) // len(starts)
+    return [(first, first + ceil((length or rows - first) * met)) for first in starts]
 
 
 def inflated(spec: Trace, base: Workload, total: dict[str, float]) -> Inflated:
@@ -100,25 +79,5 @@ def content_of(spec: Trace | MultiServer) -> str | None:
     """Hash what is in a trace's file; runs are named by it. None for a demand that is read from no file."""
     if isinstance(spec, Trace):
         return digest_of(find(spec.trace, spec.path))
-    file = getattr(spec.demand.build(), "file", None)
+    file: Callable[[], Path] | None = getattr(spec.demand.build(), "file", None)
     return None if file is None else digest_of(file())
-
-
-def forget_traces() -> None:
-    """Drop the traces and windows that were kept: files may have changed since."""
-    _select.cache_clear()
-    _table.cache_clear()
-
-
-@lru_cache(maxsize=1)
-def _select(
-    source: _Source, window: Window, scale: tuple[tuple[str, float], ...], seed: int, watched: bool
-) -> Workload:
-    return select(_table(source), window, source.resources, seed, scale=dict(scale), file=source.file, watched=watched)
-
-
-@lru_cache(maxsize=2)
-def _table(source: _Source) -> Columns:
-    """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
-    options = json.loads(source.options)
-    return structured(read(source.trace, source.file, options=options, resources=source.resources))

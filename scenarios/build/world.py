@@ -12,9 +12,8 @@ from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import Luck, World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
-from binwright.scenarios.build.lifetime_info import foreseen
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.build.requests import requests_of
+from binwright.scenarios.build.requests import ScenarioRequests
 from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Point, last_word, way
 from binwright.scenarios.schema.explain import explain
@@ -30,12 +29,7 @@ from binwright.simcore.types import QUANTUM, Agent
 
 def build_world(scenario: Scenario) -> World:
     """Make the world of a scenario, whose sweep is left out."""
-    own, requests = used(scenario), requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)))
-    for feature in own:
-        requests = feature.requests(scenario, requests)
-    requests = foreseen(scenario, requests)
-    for feature in own:
-        requests = feature.postpone(scenario, requests)
+    own, requests = used(scenario), ScenarioRequests(scenario, lru_cache(maxsize=1)(partial(_total, scenario)))
 
     def faults(seed: int) -> list[Faults]:
         return [each for feature in own for each in feature.faults(point_of(scenario, seed))]

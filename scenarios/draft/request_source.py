@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from binwright.scenarios.build.trace import TraceRequests
+from binwright.scenarios.build.trace import window_of
 from binwright.scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import load_scenario, shipped
@@ -182,7 +182,7 @@ def _of_scenario(file: str) -> RequestSource:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    window = TraceRequests(plain, scenario.resources, dict).window_of(scenario.seed)
+    window = window_of(plain, scenario.resources, scenario.seed)
     met = changed(window, spec.changes, scenario.seed)
     demands = {name: met.demand[:, place] / QUANTUM for place, name in enumerate(met.resources)}
     frame = pl.DataFrame({"id": met.id, "arrival": met.arrival, "lifetime": met.duration, **demands})

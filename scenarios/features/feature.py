@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from binwright.agents.world import Luck, Requests
+from binwright.agents.world import Luck
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import Keys, Model
-from binwright.simcore.types import Agent, Ints
+from binwright.simcore.types import Agent, Ints, Workload
 
 Named: TypeAlias = tuple[Keys, str, str]
 """The keys, the label (or `group`, `models`) and the value where a scenario chooses requests by one."""
@@ -105,13 +105,17 @@ class Feature:
         """Tell whether a scenario that uses the feature compares priorities of requests, which they must have then."""
         return False
 
-    def requests(self, scenario: Any, requests: Requests) -> Requests:
-        """Alter the requests of a scenario that uses the feature."""
+    def alter(self, scenario: Any, requests: Workload, seed: int) -> Workload:
+        """Return the requests that a seed of a scenario that uses the feature has instead of these."""
         return requests
 
-    def postpone(self, scenario: Any, requests: Requests) -> Requests:
+    def postpone(self, scenario: Any, requests: Workload, seed: int) -> Workload:
         """Have requests come at another time, once it is known what agents are told of how long they stay."""
         return requests
+
+    def draws(self, scenario: Any) -> bool:
+        """Tell whether what it makes of the requests depends on the seed."""
+        return False
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         """Have a run at a point that uses the feature keep it."""

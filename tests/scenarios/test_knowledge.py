@@ -101,30 +101,22 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
         found = build_world(trace(tmp_path, start=start, running="drop")).draw(0)
         assert (found.expected == 5).all()
         assert (found.duration == 70).all()
-    mixed = trace(tmp_path, start=40, running="drop").dump()
-    mixed["knowledge"]["training"] = [50, 90]
-    assert (build_world(Scenario.model_validate(mixed)).draw(0).expected == 70).all()
     assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).expected == 5).all()
     with pytest.raises(UserError, match="there are no rows to learn from"):
         build_world(trace(tmp_path, start=0)).draw(0)
     with pytest.raises(UserError, match="predicted: no request ends, so that there is nothing to learn"):
         build_world(trace(tmp_path, start=40, ends="drop")).draw(0)
-    other = scenario({"predicted": {"survival": {}}}).dump()
-    other["knowledge"]["training"] = [0, 10]
-    generated = Scenario.model_validate(other)
-    with pytest.raises(UserError, match="the requests are of no trace"):
-        build_world(generated)
 
 
 def test_endless_requests_count_as_seen_until_the_end_of_the_trace(tmp_path: Path) -> None:
     """Ten ended after 50 s; twenty had been seen for no longer than that, which says nothing against it."""
-    rows = [(n, n, 50 if n < 10 else "inf" if n < 30 else 1, 1) for n in range(60)]
+    at = [n if n < 10 else 45 + n / 2 for n in range(60)]
+    rows = [(n, at[n], 50 if n < 10 else "inf" if n < 30 else 1, 1) for n in range(60)]
     (tmp_path / "t.csv").write_text("id,arrival,lifetime,cpu\n" + "".join(f"{','.join(map(str, r))}\n" for r in rows))
     for running, told in (("drop", 50), ("keep", 50)):
-        workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "start": 55, "running": running}
+        workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "start": 30, "running": running}
         given = scenario({"predicted": {"survival": {"least": 1}}}, workload=workload).dump()
         given["cluster"] = {"servers": 9, "node": {"cpu": 9}}
-        given["knowledge"]["training"] = [0, 30]
         found = build_world(Scenario.model_validate(given)).draw(0)
         assert (found.expected[found.running :] == told).all()
 

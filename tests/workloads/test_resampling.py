@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.scenarios.build import trace
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
@@ -99,10 +100,8 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     listed = build_world(scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop"))
     assert [listed.draw(seed).id.tolist() for seed in (0, 1)] == [[6, 8, 10, 12, 14], [4, 6, 8, 10, 12, 14]]
     assert set(listed.draw(0).duration.tolist()) == {INF}
-    requests: Any = listed.requests
-    while hasattr(requests, "base"):  # what agents may know, and who asks
-        requests = requests.base
-    assert requests.spec.earliest(lambda: requests.table) == 2
+    spec: Any = scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop").workload
+    assert spec.earliest(lambda: trace.table_of(spec, ("cpu",))) == 2
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6

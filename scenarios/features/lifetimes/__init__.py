@@ -1,12 +1,12 @@
 """Lifetimes: what agents may know of how long requests stay, before these have ended."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Model, OneOf, Shown, wrong
+from binwright.simcore.fields import Model, OneOf, Shown
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
@@ -14,7 +14,6 @@ from binwright.simcore.types import Agent
 from binwright.simcore.unions import PlainOrMapping
 from binwright.workloads import PREDICTORS
 from binwright.workloads.predictors import Noise, Survival
-from binwright.workloads.windows import Rows
 
 
 class Predicted(Registered):
@@ -53,18 +52,6 @@ class Knowledge(Model):
         description="Agents know lifetimes, may not ask, or get predictions.",
         examples=["known", "{predicted: {noise: {sigma: 1}}}", "{predicted: {survival: {by: flavour}}}"],
     )
-    training: Rows | None = Field(
-        default=None,
-        description="First row of the trace that predictors learn from, and the row after the last; by default all "
-        "before the first possible start. Of generated requests, they learn from other seeds.",
-        examples=["[0, 50000]"],
-    )
-
-    @model_validator(mode="after")
-    def _somebody_learns(self) -> Self:
-        if self.training is not None and not isinstance(self.lifetimes, OtherLifetimes):
-            raise wrong("nothing is predicted", "Remove it, or say how lifetimes are predicted.", ("training",))
-        return self
 
 
 class _Keys(Model):

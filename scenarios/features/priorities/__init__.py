@@ -6,9 +6,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field
 
-from binwright.agents.world import Requests
 from binwright.scenarios.features import used
-from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Share, Shown, together, wrong
@@ -77,16 +75,14 @@ class _Feature(Feature):
     def names(self, scenario: Any) -> list[Named]:
         return [(("spot", "of"), "priority", name) for name in (scenario.spot.of if scenario.spot else ())]
 
-    def requests(self, scenario: Any, requests: Requests) -> Requests:
-        classes, mixed = scenario.priorities, any(len(each.priority) > 1 for _, each in scenario.workload.placed)
+    def draws(self, scenario: Any) -> bool:
+        return any(len(each.priority) > 1 for _, each in scenario.workload.placed)
+
+    def alter(self, scenario: Any, requests: Workload, seed: int) -> Workload:
         compared = any(feature.by_priority(scenario) for feature in used(scenario))
         compared = compared or any("priority" in str(agent.options) for agent in scenario.agents)
-        needed = bool(classes or scenario.spot) or compared
-
-        def alter(base: Workload, seed: int) -> Workload:
-            return prioritised(base, classes, seed, needed)
-
-        return Altered(requests, "priorities", repr((sorted(classes.items()), needed)), alter, requests.drawn or mixed)
+        needed = bool(scenario.priorities or scenario.spot) or compared
+        return prioritised(requests, scenario.priorities, seed, needed)
 
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         if spot := point.scenario.spot:

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.agents.world import Requests
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
-from binwright.scenarios.features.sites.build import build_sites, energy_of_sites, postponed, sites_of
+from binwright.scenarios.features.sites.build import at_best_hours, build_sites, energy_of_sites, sites_of
 from binwright.scenarios.features.sites.metrics import sites_column
 from binwright.scenarios.features.sites.run import ROUTERS, Routing
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
 from binwright.simcore.rng import stream
+from binwright.simcore.types import Workload
 
 
 class Site(Model):
@@ -185,8 +185,11 @@ class _Feature(Feature):
             found += [(("sites", "of", name, "home_of"), spec.by or "", value) for value in site.home_of or ()]
         return found
 
-    def postpone(self, scenario: Any, requests: Requests) -> Requests:
-        return postponed(scenario, requests)
+    def postpone(self, scenario: Any, requests: Workload, seed: int) -> Workload:
+        return at_best_hours(scenario, requests, seed) if scenario.sites.flexible else requests
+
+    def draws(self, scenario: Any) -> bool:
+        return scenario.sites.flexible is not None
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         sites = build_sites(point, simulation.workload)

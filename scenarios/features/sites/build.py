@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.agents.world import Requests
 from binwright.analysis.measure.costs.bill import SiteEnergy
-from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.costs.build import energy_of
 from binwright.scenarios.features.feature import Point
 from binwright.scenarios.features.sites.run import ROUTERS, Sites
@@ -77,16 +74,9 @@ def _homes(spec: SitesSpec, workload: Workload) -> Ints:
     return found
 
 
-def postponed(scenario: Any, requests: Requests) -> Requests:
-    """Have the flexible requests of a scenario arrive at a better hour."""
-    if scenario.sites.flexible is None:
-        return requests
-    how = scenario.sites.model_dump_json()
-    return Altered(requests, "sites.flexible", how, partial(_at_best_hours, scenario, scenario.sites.flexible), True)
-
-
-def _at_best_hours(scenario: Any, spec: Flexible, base: Workload, seed: int) -> Workload:
-    """Let requests arrive at their best hours, in order; those of one moment stay in the order in which they came."""
+def at_best_hours(scenario: Any, base: Workload, seed: int) -> Workload:
+    """Let flexible requests arrive at their best hours; those of one moment stay in the order in which they came."""
+    spec: Flexible = scenario.sites.flexible
     energy, rows = energy_of_sites(scenario), np.arange(len(base))
     series = [course for one in energy if (course := getattr(one, spec.by))]
     pue = [one.pue for one in energy]

@@ -7,9 +7,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from binwright.agents.world import Requests
 from binwright.analysis.measure.contention import over_time
-from binwright.scenarios.features.altered import Altered
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
 from binwright.simcore.types import Workload
@@ -92,11 +90,6 @@ class UseSpec(Model):
             dict.fromkeys(label for case in self.every if isinstance(case, VaryingUse) for label in case.labels)
         )
 
-    @property
-    def drawn(self) -> bool:
-        """Whether what they use depends on the seed."""
-        return any(isinstance(case, VaryingUse) for case in self.every)
-
 
 class _Workload(Model):
     use: UseSpec | None = Field(
@@ -144,13 +137,12 @@ class _Feature(Feature):
             each for name in cases for n, one in enumerate(cases[name]) for each in chosen((*at, name, n, "of"), one.of)
         ]
 
-    def requests(self, scenario: Any, requests: Requests) -> Requests:
+    def draws(self, scenario: Any) -> bool:
+        return any(isinstance(case, VaryingUse) for case in scenario.workload.use.every)
+
+    def alter(self, scenario: Any, requests: Workload, seed: int) -> Workload:
         spec: UseSpec = scenario.workload.use
-
-        def alter(base: Workload, seed: int) -> Workload:
-            return replace(base, use=draw_use(base, spec.step, spec.cases, spec.others, seed))
-
-        return Altered(requests, "use", repr(spec), alter, requests.drawn or spec.drawn)
+        return replace(requests, use=draw_use(requests, spec.step, spec.cases, spec.others, seed))
 
 
 FEATURE = _Feature()
