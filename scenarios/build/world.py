@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import Luck, World
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger, kinds_of, order_of
+from binwright.scenarios.build.cluster import build_ledger, servers_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.requests import ScenarioRequests
 from binwright.scenarios.features import used
@@ -150,14 +150,13 @@ def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
 
 
 def _total(scenario: Scenario) -> dict[str, float]:
-    total = build_cluster(scenario).installed().sum(axis=(0, 1)) / QUANTUM
+    total = servers_of(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
     return dict(zip(scenario.resources, total.tolist(), strict=True))
 
 
 def point_of(scenario: Scenario, seed: int) -> Point:
     """Return a point with what features ask of its cluster."""
-    labels, kinds = partial(build_labels, scenario, seed), partial(kinds_of, scenario, seed)
-    return Point(scenario, seed, labels, kinds, partial(order_of, scenario, seed))
+    return Point(scenario, seed, partial(servers_of, scenario, seed))
 
 
 def measured(scenario: Scenario, seed: int) -> dict[str, Any]:

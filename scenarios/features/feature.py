@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from binwright.agents.world import Luck
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.fabric.placement.rules import ServerLabels
+from binwright.fabric.placement.rules import ServerLabels, Texts
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
@@ -33,18 +35,46 @@ class WithFeatures(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A point of a scenario and a seed, with the labels of its servers and their kinds, as `costs` calls these.
+class Servers:
+    """Holds what servers have, by their numbers; those that are added later are like number `labels.like`.
 
-    The second of `kinds` is the place of the server that added ones are like, and `order` int64 [servers] has the
-    place of each server in the order in which they are written.
+    `capacity` int64 [servers, nodes, resources] quanta, before it is overcommitted; `devices` int64 [servers] is how
+    many, `model` str [servers] what they are, empty where there are none. `kind` str [servers] is what `costs` goes by.
+    `order` int64 [servers] has the place of each as they are written.
     """
+
+    capacity: Ints
+    devices: Ints
+    model: Texts
+    kind: Texts
+    labels: ServerLabels
+    order: Ints
+
+    def take(self, order: Ints) -> Servers:
+        """Return the servers in another order, int64 [servers]."""
+        known, like = self.labels, int(np.flatnonzero(order == self.labels.like)[0])
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[order] for name in ("capacity", "devices", "model", "kind", "order")
+        }
+        labels = {label: each[order] for label, each in known.labels.items()}
+        taints = {taint: each[order] for taint, each in known.taints.items()}
+        described = replace(known, labels=labels, taints=taints, like=like)
+        return Servers(**columns, labels=described)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a scenario and a seed, and what collects its servers."""
 
     scenario: Any
     seed: int
-    labels: Callable[[], ServerLabels]
-    kinds: Callable[[], tuple[list[str], int]]
-    order: Callable[[], Ints]
+    servers: Callable[[], Servers]
+
+    @property
+    def labels(self) -> ServerLabels:
+        """The labels of the servers."""
+        network = self.scenario.cluster.network
+        return network.server_labels if network else self.servers().labels
 
 
 class Feature:

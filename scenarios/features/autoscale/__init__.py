@@ -48,7 +48,9 @@ class _Feature(Feature):
         together(*(partial(check, name, one) for name, one in spec.buy.items()))
 
     def attach(self, point: Point, simulation: Simulation) -> None:
-        simulation.features["autoscale"] = Autoscaler(simulation, point.scenario.autoscale, point.kinds()[0])
+        simulation.features["autoscale"] = Autoscaler(
+            simulation, point.scenario.autoscale, point.servers().kind.tolist()
+        )
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
         simulation.features["autoscale"].start(point.scenario.moves, luck("autoscale"))

@@ -12,7 +12,10 @@ from binwright.simcore.time_series import TimeSeries
 def build_costs(point: Point) -> Costs:
     """Collect what the servers cost, numbered as at the point. Raises ScenarioError where a file cannot be read."""
     scenario, spec = point.scenario, point.scenario.costs
-    kinds, last = point.kinds() if spec.kinds else ([""], 0)
+    kinds, last = [""], 0
+    if spec.kinds:
+        servers = point.servers()
+        kinds, last = servers.kind.tolist(), servers.labels.like
     groups = [group.name or "" for group in scenario.cluster.groups or ()]  # of which there may be none now
     spec.check_kinds(list(dict.fromkeys([*kinds, *groups])))
     named = [kind if kind in spec.kinds else "" for kind in kinds]

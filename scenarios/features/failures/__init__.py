@@ -140,7 +140,7 @@ def faults_of(spec: Failures, point: Point) -> list[Faults]:
 
 def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
     """Make the failures of the domains of a label; they are numbered as their first servers are."""
-    there, file = point.labels(), point.scenario.file
+    there, file = point.labels, point.scenario.file
     names = list(dict.fromkeys(name for name in there.labels.get(label, np.array([])).tolist() if name))
     if not names:
         remedy = suggest(label, there.labels)

@@ -199,7 +199,7 @@ class _Feature(Feature):
         at = sites_of(point)
         if costs := known.get("costs"):
             known["costs"] = replace(
-                costs, sites=energy_of_sites(point.scenario), site=at, added_site=int(at[point.kinds()[1]])
+                costs, sites=energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
             )
 
     def columns(self, run: FinishedRun) -> dict[str, str]:

@@ -44,7 +44,7 @@ def build_sites(point: Point, workload: Workload) -> Sites:
         pue=np.array([one.pue for one in energy]),
         price=tuple(one.price for one in energy if one.price),
         carbon=tuple(one.carbon for one in energy if one.carbon),
-        like=point.kinds()[1],
+        like=point.labels.like,
     )
 
 
@@ -60,7 +60,7 @@ def energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
 def sites_of(point: Point) -> Ints:
     """Return the site of each server, as the point numbers them, int64 [servers]; refuses servers at none."""
     spec = point.scenario.sites
-    labels = point.labels().labels[spec.label].tolist()
+    labels = point.labels.labels[spec.label].tolist()
     spec.check_servers({*labels} - {""}, "" not in labels)
     names = list(spec.of)
     return np.array([names.index(label) for label in labels], np.int64)

@@ -36,7 +36,7 @@ class _Feature(Feature):
     def attach(self, point: Point, simulation: Simulation) -> None:
         groups = point.scenario.cluster.groups
         speed = np.array([group.speed for group in groups for _ in range(group.count)])
-        Speeds(simulation, speed[point.order()], groups[-1].speed)
+        Speeds(simulation, speed[point.servers().order], groups[-1].speed)
 
 
 class Speeds:
