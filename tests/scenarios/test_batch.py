@@ -11,12 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.analysis.measure.definition import KEPT_APART
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import line_of, rows_of
 from binwright.scenarios.build.plan import Run
-from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ResultsError, UserError
@@ -98,18 +96,6 @@ def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: li
     assert executed == [], "what was complete after the first resumption is complete"
 
 
-def test_a_journal_is_a_line_per_run_and_believed(tmp_path: Path, executed: list[str]) -> None:
-    results = Batch(scenario(), tmp_path).run()
-    rows, damaged = rows_of(tmp_path / "journal.jsonl")
-    assert damaged == 0
-    assert [row["run"] for row in rows] == results.runs["run"].to_list() == executed
-    assert [{key: row[key] for key in row if key not in KEPT_APART} for row in rows] == results.runs.to_dicts()
-    (tmp_path / "runs.parquet").unlink()
-    executed.clear()
-    assert Batch(scenario(), tmp_path).run().runs.equals(results.runs)
-    assert executed == []
-
-
 def test_a_finished_run_is_in_the_journal_whatever_happens_next(tmp_path: Path) -> None:
     """Not in a buffer: power may fail, and nobody gets to close files then."""
     found: list[int] = []
@@ -144,28 +130,6 @@ def test_a_batch_computes_only_the_runs_it_lacks(tmp_path: Path, executed: list[
     assert executed == []
     assert len(results.runs) == 1
     assert len(Batch(scenario(replications=3, agents=["best-fit", "first-fit", "worst-fit"]), tmp_path).done()) == 9
-
-
-CHANGES: list[dict[str, Any]] = [
-    {"cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}}},
-    {"record": ["requests"]},
-    {"warm_start": {"until": "50 %", "with": "best-fit"}},
-]
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=[next(iter(change)) for change in CHANGES])
-def test_a_changed_scenario_reuses_nothing(tmp_path: Path, executed: list[str], change: dict[str, Any]) -> None:
-    first = Batch(scenario(), tmp_path).run()
-    executed.clear()
-    changed = Batch(scenario(**change), tmp_path)
-    assert changed.known().keys() == {run.name for run in Batch(scenario(), tmp_path).runs}
-    results = changed.run()
-    assert executed == [run.name for run in changed.runs]
-    assert set(results.runs["run"]).isdisjoint(first.runs["run"])
-    assert yaml.safe_load(results.scenario_file.read_text()) == scenario(**change).dump()
-    executed.clear()
-    assert same(Batch(scenario(), tmp_path).run(), first)  # the old ones are still there
-    assert executed == []
 
 
 # -- code of the user's own --------------------------------------------------------------------------------------------
@@ -280,24 +244,6 @@ def test_samples_agree_with_the_metrics(tmp_path: Path) -> None:
         assert ((rows["used_cpu"] + rows["free_cpu"]) == 8 * rows["servers"]).all()
         assert ((rows["used_mem"] + rows["free_mem"]) == 16 * rows["servers"]).all()
         assert (rows["stranded_cpu"] <= rows["free_cpu"]).all()
-
-
-def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
-    failures = {"scheduled": [{"at": "5 min", "server": 0, "repair_after": "1 min"}], "on_failure": "requeue"}
-    cluster = data()["cluster"] | {"failures": failures}
-    results = Batch(scenario(cluster=cluster, record=["requests"], overflow="wait"), tmp_path).run()
-    assert not len(results.failed)
-    for metrics in results.runs.to_dicts():
-        rows = results.requests(metrics["run"])
-        cut = rows.filter(pl.col("outcome") == "interrupted")
-        back = rows.filter(pl.col("origin") >= 0)
-        assert len(cut) == len(back) == metrics["interrupted"] > 0
-        assert back["origin"].to_list() == cut["row"].to_list()
-        assert (cut["end"] == 300).all()
-        assert (back["arrival"] == 300).all()
-        assert back["id"].to_list() == cut["id"].to_list()
-        left = cut["duration"] - (300 - cut["decided"])
-        assert back["duration"].to_list() == pytest.approx(left.to_list())
 
 
 # -- determinism -------------------------------------------------------------------------------------------------------
@@ -427,9 +373,6 @@ def test_a_point_of_a_sweep_that_cannot_be_stops_no_other(tmp_path: Path) -> Non
     assert "Traceback" not in results.failed["error"][0]
 
 
-# -- sweeps ------------------------------------------------------------------------------------------------------------
-
-
 # -- folders that are in use -------------------------------------------------------------------------------------------
 
 
@@ -450,18 +393,6 @@ def test_a_scenario_of_the_users_own_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="it would be overwritten"):
         Batch(scenario(), tmp_path).run()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"scenario.yaml": "# mine\n"}
-
-
-def test_a_mover_that_fails_by_its_own_mistake_is_a_failed_run(tmp_path: Path) -> None:
-    lines = "from binwright.simcore.moves import Mover\nclass Mine(Mover):\n    start = plan = lambda *given: 1 / 0\n"
-    (tmp_path / "mine.py").write_text(lines)
-    rescheduling = {"every": "1 min", "moves": 1, "mover": f"{tmp_path / 'mine.py'}:Mine"}
-    batch = Batch(scenario(agents=["first-fit"], replications=1, rescheduling=rescheduling), tmp_path / "r")
-    assert check_scenario(batch.scenario) == 1
-    batch.run()
-    [row] = batch.rows()
-    assert row["status"] == "failed"
-    assert "ZeroDivisionError" in row["error"]
 
 
 ROWS = [{"run": f"{n:016x}", "status": "done", "agent": "é", "seed": n, "cpu": n / 7} for n in range(5)]

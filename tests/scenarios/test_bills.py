@@ -31,16 +31,12 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power.idle", "does not go with a curve"),
     ({"servers": {"power": {"idle": "1 kW", "peak": 300}}}, "costs.servers.power.idle", "is more than its peak, 300 W"),
     ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "fewer than two points"),
-    ({"servers": {"power": {"idle": "3 GB", "peak": 3}}}, "costs.servers.power.idle", "'GB' is not a unit of power"),
-    ({"servers": {"power": {"idle": 1, "peak": "1e302 MW"}}}, "costs.servers.power.peak", "is more than 1000000000"),
     ({"switch_off": {"after": 1, "waking": 1e299}}, "costs.switch_off.waking", "is more than 1000000000"),
-    ({"servers": {"price": -1}}, "costs.servers.price", "expected"),
     ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
     ({"utilisation": "gpu"}, "costs.utilisation", "the cluster has no such resource"),
     ({"electricity": {"carbon": 300}}, "costs.electricity", "there is no power to pay"),
     ({"electricity": {"pue": 0.9}, "servers": {"power": POWER}}, "costs.electricity.pue", "expected"),
     ({"kinds": {"large": {"price": 1}}}, "costs.kinds", "the servers are of one kind"),
-    ({"currency": "%"}, "costs.currency", "is no currency"),
     ({"currency": "100 EUR"}, "costs.currency", "is no currency"),
 ]
 
@@ -123,13 +119,6 @@ def test_a_file_of_carbon_that_cannot_be_read_is_refused(
     path.unlink()
     with pytest.raises(UserError, match="there is no such file"):
         check_scenario(scenario_from(data(costs)))
-
-
-def test_a_missing_file_of_costs_is_the_users_mistake_before_anything_runs(tmp_path: Path) -> None:
-    costs = {"servers": {"power": POWER}, "electricity": {"price": {"path": str(tmp_path / "missing.csv")}}}
-    with pytest.raises(UserError, match=r"costs\.electricity\.price\.path: there is no such file"):
-        bw.run(scenario_from(data(costs)), out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_path: Path) -> None:

@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.rng import TrackedGenerator, stream
 from tests.support.batches import data
 
 TRACE = "id,arrival,lifetime,cpu,mem\n" + "".join(f"{n},{7 * n},{50 + 31 * n % 97},{1 + n % 3},1\n" for n in range(80))
@@ -76,17 +74,3 @@ def test_failures_and_warm_starts(tmp_path: Path, trace: dict[str, Any]) -> None
     for agent, chance in (("best-fit", False), ("random", True)):
         warm = {"resource": "cpu", "until": "30 %", "with": agent}
         assert drew(tmp_path / agent, workload=trace, warm_start=warm, agents=["first-fit"]) == {"first-fit": [chance]}
-
-
-def test_a_generator_knows_whether_anything_was_drawn() -> None:
-    rng = TrackedGenerator(stream(7, "agent"))
-    first, second = rng.spawn(2)
-    assert not rng.drawn
-    assert [type(first).__name__, first.random()] == ["TrackedGenerator", stream(7, "agent").spawn(2)[0].random()]
-    assert rng.drawn
-    assert isinstance(second, TrackedGenerator)
-    assert not second.drawn
-    other = TrackedGenerator(stream(7, "agent"))
-    assert other.random() == stream(7, "agent").random()
-    assert other.drawn
-    assert TrackedGenerator(np.random.default_rng(1)).drawn is False

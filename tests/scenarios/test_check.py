@@ -81,16 +81,6 @@ def test_validate_says_what_a_run_would(
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 
 
-def test_from_python_the_agent_and_the_option_are_named(tmp_path: Path) -> None:
-    wrong = scenario_from(
-        {**SERVERS, "agents": ["best-fit", {"name": "random-top", "options": {"k": 0}, "label": "x"}]}
-    )
-    for check in (check_scenario, lambda scenario: Batch(scenario, tmp_path / "out").run()):
-        with pytest.raises(UserError, match=r"^agents\.1 \(x\): filter: names no candidates \(got .both.\)"):
-            check(wrong)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "compiles.py").write_text(COMPILES)
     agents = [f"{tmp_path}/compiles.py:Mine", {"cvd-rl": {"k": 0}}]
@@ -127,8 +117,6 @@ def test_files_of_requests_need_not_be_here() -> None:
             {"start": {"apart": [0, 99]}, "requests": 50},
             "has 2 windows of 50 requests side by side, too few for 3 seeds",
         ),
-        ({"start": {"apart": [0, 99]}, "requests": 25, "superpose": 2}, "too few for 3 seeds with 2 windows each"),
-        ({"start": {"apart": [0, 99], "random": [0, 9]}, "requests": 5}, "workload.start.random: unknown key"),
     ],
 )
 def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> None:
@@ -148,7 +136,6 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
             {"quotas": {"by": "tenant", "of": {"paymnts": {"nominal": {"cpu": 1}}, "web": {"nominal": {"cpu": 1}}}}},
             "quotas.of.paymnts: no request of the first seed has tenant 'paymnts'. Did you mean 'payments'?",
         ),
-        ({"quotas": {"by": "tenant", "of": {"web": {"nominal": {"cpu": 1}}}, "only": {"tenant": "weeb"}}}, "'weeb'"),
         (
             {"moves": {"fixed": [{"tenant": "payment"}]}},
             "moves.fixed.0.tenant: no request of the first seed has tenant 'payment'.",
@@ -252,15 +239,3 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [change])
         assert REMOVED[name] in str(refused.value)
-
-
-def test_a_mover_in_a_scenario_that_is_gone_says_what_to_take() -> None:
-    with pytest.raises(UserError, match="this key is gone") as refused:
-        load_scenario("moves/hourly", ["rescheduling.mover={lars: {}}"])
-    assert REMOVED["mover lars"] in str(refused.value)
-
-
-def test_an_agent_in_a_scenario_that_is_gone_says_what_to_take() -> None:
-    with pytest.raises(UserError, match="this agent is gone") as refused:
-        load_scenario("quickstart", ["agents=[adaptive]"])
-    assert REMOVED["agent adaptive"] in str(refused.value)

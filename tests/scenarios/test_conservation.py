@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
@@ -272,34 +271,3 @@ def test_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data:
         pl.read_parquet(folder / "details" / f"{run.name}.{kind}.parquet") for kind in ("requests", "samples")
     )
     check_record(requests, samples, SERVER, data["cluster"]["nodes"])
-
-
-@pytest.mark.parametrize("wrong", ["apply", "release"])
-def test_books_find_what_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A ledger that forgets a quantum, as it takes or as it gives back."""
-    data = {
-        "name": "small",
-        "cluster": {"servers": 1, "node": SERVER},
-        "workload": {"arrivals": {"fixed": {"every": 9}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 5}},
-        "agents": ["first-fit"],
-        "record": ["requests", "samples"],
-    }
-    data["workload"] |= {"requests": 3}  # type: ignore[operator]
-    kept_books(data, tmp_path)[0].close()
-
-    def forgetful(scenario: Any, *more: Any) -> Any:
-        ledger = build_ledger(scenario, *more)
-        real = getattr(ledger, wrong)
-
-        def called(*given: Any) -> Any:
-            found = real(*given)
-            ledger._flat[0] -= 1
-            ledger._seen[0] -= 1
-            return found
-
-        setattr(ledger, wrong, called)
-        return ledger
-
-    monkeypatch.setattr("binwright.scenarios.build.world.build_ledger", forgetful)
-    with pytest.raises(AssertionError):
-        kept_books(data, tmp_path)

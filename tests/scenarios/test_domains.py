@@ -1,21 +1,16 @@
 """Racks, zones and power feeds of plain clusters that fail together, by their label in the scenario."""
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.agents.heuristics.networks.scored import Tetris
 from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.simcore.errors import UserError
-from binwright.simcore.record import INTERRUPTED
-from tests.support.scenarios import random_requests
 
 DATA: dict[str, Any] = {
     "name": "racks",
@@ -115,34 +110,6 @@ def in_network(domains: dict[str, Any], **more: Any) -> bw.Scenario:
     return bw.scenario({**DATA, "cluster": cluster, "workload": workload, "agents": ["tetris"]})
 
 
-def test_racks_pods_and_what_servers_are_marked_with_fail_in_a_network() -> None:
-    at_random = {"rack": {"mtbf": 60, "mttr": 6}, "feed": {"mtbf": 40, "mttr": 4}, "pod": {"mtbf": 60, "mttr": 3}}
-    scenario = in_network(at_random, mtbf=300, mttr=9, switches={"mtbf": 90, "mttr": 5})
-    simulation, agent = build_world(scenario).simulation(2), Tetris()
-    agent.start(simulation.view, np.random.default_rng(0))
-    alone, together = set(), set[int]()
-    while (request := simulation.advance()) is not None:
-        down = Counter[int]()
-        for change in simulation.changes:
-            if change.kind == "server":
-                down[change.subject] += 1 if change.what == "failure" else -1
-        for server, more in down.items():
-            assert more in (0, 1)
-            assert not more or not simulation.view.free[server].any()
-        simulation.answer(agent.decide(simulation.view, request))
-    for change in simulation.changes:
-        if change.kind == "server" and change.what == "failure":
-            kind = change.time, change.what, change.kind
-            same = {other.subject for other in simulation.changes if (other.time, other.what, other.kind) == kind}
-            (together.add(len(same)) if len(same) > 1 else alone.add(change.subject))
-    assert alone
-    assert 10 in together  # a rack
-    assert max(together) > 10  # two of them: a pod, or a feed
-    assert (simulation.record.outcome == INTERRUPTED).sum() > 9
-    ledger: Any = simulation.ledger
-    ledger.check()
-
-
 def test_a_rack_of_a_network_fails_at_a_set_time() -> None:
     scheduled = [{"at": 3.5, "domain": "rack-1", "repair_after": 4}]
     simulation = build_world(in_network({"rack": {"scheduled": scheduled}})).simulation(0)
@@ -172,28 +139,3 @@ def test_failures_and_drains_planned_after_the_end_are_reported(
         assert (runs["too_late"][0] if "too_late" in runs.columns else None) == said
         text = " ".join(capsys.readouterr().out.split())
         assert (f"after the last answer, in 1 of 1 runs: {said}" in text) == (said is not None)
-
-
-@pytest.mark.parametrize("on_failure", ["requeue", "lose"])
-def test_to_lose_a_rack_is_never_better(on_failure: str, tmp_path: Path) -> None:
-    """It makes room for others, so more of those who arrive get a place: those who lose theirs count against that."""
-    data = {
-        "name": "lost",
-        "cluster": {"servers": 20, "node": {"cpu": 32}, "domains": {"rack": 5}},
-        "workload": random_requests(
-            3000,
-            "10 s",
-            [{"cpu": 1, "weight": 6}, {"cpu": 4, "weight": 2}, {"cpu": 16}],
-            {"lognormal": {"median": "15 min", "sigma": 1.2}},
-        ),
-        "agents": ["best-fit"],
-        "replications": 4,
-    }
-    outage = {"at": "3 h", "domain": "1", "repair_after": "2 min"}
-    failures = {"on_failure": on_failure, "domains": {"rack": {"scheduled": [outage]}}}
-    whole = bw.run(bw.scenario(data), out=tmp_path / "whole", jobs=1).runs
-    failing = {**data, "cluster": data["cluster"] | {"failures": failures}}  # type: ignore[operator]
-    cut = bw.run(bw.scenario(failing), out=tmp_path / "cut", jobs=1).runs
-    assert (cut["scheduled"] > whole["scheduled"]).any()
-    assert (cut["acceptance"] < whole["acceptance"]).all()
-    assert (cut["lost"] > 0).all()

@@ -70,25 +70,6 @@ WAIT = "overflow={wait: {together: 99}}"
 SMALL = ["workload.requests=60", "replications=1"]
 
 
-@pytest.mark.long  # compiles the loop of a queue for two resources
-def test_gangs_and_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
-    rows = [
-        f"{n} {n} -1 {9 + n % 7} {1 + n % 4} -1 -1 {1 + n % 4} {12 + n % 3} -1 1 1 1 1 1 1 -1 -1" for n in range(1, 60)
-    ]
-    (tmp_path / "log.swf").write_text("\n".join(rows))
-    (tmp_path / "queue.yaml").write_text(
-        "cluster: {servers: 4, node: {cpu: 2}}\nworkload: {trace: swf, path: log.swf, parts: processors}\n"
-        "overflow: {wait: {together: 99}}\nreplications: 1\nmetrics: [slowdown_mean]\n"
-        "knowledge: {lifetimes: {predicted: {requested: {}}}}\nagents: [{in-line: {backfilling: easy}}]\n"
-    )
-    scenario = load_scenario(tmp_path / "queue.yaml")
-    runs = [run_as(name, Batch(scenario, tmp_path / name)).runs for name in ("python", "compiled")]
-    kept = [column for column in runs[0].columns if column not in TIMES]
-    assert_frame_equal(runs[0][kept], runs[1][kept], check_exact=True)
-    later = load_scenario(tmp_path / "queue.yaml", ["workload.start=9"])
-    assert obstacle_of(Batch(later, tmp_path / "later").runs[0]) == "knowledge.lifetimes"
-
-
 def obstacle_of(run: Run) -> str:
     """Return the key that keeps a run from being compiled, empty if none does."""
     world = build_world(run.scenario)

@@ -107,16 +107,6 @@ def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) 
     assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
 
 
-def test_an_evaluator_counts_policies_that_met_the_test_seeds() -> None:
-    made = Evaluator(scenario(), seeds=1, validation=1, test=1)
-    made(RULE)
-    made(RULE, on="validation")
-    assert made.tested == 0
-    made.many([RULE, "share_cpu +"], on="test")
-    assert made.tested == 2
-    assert len(set.union(*(set(seeds) for seeds in made.seeds.values()))) == 3
-
-
 HOSTILE = {
     "while True:": "def score(free_cpu):\n    while True:\n        pass",
     "eval(free_cpu)": "def score(free_cpu):\n    return eval(free_cpu)",

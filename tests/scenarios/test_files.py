@@ -1,7 +1,6 @@
 # ruff: noqa: E501 (tables read better in rows)
 """Scenario files: loading, mistakes, sweeps and plans."""
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import yaml
 
 from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan, points
-from binwright.scenarios.build.world import build_world, measured
+from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.reference import reference
 from binwright.scenarios.schema.workload import Generated, Trace
@@ -75,41 +74,28 @@ MISTAKES = [
     (TRACE, TRACE, "", 1, "", "a scenario is a mapping", "Write `cluster:`"),
     (TRACE, "  nodes: 2", "  servers: 20", 4, "cluster.servers", "is written twice", "on line 3"),
     (TRACE, "  nodes: 2", "  on: 2", 4, "cluster", "the key on is not text", "quotes"),
-    (TRACE, "  nodes: 2", "  <<: {nodes: 2}", 4, "cluster", "merge keys are not taken", "extends"),
-    (TRACE, "  nodes: 2", "  nodes: &a [*a]", 4, "cluster.nodes.0", "an alias contains itself", "Write the value out"),
     (TRACE, "name: small", "extends: no.yaml", 1, "extends", "there is no such file", "relative to the one"),
     (TRACE, "name: small", "extends: scenario.yaml", 1, "extends", "extends itself", "Name another"),
     # Unknown keys, at every level
     (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
-    (TRACE, "  trace", "  machine: 3\n  trace", 8, "workload.machine", "unknown key", "Known:"),
     (TRACE, "trace: huawei-east-1", "trace: csv", 8, "workload.trace", "unknown trace", "is read by `table`. `binwright list traces"),
     (TRACE, "replications: 3", "metric: [cost]", 13, "metric", "unknown key", "Did you mean 'metrics'? `binwright list schema`"),
-    (GENERATED, "count: 1", "cuont: 1", 4, "cluster.groups.1.cuont", "unknown key", "Did you mean 'count'?"),
-    (GENERATED, "bursty:", "burst:", 8, "workload.arrivals.burst", "unknown key", "Did you mean 'bursty'?"),
-    # Missing keys
     (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents`:"),
     (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests`: How many"),
     (GENERATED, ", mttr: 4 h", "", 6, "cluster.failures.mttr", "is missing", "give both or neither"),
     (TRACE, "start: {random: [50000, 100000]}", "superpose: 2", 7, "workload.requests", "is missing", "need a length"),
     # Wrong types and values
-    (TRACE, "servers: 10", "servers: ten", 3, "cluster.servers", "expected a whole number, got 'ten'", ""),
-    (TRACE, "servers: 10", "servers: 0", 3, "cluster.servers", "expected 1 or more, got 0", ""),
     (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
-    (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
     (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),
     (GENERATED, "weight: 3", "weight: .nan", 10, "workload.flavours.0.weight", "got nan", ""),
     # Units and amounts
-    (TRACE, "mem: 90 GB", "mem: 90 min", 5, "cluster.node.mem", "'min' is not a unit of data", "GiB"),
     (TRACE, "mem: 90 GB", "mem: 90 gib", 5, "cluster.node.mem", "'gib' is not a unit", "Did you mean 'GiB'?"),
-    (TRACE, "cpu: 40", "cpu: -40", 5, "cluster.node.cpu", "must not be negative (got -40)", "cores"),
     (TRACE, "50 %", "50", 10, "warm_start.until", "is more than 1 (got 50)", "%"),
     (GENERATED, "every: 10 min", "every: 0", 8, "workload.arrivals.bursty.every", "more than zero", "min"),
     (TRACE, "mem: 90 GB}", "ram: 90 GB}", 5, "cluster.node.ram", "'GB' is not a unit of amount (got '90 GB')", "only cpu, gpu, bandwidth, mem,"),
     # Alternatives
     (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`csv`"),
-    (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  groups: [{count: 0, node: {cpu: 4, mem: 16 GB}}]\n",
-     3, "cluster.groups", "has no server", "`count` of 1 or more"),
     (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "does not go with a trace", "`key: null`"),
     (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{}", 8, "workload.arrivals", "needs one way", "exactly one of"),
     (GENERATED, "{fixed: never}", "{empirical: {}}", 11, "workload.flavours.1.lifetimes.empirical", "either", "Give exactly"),
@@ -120,21 +106,14 @@ MISTAKES = [
     (GENERATED, "  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}\n", "", 10, "workload.flavours.0", "has no lifetimes", "Give"),
     (GENERATED, "limit: 9", "limit: 2", 14, "overflow.expand.limit", "below the servers there are (got 2)", "3 servers"),
     (TRACE, "  nodes: 2", "  failures: {scheduled: [{at: 1, server: 10}]}", 4, "cluster.failures.scheduled.0.server", "no such server", "0 to 9"),
-    (GENERATED, "{cpu: 0, mem: 16", "{cpus: 0, mem: 16", 4, "cluster.groups.1.node.cpus", "the groups before it have no such", "Did you mean 'cpu'?"),
-    (GENERATED, "gpu: 0}", "gpus: 0}", 4, "cluster.groups.1.node.gpu", "the groups before it have no such", "write `gpu: 0` there"),
     (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.units", "the unit of the trace's mem is not known", "`units: {mem: GB}`"),
-    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020", 7, "workload.units", "cpu is in machines, no unit of cpu", "`units: {cpu: cores}`"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  csv: {path: a, columns: {cpu: c, mem: m}}\n", 3,
      "cluster.csv.units", "does not say in what unit the column m is", "GiB"),
     # Agents and other names
-    (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
-    (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
     (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "is no known value (got 'lose')", "Did you mean 'loose'?"),
     (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
     (TRACE, "[first-fit,", "['mine.py:Mine',", 12, "agents.0", "cannot import", "relative to the scenario"),
-    (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is not an agent", "subclass"),
-    (TRACE, "[first-fit, best-fit, {best-fit: {node: loose}}]", "[]", 12, "agents", "expected at least 1 of these, got []", ""),
-]  # fmt: skip
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -194,12 +173,10 @@ def test_all_mistakes_of_a_file_are_reported_at_once(file: Path) -> None:
 
 
 SWEEPS = [
-    ("product: {cluster.servers: []}", 3, "sweep.product.cluster.servers", "expected at least 1 of these, got []", ""),
     ("zip:\n    cluster.servers: [1, 2]\n    seed: [1]", 5, "sweep.zip.seed", "cannot be swept", "agents"),
     ("zip:\n    cluster.servers: [1, 2]\n    cluster.nodes: [1]", 5, "sweep.zip.cluster.nodes",
      "has 1 values, but cluster.servers has 2", "equally long"),
     ("product: {overflow: [drop]}\n  zip: {overflow: [wait]}", 4, "sweep.zip.overflow", "is swept twice", "Keep it"),
-    ("product: {cluster.sevrers: [1]}", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
     ("product:\n    cluster.servers:\n    - 1\n    - 0", 6, "cluster.servers", "expected 1 or more, got 0", ""),
     ("product: {workload.start.random: [[1, 2], [2, 1]]}", 3, "workload.start.random", "empty range", "lower row"),
 ]  # fmt: skip
@@ -223,10 +200,8 @@ def test_a_mistake_in_a_sweep_names_the_line_in_the_sweep(
     [
         ("cluster.servers=0", "--set cluster.servers=0", "cluster.servers: expected 1 or more, got 0"),
         ("cluster.servrs=3", "--set cluster.servrs=3", "cluster.servrs: unknown key"),
-        ("workload.0=3", "--set workload.0=3", "workload.0: unknown key"),
         ("cluster.servers", "--set cluster.servers", "is not an override"),
         ("agents.7=best-fit", "--set agents.7=best-fit", "agents.7: the list agents has no item 7"),
-        ("cluster.servers=[", "--set cluster.servers=[", "cluster.servers: this is not valid YAML"),
     ],
 )
 def test_a_wrong_override_names_itself(file: Path, override: str, file_named: str, problem: str) -> None:
@@ -247,26 +222,6 @@ def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest
 
 
 # -- loading -----------------------------------------------------------------------------------------------------------
-
-
-def test_values_are_in_base_units(file: Path) -> None:
-    file.write_text(TRACE)
-    scenario = load_scenario(file)
-    assert scenario.file == file
-    assert scenario.resources == ("cpu", "mem")
-    assert scenario.cluster.node == {"cpu": 40, "mem": 90}
-    assert scenario.warm_start is not None
-    assert scenario.warm_start.until == 0.5
-    assert [agent.label for agent in scenario.agents] == ["first-fit", "best-fit", "best-fit(node=loose)"]
-    assert measured(scenario, 0)["prices"] == {"cpu": 0.04, "mem": 0.005 / 1.073741824}
-
-
-def test_null_says_the_same_as_nothing(file: Path) -> None:
-    file.write_text(
-        changed(TRACE, "name: small", "name: null\noverflow: ~\ndescription: null").replace("overflow: stop", "")
-    )
-    scenario = load_scenario(file)
-    assert (scenario.name, scenario.overflow, scenario.description) == ("scenario", "drop", "")
 
 
 def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
@@ -414,13 +369,6 @@ def test_resolved_scenario_loads_to_an_equal_one_from_anywhere(tmp_path: Path, f
     assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
 
 
-def test_validating_leaves_the_data_as_it_was() -> None:
-    data = yaml.safe_load(GENERATED)
-    before = copy.deepcopy(data)
-    scenario_from(data)
-    assert data == before
-
-
 # -- plans -------------------------------------------------------------------------------------------------------------
 
 
@@ -529,17 +477,6 @@ def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
     servers.unlink()
     with pytest.raises(ScenarioError, match="there is no such file"):
         build_cluster(scenario)
-
-
-def test_building_from_a_trace(tmp_path: Path, file: Path) -> None:
-    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{n},5\n" for n in range(10)))
-    file.write_text(changed(TRACE, "start: {random: [50000, 100000]}", "path: t.csv\n  start: 4 s\n  requests: 3"))
-    scenario = load_scenario(file)
-    assert build_world(scenario).draw(0).id.tolist() == [0, 1, 2, 3, 4, 5, 6]
-    assert build_world(load_scenario(file, ["workload.running=drop"])).draw(0).id.tolist() == [4, 5, 6]
-    random = load_scenario(file, ["workload.start={random: [0, 7]}"])
-    assert len({tuple(build_world(random).draw(seed).id.tolist()) for seed in range(20)}) > 1
-    assert build_world(load_scenario(file, ["workload.start=2"])).draw(0).id.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:

@@ -18,8 +18,6 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.traces.library import FOLDER, find_servers
-from tests.reference import devices as reference
-from tests.reference.devices import Server
 from tests.support.documentation import blocks
 from tests.support.mixed import MIXED
 
@@ -187,38 +185,3 @@ def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
         assert {name for name in found.columns if name.startswith("fragments_")} == {
             f"fragments_{one}" for one in CAUSES
         }
-
-
-def test_fragments_of_an_empty_cluster_are_the_slow_rules(tmp_path: Path) -> None:
-    """Before any decision changes much: one request for no device, on servers that are otherwise empty."""
-    flavours = [{"cpu": 12, "gpu": 1}, {"cpu": 1, "gpu": 0.5}, {"cpu": 1}]
-    workload = {**MIXED["workload"], "flavours": flavours, "requests": 40}
-    scenario = scenario_from({**MIXED, "workload": workload, "record": ["devices"], "agents": ["first-fit"]})
-    results = bw.run(scenario, out=tmp_path / "out", jobs=1)
-    found = results.devices(results.done["run"][0])
-    simulation = bw_simulation(scenario)
-    demand = (simulation.demand // QUANTUM).tolist()
-    kinds: reference.Typical = []
-    for cpu, gpu, count in ((12, 1.0, 1), (1, 0.5, 1), (1, 0.0, 0)):
-        times = sum(row[0] == cpu and row[2] == int(gpu) for row in demand)
-        if gpu == 0.5:
-            times = sum(row[2] == QUANTUM // 2 for row in simulation.demand.tolist())
-        elif gpu == 0:
-            times = sum(row[2] == 0 for row in simulation.demand.tolist())
-        kinds.append((cpu * QUANTUM, int(gpu * QUANTUM), count, frozenset(), times / len(demand)))
-    first = simulation.demand[0].tolist()
-    unit = QUANTUM
-    servers = [Server(8 * unit, 0, [unit] * 4), Server(8 * unit, 0, [unit] * 4), Server(16 * unit, 0, [unit] * 2)]
-    home = next(s for s in servers if s.cpu >= first[0])
-    home.cpu -= first[0]
-    if first[2]:
-        home.left[0] -= first[2]
-    expected = np.sum([reference.fragments(server, kinds) for server in servers], axis=0) / 1000
-    assert found.select([f"fragments_{cause}" for cause in CAUSES]).row(0) == pytest.approx(tuple(expected))
-
-
-def bw_simulation(scenario: Any) -> Any:
-    """The requests of a scenario's first seed."""
-    from binwright.scenarios.build.world import build_world
-
-    return build_world(scenario).draw(scenario.seed)

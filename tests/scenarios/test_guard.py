@@ -75,14 +75,6 @@ def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: 
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
 
 
-def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:
-    slow = FIRST.format("pass") + "\n    def start(self, view, rng):\n        import time; time.sleep(.15)\n"
-    (tmp_path / "slow.py").write_text(slow)
-    warm = {"until": "10 %", "with": f"{tmp_path / 'slow.py'}:Mine"}
-    asked = plain(agents=["first-fit"], replications=1, decision_limit="100 ms", warm_start=warm)
-    assert len(Batch(asked, tmp_path / "out").run().done) == 1
-
-
 def test_an_alarm_just_at_the_end_disturbs_nobody() -> None:
     before, interrupted = signal.getsignal(signal.SIGALRM), 0
     for number in range(60):

@@ -13,7 +13,7 @@ from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from tests.support.batches import agent, data, same
+from tests.support.batches import data, same
 from tests.support.properties import first
 
 TRACE = "id,cpu,mem,at,lives\n"
@@ -73,18 +73,6 @@ def test_a_trace_that_is_overwritten_ends_the_batch_and_the_same_command_goes_on
     trace(file, 2)
     assert len(Batch(given, tmp_path / "out").done()) == 2
     assert same(Batch(given, tmp_path / "out").run(), expected[2])
-
-
-@pytest.mark.long
-@both
-def test_an_agents_file_that_is_overwritten_ends_the_batch(tmp_path: Path, jobs: int) -> None:
-    trace(tmp_path / "t.csv", 2)
-    given = traced(tmp_path, [agent(tmp_path, "pass"), "best-fit"])
-    with pytest.raises(UserError, match=r"mine\.py: changed while it was used"):
-        played(given, tmp_path, jobs, edited(2, lambda: agent(tmp_path, "return None")))
-    found = Batch(given, tmp_path / "out").run()
-    assert same(found, Batch(given, tmp_path / "whole").run())
-    assert 0.0 in found.done["acceptance"]
 
 
 def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> None:

@@ -108,19 +108,6 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
         build_world(trace(tmp_path, start=40, ends="drop")).draw(0)
 
 
-def test_endless_requests_count_as_seen_until_the_end_of_the_trace(tmp_path: Path) -> None:
-    """Ten ended after 50 s; twenty had been seen for no longer than that, which says nothing against it."""
-    at = [n if n < 10 else 45 + n / 2 for n in range(60)]
-    rows = [(n, at[n], 50 if n < 10 else "inf" if n < 30 else 1, 1) for n in range(60)]
-    (tmp_path / "t.csv").write_text("id,arrival,lifetime,cpu\n" + "".join(f"{','.join(map(str, r))}\n" for r in rows))
-    for running, told in (("drop", 50), ("keep", 50)):
-        workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "start": 30, "running": running}
-        given = scenario({"predicted": {"survival": {"least": 1}}}, workload=workload).dump()
-        given["cluster"] = {"servers": 9, "node": {"cpu": 9}}
-        found = build_world(Scenario.model_validate(given)).draw(0)
-        assert (found.expected[found.running :] == told).all()
-
-
 MINE = """
 import numpy as np
 from binwright import Predictor

@@ -10,7 +10,6 @@ from polars.testing import assert_frame_equal
 
 from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError
@@ -81,18 +80,3 @@ def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -
 def test_keys_that_do_not_go_with_mixed_groups_are_refused(cluster: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario_from(scenario_of(**cluster))
-
-
-def test_groups_of_as_many_nodes_each_take_spread_requests() -> None:
-    """As the guide says, wherever the number is written: in every group, or once for all of them."""
-    two = [
-        {"count": 2, "nodes": 2, "node": {"cpu": 4, "mem": 8}},
-        {"count": 1, "nodes": 2, "node": {"cpu": 8, "mem": 8}},
-    ]
-    said = scenario_from(scenario_of(nodes=1, groups=two, spread_above={"mem": 1.5}))
-    plain = [{key: value for key, value in group.items() if key != "nodes"} for group in two]
-    once = scenario_from(scenario_of(nodes=2, groups=plain, spread_above={"mem": 1.5}))
-    ledgers = [build_world(one).ledger(0) for one in (said, once)]
-    assert np.array_equal(ledgers[0].view.capacity, ledgers[1].view.capacity)
-    demand = np.array([[10**6, 2 * 10**6], [10**6, 10**6]])
-    assert ledgers[0].spreads(demand).tolist() == ledgers[1].spreads(demand).tolist() == [True, False]

@@ -1,7 +1,6 @@
 """Scenarios in which requests are moved: what is refused, what rules and drains mean, and what is recorded."""
 
 import copy
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -257,29 +256,3 @@ def test_only_movers_that_ask_agents_move_in_networks(tmp_path: Path, when: Any,
             first_run(data, tmp_path)
     else:
         assert first_run(data, tmp_path)[0]["moves"] > 0
-
-
-@pytest.mark.parametrize(
-    ("changed", "refused"),
-    [
-        ({}, False),
-        ({"placement": [{"at_most": 2, "of": "web", "per": "rack"}]}, True),
-        ({"flavours": [{"cpu": 1, "where": {"rack": "0"}}]}, True),
-    ],
-)
-def test_labels_alone_keep_no_mover_out(changed: dict[str, Any], refused: bool) -> None:
-    """Racks that fail as one have labels."""
-    failures = {"domains": {"rack": {"mtbf": "2 h", "mttr": "10 min"}}}
-    flavours = changed.pop("flavours", [{"cpu": 1, "group": "web"}, {"cpu": 5}])
-    times = {"arrivals": {"poisson": {"every": "30 s"}}, "lifetimes": {"exponential": {"mean": "20 min"}}}
-    given = scenario_from(
-        {
-            "cluster": {"servers": 8, "node": {"cpu": 8}, "domains": {"rack": 2}, "failures": failures},
-            "workload": {"requests": 200, "flavours": flavours, **times},
-            "overflow": {"make_room": {"moves": 2}},
-            "agents": ["first-fit"],
-            **changed,
-        }
-    )
-    with pytest.raises(UserError, match="does not look at rules") if refused else nullcontext():
-        check_scenario(given)

@@ -11,7 +11,7 @@ from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.schema.load import load_scenario, resolved
+from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.types import Workload
 from binwright.workloads import WORKLOADS
 from tests.support import ROOT
@@ -49,13 +49,6 @@ def test_own_workload_is_the_same_for_all_agents_of_a_seed(here: Path) -> None:
     assert first.arrival.tolist() != second.arrival.tolist()
     assert (first.demand[:, 1] == 2 * first.demand[:, 0]).all()
     assert world.draw(0).arrival.tolist() == first.arrival.tolist()
-
-
-def test_own_workload_resolves_to_an_equal_scenario(here: Path) -> None:
-    (here / "other").mkdir()
-    scenario = load_scenario("s.yaml")
-    (here / "other" / "again.yaml").write_text(resolved(scenario))
-    assert load_scenario("other/again.yaml") == scenario
 
 
 def test_an_edit_of_it_is_run_again(here: Path) -> None:
@@ -109,6 +102,7 @@ class Constant:
         ("{}", "", "mine.py:Waves.requests: is missing"),
         ("{requests: 40}", "class Wave:", "there is no Waves in it"),
         ("{requests: 40}", "draw = None", "mine.py:Waves: draw is missing"),
+        ("{requests: 40}", "draw = lambda *_: 1 / 0", "mine.py:Waves raised ZeroDivisionError"),
         ("{requests: 40}", "draw = lambda *_: 7", "of the type int, not a Workload"),
         ("{requests: 40}", "draw = lambda *_: Workload.of_units([0], 1, {'cpu': 1})", "its resources are ('cpu',)"),
         ("{requests: 40}", "draw = lambda s, r, _: Workload.of_units([3, 1], 1, all_of(r))", "do not ascend"),
@@ -129,26 +123,6 @@ def test_mistakes_in_an_own_workload_are_named(
     (here / "mine.py").write_text(text)
     assert main(["validate", "s.yaml"]) == 2
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("raise ValueError('boom')", "mine.py:Waves raised ValueError('boom') at "),
-        ("return replace(found, arrival=found.arrival.tolist())", "its arrival is no array of float64"),
-        ("return replace(found, demand=found.demand[:, :1])", "its demand is no array of int64 of the shape [40, 2]"),
-    ],
-)
-def test_wrong_draws_of_an_own_workload_are_its_mistake(
-    here: Path, capsys: pytest.CaptureFixture[str], body: str, said: str
-) -> None:
-    more = "\nfrom dataclasses import replace\ninner = Waves.draw\ndef outer(self, resources, seed):\n"
-    more += f"    found = inner(self, resources, seed)\n    {body}\nWaves.draw = outer\n"
-    (here / "mine.py").write_text((here / "mine.py").read_text() + more)
-    assert main(["validate", "s.yaml"]) == 2
-    assert said in capsys.readouterr().out
-    assert main(["run", "s.yaml"]) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path) -> None:

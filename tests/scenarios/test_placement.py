@@ -1,6 +1,5 @@
 """Scenarios with rules of placement: how they are written, what is refused, and what runs say of them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
@@ -82,18 +80,6 @@ def test_rules_and_labels_of_a_scenario_reach_the_ledger() -> None:
     assert scenario_from(scenario.dump()) == scenario
 
 
-@pytest.mark.parametrize("written", ["*", ["*"]])
-def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
-    """As where the groups are named: what has no group meets all."""
-    found: list[pl.DataFrame] = []
-    for groups in (written, ["db", "web"]):
-        data = changed(ZONES, "placement", to=[{"apart": groups, "per": "rack"}])
-        _, frame = first_run(data, tmp_path / str(len(found)))
-        found.append(frame.drop("reason"))
-    assert_frame_equal(*found)
-    assert found[0]["outcome"].value_counts().height > 1
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("overflow", ["drop", "wait"])
 def test_a_server_takes_requests_again_after_its_maintenance(way: Way, overflow: str, tmp_path: Path) -> None:
@@ -138,18 +124,6 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
         assert (row.get("drained"), row.get("undrained")) == (drained, undrained)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("way", WAYS)
-def test_labels_that_keep_a_request_from_where_there_is_room_are_the_reason(way: Way, tmp_path: Path) -> None:
-    data = {key: value for key, value in ZONES.items() if key != "placement"}
-    data["workload"] = {**data["workload"], "flavours": [{"cpu": 8, "where": {"zone": "a"}}]}
-    row, _ = first_run(data, tmp_path, way)
-    assert (row["compiled"], {*json.loads(row["reasons"])}) == (
-        way == "compiled",
-        {"rule: the labels that it asks for"},
-    )
-
-
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
     found = {}
@@ -169,16 +143,12 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("placement", 0, "of"), "wbe", "no request is of this group.*Did you mean 'web'"),
-        (("placement", 0, "per"), "kind", "some servers have no such label"),
         (("placement", 2, "apart"), ["web"], 'names one group alone.*or "[*]" for all'),
-        (("placement", 2, "apart"), ["web", "*"], "does not stand for every group here"),
         (("placement", 4, "near"), "web", "is the group itself"),
         (("placement", 5, "drain"), [6], "there is no such server"),
         (("placement", 6, "drain"), {"kind": "smal"}, "no server has this kind.*Did you mean 'small'"),
         (("workload", "flavours", 1, "where"), {"zone": "c"}, "no server has this zone"),
         (("workload", "flavours", 1, "where"), {"rack": 2}, r"expected text, got 2.*in quotes"),
-        (("workload", "flavours", 1, "where"), {"server": "2"}, "is reserved for single servers"),
         (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
         (("cluster", "domains"), {"zone": 2}, "is already set by `domains`"),
         (("placement", 1), {"at_most": 2, "of": "web", "per": "zone"}, "placement.1: says the same as placement.0"),
@@ -221,12 +191,10 @@ NEAR: list[dict[str, Any]] = [
     ("rules", "key", "said"),
     [
         (NEAR, "placement.0", "none can be the first of db and job and web, which wait for one another"),
-        ([{"apart": "*", "per": "zone"}, *NEAR], "placement.1", "none can be the first"),
         (NEAR[:2], "", ""),
         ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3]}], "placement.1.drain", "leaves no server that takes requests"),
         ([{"drain": {"zone": ["a", "b"]}}], "placement.0.drain", "leaves no server that takes requests"),
         ([{"drain": {"rack": ["2", "1", "0"], "zone": ["b", "a"]}}], "placement.0.drain", "leaves no server"),
-        ([{"drain": {"rack": ["2", "1"], "zone": ["a", "b"]}}], "", ""),
         ([{"drain": {"kind": "small"}}], "", ""),
         ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3], "at": "1 h"}], "", ""),
     ],
@@ -250,27 +218,6 @@ def test_agents_that_cannot_see_rules_or_domains_are_refused() -> None:
     data = flavours | {"placement": [], "cluster": {"servers": 4, "node": {"cpu": 4}, "domains": {"zone": 2}}}
     with pytest.raises(UserError, match=r"cluster\.domains hide(.|\n)*or remove cluster\.domains"):
         execute(plan(scenario_from(data))[0], Path())
-
-
-@pytest.mark.long
-def test_every_agent_for_servers_keeps_the_rules(tmp_path: Path) -> None:
-    """None is asked to know of them: what breaks one would end the run."""
-    agents = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "random-top"]
-    for run in plan(scenario_from({**ZONES, "agents": [*agents, {"solver": {"attempts": 2}}]})):
-        found = execute(run, tmp_path)
-        assert found["scheduled"] > 10
-        frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
-        placed = frame.filter(pl.col("outcome") == "placed")
-        roles = build_world(run.scenario).draw(run.seed).roles
-        assert roles is not None
-        groups = np.array([roles.all[role].group for role in roles.of[placed["row"].to_numpy()]])
-        for now in range(0, 100, 3):
-            there = ((placed["decided"] <= now) & (placed["end"] > now)).to_numpy()
-            web = placed["server"].to_numpy()[there & (groups == "web")]
-            db = placed["server"].to_numpy()[there & (groups == "db")]
-            assert max((web < 3).sum(), (web >= 3).sum()) <= 2
-            assert not set(web.tolist()) & set(db.tolist())
-            assert len({server < 3 for server in db.tolist()}) <= 1
 
 
 def test_traces_say_it_in_columns(tmp_path: Path) -> None:
@@ -312,26 +259,3 @@ def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.Captu
     said = " ".join(capsys.readouterr().out.split())
     assert "no request has, in 1 of 1 runs: wbe: Did you mean 'web'?" in said
     assert "Known: db, web." in said
-
-
-def test_record_of_requests_has_their_groups(tmp_path: Path) -> None:
-    flavours = [{"cpu": 1, "group": "web"}, {"cpu": 2, "group": "db"}, {"cpu": 3}]
-    given = {
-        "cluster": {"servers": 3, "node": {"cpu": 8}},
-        "workload": {
-            "requests": 30,
-            "arrivals": {"fixed": {"every": 5}},
-            "flavours": flavours,
-            "lifetimes": {"fixed": 60},
-        },
-        "agents": ["first-fit"],
-        "record": ["requests"],
-    }
-    for name, more in (("with", {}), ("without", {"flavours": [{"cpu": 1}]})):
-        data = {**given, "workload": {**given["workload"], **more}}  # type: ignore[dict-item]
-        Batch(scenario_from(data), tmp_path / name).run()
-        asked = pl.read_parquet(next((tmp_path / name / "details").glob("*.requests.parquet")))
-        if more:
-            assert "group" not in asked.columns
-        else:
-            assert asked.select("cpu", "group").unique().sort("cpu").rows() == [(1, "web"), (2, "db"), (3, "")]

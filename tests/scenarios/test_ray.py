@@ -54,14 +54,6 @@ def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_cluster_without_a_worker_is_given_up(tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "PATIENCE", 0.5)
-    with pytest.raises(UserError, match=r"no worker of the Ray cluster came up within 0\.5 s"):
-        Batch(scenario(), tmp_path / "out").run(on=f"ray://{cluster.address}")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.long
 def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

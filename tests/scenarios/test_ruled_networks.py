@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.world import build_learning, build_world
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
 from tests.support.batches import changed
@@ -127,12 +126,3 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
     assert (frame["server"] >= 20).to_list() == [False, True, False, False]
     assert frame["reason"].to_list() == [None, None, "rule: at most 1 of * per pod", None]
     assert frame["bandwidth"].to_list() == [0.0] * 4
-
-
-@pytest.mark.long
-def test_shipped_scenario_empties_a_rack(tmp_path: Path) -> None:
-    _, frame = first_run(load_scenario("placement/racks"), tmp_path)
-    late = frame.filter(pl.col("decided") >= 400)
-    assert frame.filter(pl.col("server") >= 30).height
-    assert late.filter(pl.col("server") >= 30).is_empty()
-    assert late.filter(pl.col("server") >= 0).height

@@ -1,7 +1,6 @@
 """What runs already when a window of a trace begins: it is taken over, or left out, and either is said."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import Change, changed
 from binwright.workloads.lifetimes import kaplan_meier
-from binwright.workloads.predictors import Survival
-from binwright.workloads.windows import RandomStart, Window, select
+from binwright.workloads.windows import Window, select
 from tests.support.batches import data
 from tests.support.scenarios import WAYS, Way, first_run, run_as
 
@@ -84,18 +82,6 @@ def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, flo
         assert held(some, time - begin, slice(None)) == held(every, time, slice(None))
     assert set(some.id[: some.running].tolist()) == held(every, begin, slice(0, first))
     assert some.id[some.running :].tolist() == every.id[first:].tolist()
-
-
-def test_superposed_windows_take_over_each_its_own() -> None:
-    found = select(frame(LONG), Window(start=4, requests=2, superpose=2), ("cpu",), 0)
-    assert found.id.tolist() == ["w1:0", "w1:1", "w1:3", "w2:0", "w2:1", "w1:4", "w2:6", "w2:7", "w1:5"]
-    assert found.arrival.tolist() == [0, 0, 0, 0, 0, 0, 0, 10, 50]
-    assert found.duration[:5].tolist() == [INF, 451, 50, INF, 371]
-    window = Window(start=RandomStart(random=(3, 6)), requests=2, superpose=3)
-    plain = select(frame(LONG), window.model_copy(update={"running": "drop"}), ("cpu",), 7)
-    more = select(frame(LONG), window, ("cpu",), 7)
-    assert more.id[more.running :].tolist() == plain.id.tolist()
-    assert more.duration[more.running :].tolist() == plain.duration.tolist()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -234,24 +220,6 @@ def test_survival_estimate_is_kaplan_and_meiers(some: list[tuple[int, bool]]) ->
         expected.append((time, 1 - lives))
     assert times.tolist() == [time for time, _ in expected]
     assert share.tolist() == pytest.approx([gone for _, gone in expected])
-
-
-def test_a_table_of_what_was_seen_in_part_has_its_median() -> None:
-    """Without any such, the median is that of plain counting; with more than half of them, there is none."""
-    base = select(frame([(n, n + 1, 1) for n in range(9)]), Window(), ("cpu",), 0)
-    plain, seen = Survival(least=1), Survival(least=1)
-    plain.fit(base)
-    seen.fit(replace(base, watched=np.full(9, np.nan)))
-    rng = np.random.default_rng(0)
-    assert plain.predict(base, rng).tolist() == seen.predict(base, rng).tolist() == [5.0] * 9
-    cut = np.where(np.arange(9) >= 3, 3.5, np.nan)
-    partly = Survival(least=1)
-    partly.fit(replace(base, duration=np.where(np.isnan(cut), base.duration, INF), watched=cut))
-    assert partly.predict(base, rng).tolist() == [INF] * 9
-    assert partly.again(base, 0, INF, 1.5) == INF
-    one = Survival(least=1)
-    one.fit(replace(base, watched=np.where(np.arange(9) < 2, 0.5, np.nan)))
-    assert one.predict(base, rng).tolist() == [6.0] * 9
 
 
 def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:

@@ -96,7 +96,3 @@ def test_shipped_scenario_runs(file: Path, tmp_path: Path) -> None:
     # Flavours larger than any server would be a mistake in a scenario of ours.
     assert (results.done["impossible"] == 0).all()
     assert [row.agent for row in results.table().rows] == results.done["agent"].to_list()
-
-
-def test_quickstart_needs_no_download() -> None:
-    assert not isinstance(load_scenario("quickstart").workload, Trace)

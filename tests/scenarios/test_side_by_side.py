@@ -7,11 +7,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 
 import binwright as bw
 from binwright.agents.learned.weights import read
-from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.pool import child as original
 from binwright.scenarios.schema.scenario import Scenario
@@ -94,18 +92,3 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(
     assert "the same command goes on" in str(found.value)
     bw.train(given(agent), out=tmp_path, jobs=2)
     assert come_to(tmp_path) == alone
-
-
-@pytest.mark.long
-def test_train_reports_mistakes_of_its_processes(
-    tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "small.yaml"
-    file.write_text(yaml.safe_dump(given(agent, sweep={"rate": [0.001, 1e308]}).dump()))
-    asked = ["train", str(file), "--out", str(tmp_path / "out"), "--jobs", "2"]
-    assert main(asked) == MISTAKE
-    said = capsys.readouterr().err
-    assert "training went astray" in said
-    assert "Traceback" not in said
-    assert main([*asked[:-1], "0"]) == MISTAKE
-    assert "jobs: must be 1 or more" in capsys.readouterr().err

@@ -160,17 +160,6 @@ def test_best_hour_equals_the_reference(
         assert best == reference.best_hour(time, lasts, slack, series[one], pue[one])
 
 
-def test_constant_rates_are_looked_at_once() -> None:
-    """However long requests may wait, and exactly: an average of equal rates is no better later."""
-    arrival, stays = np.array([0.3, 7.7]) * 3600, np.array([1000.1, inf])
-    courses = [TimeSeries(np.array([0.1]), 3600.0), TimeSeries(np.array([0.3]), 3600.0)]
-    for slack in (7200.0, 1e5 * 86400):
-        assert best_hours(arrival, stays, slack, courses, [1.1, 1.0], np.array([-1, 1])).tolist() == arrival.tolist()
-    daily = [TimeSeries(np.r_[np.ones(23), 0.5], 3600.0), courses[0]]
-    late = best_hours(arrival, stays, 1e5 * 86400, daily, [1.0, 9.9], np.array([0, 0]))
-    assert late.tolist() == [23 * 3600, 23 * 3600]
-
-
 def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:
     changes = {"workload.requests": 600, "sweep.product": {"sites.router": ["home", "carbon"]}, "replications": 2}
     runs = bw.run(load_scenario("sites/three", [changes]), out=tmp_path).runs

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -173,18 +172,6 @@ def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("skewed", "covered"), [(False, 0.935), (True, 0.87)])
-def test_interval_covers_the_size_of_a_known_curve(skewed: bool, covered: float) -> None:
-    """The mean over all seeds meets the target from 200 servers on; t intervals of ten skewed values cover less."""
-    rng, right, curve = np.random.default_rng(1), 0, 1 - np.exp(-np.arange(1, 601) / 60)
-    for _ in range(1000):
-        noise = 0.004 * (rng.exponential(1.0, 10) - 1 if skewed else rng.standard_normal(10))
-        found = answered(lambda size, noise=noise: curve[size - 1] + noise, curve[199] - 1e-9, 600)  # type: ignore[misc]
-        right += (found["low"] or 601) <= 200 <= (found["high"] or 601)
-    assert right / 1000 >= covered
-
-
-@pytest.mark.long
 def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
     """Servers that take one request each, and a target between what two sizes come to when all has settled."""
     offered, enough = 8.0, 14
@@ -245,35 +232,6 @@ def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pyte
     looked = sized.results.runs["cluster.servers"].unique().sort().to_list()
     assert list(written.sweep.product["cluster.servers"]) == looked
     assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
-
-
-def test_arguments_of_size_replace_the_scenarios(tiny: Path) -> None:
-    few = {**TINY, "agents": ["first-fit"], "replications": 2}
-    tiny.write_text(yaml.safe_dump({**few, "size": {"until": "acceptance >= 90 %", "most": 25}}))
-    found: Any = bw.size(tiny, jobs=1, out=tiny.parent / "size")
-    assert (found.question.until, found.question.most) == ("acceptance >= 90 %", 25)
-    other: Any = bw.size(tiny, until="rejected <= 3", most=20, jobs=1, out=tiny.parent / "size")
-    assert (other.question.target.metric.name, other.question.target.value, other.question.most) == (
-        "rejected",
-        3.0,
-        20,
-    )
-    assert other.frame["size"].min() > found.frame["size"].min()
-
-
-@pytest.mark.long
-def test_groups_are_named_and_the_others_stay(tiny: Path) -> None:
-    groups = [{"name": "large", "count": 1, "node": {"cpu": 8}}, {"count": 2, "node": {"cpu": 6}}]
-    tiny.write_text(yaml.safe_dump({**TINY, "cluster": {"groups": groups}, "agents": ["first-fit"], "replications": 2}))
-    large, second = quick(tiny, kind="large"), quick(tiny, kind="1", out=tiny.parent / "second")
-    assert large.question.key == "cluster.groups.0.count"
-    assert second.question.key == "cluster.groups.1.count"
-    assert large.frame["size"][0] <= second.frame["size"][0]
-    assert large.question.at((5,)).cluster.groups[1].count == 2
-    with pytest.raises(UserError, match=r"several groups, and one of them can be sized\n  Say which by .*: large, 1"):
-        quick(tiny)
-    with pytest.raises(UserError, match=r"there is no such group of servers \(got 'lorge'\)\n  Did you mean 'large'"):
-        quick(tiny, kind="lorge")
 
 
 def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
@@ -343,8 +301,6 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             "no metric acceptence (got 'acceptence >= 99 %')\n  Did you mean 'acceptance'?",
         ),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
-        (["--until", "rejected <= few"], "few, behind rejected, is not a number"),
-        (["--until", "span <= 1"], "runs without span"),
         (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers; "),
         (
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],

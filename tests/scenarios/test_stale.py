@@ -155,33 +155,6 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
     assert Batch(plain(agents=[mine]), session.folder).runs[0].name != one
 
 
-MOVER = """\
-from binwright.simcore.moves import Mover
-
-
-class Mine(Mover):
-    def __init__(self, policy: str):
-        self.policy = policy
-
-    def plan(self, view, running, moves, request=None):
-        return []
-"""
-
-
-def test_a_file_that_an_option_of_a_mover_names_is_part_of_the_run(session: Session) -> None:
-    (session.folder / "mover.py").write_text(MOVER)
-    policy = session.folder / "policy"
-    policy.write_text("4e6")
-    mover = {f"{session.folder / 'mover.py'}:Mine": {"policy": str(policy)}}
-    moves = {"rescheduling": {"every": "1 min", "moves": 1, "mover": mover}}
-    session.run("first-fit", **moves)
-    session.run("first-fit", **moves)
-    assert session.ran == 0
-    policy.write_text("1.5e6")
-    session.run("first-fit", **moves)
-    assert session.ran == 2
-
-
 def test_an_edit_within_the_same_second_is_another_module(session: Session) -> None:
     mine = agent(session.folder, LINE.format("4e6"))
     file = session.folder / "mine.py"

@@ -1,6 +1,5 @@
 """The sweep of a training: every combination of settings, each as if it were trained alone."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 import binwright as bw
 from binwright.agents.learned.weights import read
-from binwright.cli import main
 from binwright.scenarios.learn.training import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
@@ -102,15 +100,3 @@ def test_a_summary_has_the_best_validation_of_every_seed() -> None:
 def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         check_sweep(tiny(sweep=sweep))
-
-
-@pytest.mark.long  # compiles a trainer's kernels
-def test_train_shows_a_row_for_every_point_of_its_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "tiny.yaml"
-    file.write_text(json.dumps({**TINY, "train": {**SHORT, "iterations": 1, "sweep": {"epochs": [1, 2]}}}))
-    assert main(["train", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
-    shown = capsys.readouterr()
-    assert "epochs=2 (2 of 2)" in shown.err
-    assert "best acceptance" in shown.out
-    rows = [line.split()[:2] for line in shown.out.splitlines() if line.strip()[:1].isdigit()]
-    assert rows == [["1", "1"], ["2", "1"]]

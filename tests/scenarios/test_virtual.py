@@ -1,12 +1,10 @@
 """Workloads of virtual networks, and scenarios of them: what they draw, what is refused, what runs."""
 
-from importlib.resources import files
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import binwright as bw
@@ -139,57 +137,6 @@ def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, va
     with pytest.raises(ScenarioError, match=problem) as caught:
         scenario_from(changed(data, *key.split("."), to=value))
     assert caught.value.remedy
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("data", [HOSE, PAIRS])
-def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path: Path) -> None:
-    broken: dict[str, Any] = {
-        "on_failure": "requeue",
-        "mtbf": "5 min",
-        "mttr": "10 s",
-        "links": {"mtbf": "5 min", "mttr": "10 s"},
-    }
-    data = changed(data, "cluster", "failures", to=broken) | {"record": ["requests", "samples", "states", "times"]}
-    runs = []
-    for number in range(2):
-        results = bw.run(bw.scenario(data | {"replications": 2}), out=tmp_path / str(number))
-        assert not len(results.failed), results.failed["error"][0]
-        runs.append(results)
-    one, two = runs
-    assert one.done["interrupted"].sum() > 0
-    timed = ["seconds", "decision_us"]
-    assert one.runs.drop(timed).equals(two.runs.drop(timed))
-    for run in one.runs["run"]:
-        for kind in ("requests", "samples", "states"):
-            name = f"details/{run}.{kind}.parquet"
-            assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
-        requests, times = one.requests(run), one.times(run)
-        assert requests["machines"].to_list() == [round(slots) for slots in requests["slots"]]
-        assert (times["seconds"] > 0).all()
-        assert times["row"].n_unique() == len(times)
-        placed = requests.filter(pl.col("outcome").is_in(["placed", "interrupted"]))
-        assert times.filter("placed")["row"].to_list() == placed.sort("decided", "row")["row"].to_list()
-    assert data["agents"][-1] in str(one.table())
-    page = one.report().read_text()
-    assert "vm-first-fit" in page
-
-
-@pytest.mark.long
-def test_virtual_networks_take_a_template_of_ones_own(tmp_path: Path) -> None:
-    template = tmp_path / "mine.alloc"
-    template.write_text(files("binwright.agents.solver").joinpath("templates", "oktopus.alloc").read_text())
-    data = changed(HOSE, "workload", "requests", to=5)
-    results = bw.run(bw.scenario(data | {"agents": [{"solver": {"path": str(template)}}]}), out=tmp_path / "mine")
-    assert results.done["acceptance"].to_list() == [1.0]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("data", "better"), [(HOSE, "oktopus"), (PAIRS, "secondnet")])
-def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: Path) -> None:
-    results = bw.run(bw.scenario(data | {"replications": 3}), out=tmp_path / "out")
-    accepted = dict(results.done.group_by("agent").agg(pl.col("acceptance").mean()).iter_rows())
-    assert accepted[better] >= accepted["vm-first-fit"]
 
 
 def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:
