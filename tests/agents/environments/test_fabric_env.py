@@ -1,6 +1,5 @@
 """The Gymnasium environment: the contract, and that it is the engine."""
 
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -10,11 +9,10 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.environments.observation import Observer, edge_index
+from binwright.agents.environments.observation import Observer
 from binwright.agents.environments.stepping import BatchEnv, FabricBatch
-from binwright.environments import fabric, fabric_vector
+from binwright.environments import fabric
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
-from binwright.fabric.graph import Graph, build
 from binwright.fabric.network import NetworkView
 from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_learning, build_world
@@ -130,54 +128,6 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
     np.testing.assert_allclose(seen.nodes[0], expected["nodes"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(seen.edges[0], expected["links"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(seen.cluster[0], expected["cluster"], rtol=1e-6, atol=1e-6)
-
-
-def test_a_server_of_several_links_has_an_edge_to_its_rack() -> None:
-    graph = Graph(Path("two"))
-    for server, homes in {"a": "p", "b": "pq"}.items():
-        graph.server(server)
-        for home in homes:
-            graph.link(server, home, 1, 0)
-    graph.link("p", "q", 1, 0)
-    topology = build(graph, "two")
-    ends = edge_index(topology)
-    assert len(ends) == topology.links + 1
-    assert ends[-1].tolist() == [topology.rack_of[1], topology.switches + 1]
-    seen = {vertex for pair in ends.tolist() for vertex in pair}
-    assert seen == set(range(topology.switches + topology.servers))
-
-
-def test_many_are_as_one() -> None:
-    many = fabric_vector("nara/table1", SHORT, 3)
-    alone = [fabric("nara/table1", SHORT) for _ in range(3)]
-    observation, _ = many.reset(seed=[5, 9, 2])
-    firsts = [env.reset(seed=seed)[0] for env, seed in zip(alone, (5, 9, 2), strict=True)]
-    rng = np.random.default_rng(0)
-    over = [False] * 3
-    while not all(over):
-        for name, array in observation.items():
-            for i in range(3):
-                if not over[i]:
-                    assert np.array_equal(array[i], firsts[i][name])
-        actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in observation["mask"]])
-        observation, rewards, ended, _, info = many.step(actions)
-        for i in range(3):
-            if not over[i]:
-                firsts[i], reward, over[i], _, counts = alone[i].step(actions[i])
-                assert (rewards[i], bool(ended[i])) == (reward, over[i])
-                assert (info["placed"][i], info["rejected"][i]) == (counts["placed"], counts["rejected"])
-
-
-def test_rewards_are_options() -> None:
-    env = fabric("nara/table1", SHORT, rewards={"placed": 1.0, "choice": -0.25})
-    observation, _ = env.reset(seed=0)
-    found = set()
-    over = False
-    while not over:
-        observation, reward, over, _, _ = env.step(np.int64(observation["mask"].argmax()))
-        found.add(reward)
-    assert found <= {-0.25, 0.75, -10.25}
-    assert -0.25 in found
 
 
 @pytest.mark.parametrize(

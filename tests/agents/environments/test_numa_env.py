@@ -90,18 +90,6 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
     check_env(gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped, skip_render_check=True)
 
 
-def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
-    workload = small().dump()["workload"] | {"flavours": [{"cpu": 30, "mem": 1}]}
-    env = gymnasium.make(NAME, scenario=small(workload=workload)).unwrapped
-    seen, info = env.reset(seed=0)
-    assert not seen["mask"].any()
-    assert not info["placed"]
-    _, reward, over, _, _ = env.step(0)
-    assert (reward, over) == (0.0, True)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(0)
-
-
 @pytest.mark.parametrize(
     ("changed", "options", "said"),
     [

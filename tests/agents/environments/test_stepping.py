@@ -108,15 +108,3 @@ def same(one: Any, other: Any) -> None:
     else:
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
-def test_masks_of_actions(name: str) -> None:
-    scenario: Any = servers() if name == "Numa-v0" else "nara/table1"
-    env = gymnasium.make(f"{PREFIX}{name}", scenario=scenario)
-    seen, info = env.reset(seed=0)
-    for _ in range(5):
-        masks = env.get_wrapper_attr("action_masks")()  # as sb3-contrib asks
-        assert masks.dtype == np.bool_
-        assert masks.tolist() == seen["mask"].astype(np.bool_).tolist() == info["action_mask"].astype(np.bool_).tolist()
-        seen, _, _, _, info = env.step(int(masks.argmax()))

@@ -88,18 +88,13 @@ NO_FORMULA = {
     "while": "def score(free_a):\n    while free_a:\n        pass\n    return 1",
     "x = K": "x = K\ndef score(free_a):\n    return x",
     "def half(x):": "def score(free_a):\n    return half(free_a)\ndef half(x):\n    return x / 2",
-    "[free_a]": "def score(free_a):\n    return sum([free_a])",
     "free_a % 2": "def score(free_a):\n    return free_a % 2",
-    "free_a.real": "def score(free_a):\n    return free_a.real",
-    "open(free_a)": "def score(free_a):\n    return open(free_a)",
     "in a formula: min": "def score(free_a):\n    min = 3\n    return min",
     "def score(min):": "def score(min):\n    return min",
     "if free_a > 2:": "def score(free_a):\n    if free_a > 2:\n        return 1",
     "is no Python": "def score(free_a:",
     "is no number": "def score(free_a):\n    return 'a'",
-    "recursion depth exceeded": "def score(free_a):\n    return " + "-" * 5000 + "1",
     "no function score": "def other(): return 1",
-    "other parameters than names": "def score(*free_a): return 1",
     "has other parameters": "def score(x=1): return 1",
 }
 """Source that is no formula, by a part of the message."""

@@ -242,23 +242,6 @@ def table(tmp_path: Path, servers: int, jobs: str, **scenario: object) -> Scenar
     return scenario_from({**queue(path).dump(), **asked, **scenario})
 
 
-def test_jobs_of_a_warm_start_run(tmp_path: Path) -> None:
-    """The first that waits starts when the warm start's job ends, at 20: the third would still run."""
-    warm = {"resource": "cpu", "until": "50 %", "with": "first-fit"}
-    found = Batch(table(tmp_path, 1, "0,20,3 1,5,4 2,100,1 3,1,1", warm_start=warm), tmp_path / "out").run().done
-    assert found["wait_p95"].to_list() == [23.0] * 3
-    assert found["wait_total"].to_list() == [19.0 + 23.0] * 3
-
-
-def test_jobs_that_are_moved_run_where_they_are(tmp_path: Path) -> None:
-    """From 10 on the second and the third lie on one server, which is free at 201, when the fifth starts."""
-    jobs = "0,6,3 0,100,2 1,200,1 11,inf,4 12,5,4 13,1000,1"
-    moves = {"every": "10 s", "moves": 5, "mover": {"agent": {"agent": "best-fit"}}}
-    found = Batch(table(tmp_path, 2, jobs, rescheduling=moves), tmp_path / "out").run().done
-    assert found["moves"].to_list() == [1] * 3
-    assert found["wait_total"].to_list() == [189.0 + 193.0] * 3
-
-
 def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("id,arrival,lifetime,cpu\na,0,5,1\nb,1,5,1\n")

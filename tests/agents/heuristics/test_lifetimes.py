@@ -11,14 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.lifetimes import Lava, Nilas
-from binwright.agents.rules.on_devices import WithDevices
-from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.devices import DeviceView
-from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.world import build_world
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
@@ -27,7 +22,6 @@ from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations
 from tests.support.devices import asks, ledger_of
 from tests.support.properties import scaled
-from tests.support.scenarios import random_requests
 from tests.support.simulations import cases, simulate, workload_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -203,70 +197,6 @@ OPEN_FIRST = Case(
 @example(OPEN_FIRST)
 def test_lava_is_its_definition(case: Case) -> None:
     assert played(case, over_first(OtherLava())) == played(case, WrittenLava())
-
-
-HIDDEN: dict[str, dict[str, Any]] = {
-    "rules": {
-        "cluster": {"servers": 3, "node": {"cpu": 10}},
-        "flavours": [{"cpu": 1, "group": "a"}, {"cpu": 1, "group": "b"}],
-        "placement": [{"apart": ["a", "b"], "per": "server"}],
-    },
-    "devices": {
-        "cluster": {"servers": 4, "node": {"cpu": 10}, "devices": {"model": "V100", "count": 4}},
-        "flavours": [{"cpu": 1, "gpu": 2}, {"cpu": 1, "gpu": 1}, {"cpu": 1}],
-    },
-}
-"""Where servers are hidden from some requests."""
-
-
-@pytest.mark.parametrize("what", HIDDEN)
-def test_lava_does_not_take_for_full_what_is_hidden_from_a_request(what: str) -> None:
-    told = dict(HIDDEN[what])
-    workload = random_requests(200, "100 s", told.pop("flavours"), {"lognormal": {"median": 3600, "sigma": 1}})
-    scenario = {"workload": workload, "knowledge": {"lifetimes": "known"}, "agents": ["lava"], **told}
-    simulation = build_world(Scenario.model_validate(scenario)).simulation(0)
-    assert simulation is not None
-    lava = Lava()
-    agent: Agent = lava if what == "rules" else WithDevices(lava)
-    agent.start(simulation.view, np.random.default_rng(0))
-    been_full: set[int] = set()
-    while (request := simulation.advance()) is not None:
-        answer = agent.decide(simulation.view, request)
-        assert {number for number, server in lava._servers.items() if server.recycling} <= been_full
-        simulation.answer(answer)
-        there, free = simulation.view.capacity.sum(axis=1), simulation.view.everything_free.sum(axis=1)
-        been_full |= set(np.flatnonzero(((there - free >= 0.9 * there) & (there > 0)).any(axis=1)).tolist())
-    assert been_full
-
-
-def test_lava_remembers_that_a_server_was_full_though_nobody_asked_while_it_was() -> None:
-    """A long request, and a short one that fills the server and is gone when the next one comes."""
-    hour = 3600.0
-    workload = Workload.of_units([0.0, 1.0, 50.0], [200 * hour, 10.0, 200 * hour], {"cpu": [2, 2, 1]})
-    capacity = np.full((3, 1, 1), 4_000_000)
-    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])))
-    agent = Lava()
-    agent.start(simulation.view, np.random.default_rng(0))
-    play(simulation, agent)
-    assert simulation.record.server.tolist() == [0, 0, 0]
-    assert agent._servers[0].recycling
-
-
-def test_lava_takes_a_server_for_full_where_a_request_filled_it_and_not_where_it_was_moved() -> None:
-    workload = Workload.of_units([0.0, 1.0, 50.0], 1000.0, {"cpu": [2, 8, 1]})
-    capacity = np.full((2, 1, 1), 10_000_000)
-    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])))
-    agent = Lava()
-    agent.start(simulation.view, np.random.default_rng(0))
-    while (request := simulation.advance()) is not None:
-        if request.index == 2:
-            moved = simulation.request(1)
-            simulation.ledger.begin_move(moved, moved.on(1, 0))
-            simulation.ledger.end_move(1, True)
-            simulation.moved(moved, 1, 0)
-        simulation.answer(agent.decide(simulation.view, request))
-    assert simulation.record.server.tolist()[:2] == [0, 1]
-    assert {number: server.recycling for number, server in agent._servers.items()} == {0: True, 1: False}
 
 
 class OnDevices(Nilas):

@@ -14,7 +14,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.simcore import rng
 from binwright.simcore.moves import Mover, Running
 from binwright.simcore.rng import stream
-from binwright.simcore.types import OnDevices, Request, View
+from binwright.simcore.types import OnDevices, Request
 from tests.reference import emptying as slow
 from tests.reference.devices import UNIT, Held, Server
 from tests.reference.engine import SPREAD, Demand, Where, feasible
@@ -114,19 +114,6 @@ def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
     """Return a plan as numbers: which of the running, server, node."""
     rows = running.row.tolist()
     return [(rows.index(row), *placement.shares[0][:2]) for row, placement in plan]
-
-
-def lying(demand: list[int], server: list[int]) -> tuple[View, Running]:
-    """Put requests of so many cores on servers of one node with 32 cores."""
-    quanta = np.array(demand)[:, None] * 1_000_000
-    capacity = np.full((max(server) + 1, 1, 1), 32_000_000, np.int64)
-    free = capacity.copy()
-    for one, amounts in zip(server, quanta, strict=True):
-        free[one, 0] -= amounts
-    asked = [Request(i, 0.0, 1.0, tuple(amounts), False) for i, amounts in enumerate(quanta.tolist())]
-    rows, nodes = np.arange(len(demand)), np.zeros(len(demand), np.int64)
-    running = Running(rows, np.array(server), nodes, quanta, np.full(len(demand), np.nan), asked.__getitem__)
-    return View(("cpu",), capacity, free), running
 
 
 @pytest.mark.long

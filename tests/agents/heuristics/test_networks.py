@@ -226,22 +226,6 @@ def test_tetris_does_what_the_publications_program_does(drawn: tuple[NetworkView
         same(agent.decide(view, request), tetris(case, links="misplaced", latest=case.rack[chosen[-1]]))
 
 
-@given(quarters=st.lists(st.integers(0, 4), min_size=54, max_size=54), wanted=st.integers(1, 24))
-@scaled(1)
-def test_switches_with_many_links_are_searched_in_the_same_order(quarters: list[int], wanted: int) -> None:
-    """Every server has one unit, so the request takes those that come first."""
-    routing = Routing(tree((8, 6), (1, 2)))
-    one = [[[1]]] * 48
-    capacity = routing.topology.link_capacity.tolist()
-    link_free = [part * most // 4 for part, most in zip(quarters, capacity, strict=True)]
-    view = view_of(routing, one, one, link_free)
-    case = Case(routing.topology, one, one, link_free, (wanted,), 0, False, False)
-    for name, expected in ("nulb", nulb(case)), ("nalb", nalb(case)):
-        agent = make(name)
-        agent.start(view, stream(0, "agent"))
-        same(agent.decide(view, Request(0, 0.0, 1.0, (wanted,), False, 0)), expected)
-
-
 WEIGHTS = st.fixed_dictionaries(
     {name: st.sampled_from(["0", "0.5", "1", "0.125", "3"]) for name in ("links", "uplinks", "stranded")},
     optional={name: st.sampled_from(["0.25", "1", "2.5"]) for name in ("cut_off", "leftover")},
@@ -291,17 +275,6 @@ def test_best_home_declines_what_takes_too_much(
             assert said == Refusal("declined")
         else:
             same(said, expected)
-
-
-def test_best_home_does_not_decline_requests_without_end() -> None:
-    view = rack_of([[10, 10], [10, 10]], [1, 1])
-    agent = make("best-home", reject=0.0)
-    agent.start(view, stream(0, "agent"))
-    forever = Request(0, 0.0, float("inf"), (UNIT, UNIT), False, 0)
-    assert isinstance(agent.decide(view, forever), Provisioned)
-    assert agent.decide(view, Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)) == Refusal("declined")
-    again = Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)
-    assert agent.decide(view, again) == agent.decide(view, again)
 
 
 @pytest.mark.parametrize(

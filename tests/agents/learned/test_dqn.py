@@ -126,25 +126,6 @@ def test_kernels_choose_what_torch_values_most(agent: str, options: dict[str, An
     assert choices > 5
 
 
-def test_equal_observations_are_held_once_and_what_is_in_no_record_is_forgotten() -> None:
-    trainer = begun(options={"memory": 30, "lookahead": False})
-    for iteration in range(1, 6):
-        trainer.iterate(iteration)
-    buffer = trainer.buffer
-    observations, records = buffer.observations, buffer.records
-    assert len(np.unique(observations[1:], axis=0)) == len(observations) - 1
-    buffer._forget()
-    assert len(buffer.observations) < len(observations)
-    shared = 3 + 2 * trainer.slots
-    cells, rest = np.r_[3:shared, shared : records.shape[1] : 2], np.r_[:3, shared + 1 : records.shape[1] : 2]
-    np.testing.assert_array_equal(observations[records[:, cells]], buffer.observations[buffer.records[:, cells]])
-    np.testing.assert_array_equal(records[:, rest], buffer.records[:, rest])
-    number = buffer.number(buffer.observations[1:3])
-    assert number.tolist() == [1, 2]
-    full = np.zeros((1, observations.shape[1]), np.float32)  # a full server is not none
-    assert buffer.number(full) > 0
-
-
 def test_residual_capacity_rewards_the_average_requests_that_still_fit() -> None:
     """One request after another is placed on a server, of every flavour, as long as there is room."""
     trainer = begun(options={"reward": "residual-capacity", "pool": 4})

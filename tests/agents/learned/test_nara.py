@@ -16,7 +16,7 @@ from binwright.agents.learned.nara import FEATURES, WIDTH, Form, infer, layers, 
 from binwright.agents.learned.nara_network import GraphTensors, Policy, drawn_as_in_keras
 from binwright.agents.learned.nara_training import NaraTrainer
 from binwright.agents.learned.ppo import Proximal
-from binwright.agents.learned.weights import SHIPPED, read, write
+from binwright.agents.learned.weights import read, write
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
@@ -241,16 +241,6 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
         nara(weights="alpha-unifrom")
     with pytest.raises(UserError, match="this cluster has none"):
         started(nara(path=str(weights)), name="quickstart")
-
-
-def test_shipped_weights_are_small_and_say_what_they_are() -> None:
-    files = sorted(SHIPPED.glob("*.safetensors"))
-    assert SHIPPED / "nara-alpha-uniform.safetensors" in files
-    for file in files:
-        assert file.stat().st_size < 1_000_000
-        _, notes = read(file)
-        assert file.name.startswith(f"{notes['agent']}-")
-        assert notes["trained"]["split"] == "validation"
 
 
 # -- PPO -------------------------------------------------------------------------------------------------------------

@@ -77,16 +77,6 @@ def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
     np.testing.assert_array_equal(replay.staying(), left)
 
 
-def test_there_is_no_grid_of_servers_that_differ_or_of_too_many_states() -> None:
-    workload, cluster = busy(20)
-    few = replace(workload, demand=np.full_like(workload.demand, 10))
-    other = cluster.capacity.copy()
-    other[0] += 10
-    cases = (few, cluster), (workload, cluster), (few, replace(cluster, capacity=other))
-    grids = [grid_of([Replay(Simulation(asked, Ledger(servers), Overflow("drop")))]) for asked, servers in cases]
-    assert [grid is not None for grid in grids] == [True, False, False]
-
-
 @given(st.integers(0, 2**32))
 @scaled(1.5)
 def test_counts_of_fitting_requests_for_learning_equal_the_reference(seed: int) -> None:
@@ -131,14 +121,6 @@ def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) ->
     in_use("value-es", tmp_path)
     tensors, _ = read(next(tmp_path.glob("whole/*/best.safetensors")))
     assert tensors["sizes"][:, 2].tolist() == [0, 1, 1]  # the scenario's three flavours, two of them spread
-
-
-@pytest.mark.long
-def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
-    settings = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2], "sizes": 3, "temperature": 3.0}
-    log = going_on(trained({"hindsight": settings}), tmp_path)
-    assert (log["lessons"].drop_nulls() > 0).any()
-    in_use("hindsight", tmp_path)
 
 
 @pytest.mark.parametrize("changed", [{"overflow": "wait"}, {"pacing": {"step": "1 s"}}])

@@ -38,9 +38,6 @@ def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
     return " ".join(lines) + f" procedure UTILFN(BALL, BIN, ALLOC) {count}UTIL.S[BIN] += {use} end"
 
 
-FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
-
-
 def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
     answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9 FRIENDS 4, 5 WITH 0.5"), attempts=16)  # four have no room in three
     assert (answer.status, answer.placed) == ("solved", 12)
@@ -70,13 +67,6 @@ def test_foes_are_together_where_they_must() -> None:
     assert answer.wishes[0].broken == ((0, 1),)
     answer = bw.solve(made("FOES i, j WITH 0.9 for i in 4, j in i + 1 .. 4", balls=4, bins=4, room=4), attempts=8)
     assert (answer.status, len(set(answer.alloc))) == ("optimal", 4)
-
-
-@pytest.mark.parametrize("chance", [0, 1])
-def test_soft_sets_of_share_0_and_1_are_absent_or_certain(chance: int) -> None:
-    answer = bw.solve(made(f"FRIENDS 0, 1 WITH {chance}"), attempts=8)
-    assert answer.status == "optimal"
-    assert answer.wishes == () if chance else not answer.wishes[0].wish.asked
 
 
 def test_friends_of_pinned_balls() -> None:

@@ -9,7 +9,6 @@ from binwright.agents.solver.backends import opencl
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.specification.load import load_problem
-from binwright.simcore import cores
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first
 from tests.support.solving import problem
@@ -61,11 +60,3 @@ def test_parts_of_an_attempt_are_the_attempt(monkeypatch: pytest.MonkeyPatch) ->
             *_, last = opencl.attempts(given, 5, 0, 3, until=monotonic() + 1000, number=number)
             found.append((last.where.tolist(), last.left, last.attempt))
         assert found[0] == found[1]
-
-
-def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BINWRIGHT_THREADS", raising=False)
-    assert cores.usable_threads() == cores.usable_cpus()
-    for said, threads in (("1", 1), ("100000", cores.usable_cpus()), ("0", 1), ("many", cores.usable_cpus())):
-        monkeypatch.setenv("BINWRIGHT_THREADS", said)
-        assert cores.usable_threads() == threads

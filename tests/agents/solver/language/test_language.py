@@ -2,15 +2,12 @@
 
 import json
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
-import binwright as bw
-from binwright.agents.solver import load_problem, problem
+from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -95,16 +92,6 @@ def test_wrong_tables_from_python(data: Any, message: str) -> None:
         problem("BALLS 1 BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end", tables={"D": data})
 
 
-def test_tables_from_parquet(tmp_path: Path) -> None:
-    pl.DataFrame({"cpu": [0.5, 1.5]}).write_parquet(tmp_path / "t.parquet")
-    file = tmp_path / "s.alloc"
-    file.write_text(
-        'TABLE C FROM "t.parquet" COLUMN "cpu" BALLS len(C) BINS 1 RESOURCES X => 9 '
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += C[BALL] end"
-    )
-    assert evaluate(load_problem(file), [0, 0])[0] == [2 * MICRO]
-
-
 def test_solve_prints_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "vm-placement"]) == 0
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
@@ -146,13 +133,3 @@ def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
     assert call(found.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
     for alloc in ([0, NULL], [1, NULL], [NULL, 0], [1, 0], [0, 0]):
         assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
-
-
-def test_a_ball_that_is_not_placed_is_not_left_of_bin_0() -> None:
-    found = problem(
-        "BALLS 2 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) "
-        "UTIL.S[BIN] += 1 if ALLOC[1 - BALL] == BIN - 1 REJECT end end"
-    )
-    answer = bw.solve(found, search="published", attempts=4)
-    assert answer.placed == 2
-    assert answer.alloc[0] == answer.alloc[1]

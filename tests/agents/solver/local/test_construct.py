@@ -63,13 +63,6 @@ def test_where_links_are_scarce_no_fewer_are_placed_than_by_greedy(
     assert not faults(made, alloc)
 
 
-def test_a_job_that_is_not_placed_whole_holds_nothing() -> None:
-    jobs = Jobs.drawn(60, 1, 0.3, 5, 10)
-    answer = bw.solve(jobs.problem(), time=1.0)
-    assert answer.status == "partial"
-    assert answer.placed == jobs.whole(answer.alloc) >= jobs.greedy()
-
-
 @scaled(0.4)
 @given(seed=st.integers(0, 999), spare=st.sampled_from([0.0, 0.1]), link=st.sampled_from([5, 20, 60]))
 def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) -> None:
@@ -87,29 +80,11 @@ def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) 
         before = jobs.whole(alloc)
 
 
-def test_tenants_are_the_balls_that_look_at_one_another() -> None:
-    jobs = Jobs.drawn(100, 1)
-    found = tenants_of(jobs.problem())
-    assert [len(members) for members, _ in found.sets] == jobs.size.tolist()
-    assert found.several
-    half = [0 if ball < 50 else NULL for ball in range(100)]
-    kept = found.whole(half)
-    ends = np.cumsum(jobs.size)
-    whole = int(ends[ends <= 50].max())
-    assert kept.tolist() == [0] * whole + [NULL] * (100 - whole)
-
-
 def test_balls_that_all_look_at_one_another_are_no_tenants() -> None:
     one = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end"
     made = problem(one, balls=5, bins=3, resources={"C[b in BINS]": 9})
     assert not tenants_of(made).several
     assert bw.solve(made, attempts=1).search != "whole tenants"
-
-
-APART = """procedure UTILFN(BALL, BIN, ALLOC)
-    if ALLOC[OTHER[BALL]] == BIN REJECT end
-    UTIL.SLOTS[BIN] += 1
-end"""
 
 
 def pairs(text: str, balls: int, bins: int, size: int) -> Problem:
@@ -134,13 +109,6 @@ def test_pairs_that_cannot_be_placed_keep_no_others_out(cause: str) -> None:
     construction = constructed(made)
     assert sum(place != NULL for place in construction.alloc) >= balls - 4
     assert not faults(made, construction.alloc)
-
-
-def test_a_pair_that_foes_keep_out_of_all_bins_keeps_no_others_out() -> None:
-    rules = "PIN ball TO ball for ball in 10 FOES 10, ball for ball in 10"
-    made = pairs(f"{SPREAD_OUT.format(rejected='BIN < 0')} {rules}", 32, 10, 3)
-    construction = constructed(made)
-    assert [ball for ball, place in enumerate(construction.alloc) if place == NULL] == [10, 11]
 
 
 def test_bins_are_tried_in_which_a_ball_takes_less_than_in_the_first_one() -> None:

@@ -1,27 +1,20 @@
 """Goals: the compiled ones are what the text says, and the best allocation is found where all can be tried."""
 
 import json
-from itertools import product
 from pathlib import Path
-from threading import Event
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import examples, load_problem
-from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO
-from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.model.verify import utilisation
 from binwright.cli import main
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Ints
 from tests.support.goals import aims, every, said
-from tests.support.properties import first, scaled
+from tests.support.properties import scaled
 from tests.support.solving import problem
 
 
@@ -57,29 +50,6 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
 
 
 @pytest.mark.long
-def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = load_problem("power")
-    start = bw.solve(given, attempts=1).alloc
-    answers = []
-    for threads in (1, 3):
-        monkeypatch.setattr(
-            "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
-        )
-        *_, found = LocalSearch(given, 5).better(start, 6)
-        answers.append((found.where.tolist(), found.values))
-    assert answers[0] == answers[1]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "best"), first(1, [("balance", (1, 3)), ("cheapest", (9,)), ("power", (11, 1396))]))
-def test_shipped_examples(name: str, best: tuple[float, ...]) -> None:
-    assert name in examples()
-    answer = bw.solve(name, attempts=12)
-    assert tuple(one.value for one in answer.goals)[: len(best)] == best
-    assert answer.status == "solved"
-
-
-@pytest.mark.long
 def test_a_bound_that_is_reached_is_a_proof() -> None:
     text = "BALLS 12 BINS 3 RESOURCES C[b in BINS] => 8 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
     together = bw.solve(problem(f"{text} MAXIMISE count(b in 2: ALLOC[b] == 2)"))
@@ -99,21 +69,6 @@ def test_wishes_that_hold_go_on_holding() -> None:
     )
     answer = bw.solve(given, attempts=8)
     assert all(not one.broken for one in answer.wishes)
-
-
-@pytest.mark.long
-def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
-    bw.solve("power", attempts=1)  # compiled
-    over = Event()
-    monkeypatch.setattr("binwright.agents.solver.local.runs.LocalSearch.prepare_goals", lambda _: over.wait(20))
-    monkeypatch.setattr("binwright.agents.solver.model.objective.Objective.proven", lambda self, _: self)  # nor a proof
-    try:
-        answer = bw.solve("power", time=3)
-    finally:
-        over.set()
-    assert (answer.status, answer.search) == ("solved", "CP-SAT")
-    assert answer.goals
-    assert any("compiling took longer" in note for note in answer.notes)
 
 
 def test_published_search_refuses_goals() -> None:
@@ -137,56 +92,3 @@ def test_solve_prints_the_values_of_goals(tmp_path: Path, capsys: pytest.Capture
     assert found["goals"][1] == {
         "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
     }  # fmt: skip
-
-
-REBALANCING = """
-BALLS len(NEED) BINS 10
-RESOURCES LOAD[b in BINS, r in 2] => 4000
-NOW HOME
-MOVES 10
-MINIMISE sum(b in BINS: sum(r in 2: max(0, UTIL.LOAD[b, r] - LIMIT[r])))
-procedure UTILFN(BALL, BIN, ALLOC)
-    for r in 2
-        UTIL.LOAD[BIN, r] += NEED[BALL, r]
-    end
-end
-"""
-
-
-def steepest(need: Ints, limit: Ints, home: Ints) -> int:
-    """Make ten moves, each the best that there is then; return the excess that is left."""
-    where = home.copy()
-
-    def excess() -> int:
-        load = np.zeros((10, 2), np.int64)
-        np.add.at(load, where, need)
-        return int(np.maximum(0, load - limit).sum())
-
-    def after(move: tuple[int, int]) -> int:
-        ball, place = move
-        before, where[ball] = where[ball], place
-        value, where[ball] = excess(), before
-        return value
-
-    for _ in range(10):
-        ball, place = min(product(range(len(need)), range(10)), key=after)
-        where[ball] = place
-    return excess()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_few_moves_are_made_where_they_help_most_though_all_were_used_for_nothing(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    need, home = (
-        rng.lognormal(4, 0.9, (80, 2)).astype(np.int64) + 1,
-        rng.choice(10, 80, p=rng.dirichlet(np.full(10, 8))),
-    )
-    limit = need.sum(0) * 105 // 1000
-    given = problem(REBALANCING, tables={"NEED": need, "HOME": home, "LIMIT": limit})
-    useless = home.copy()
-    smallest = need.sum(1).argsort()[:10]
-    useless[smallest] = (home[smallest] + 1) % 10
-    assert not faults(given, useless.tolist())
-    *_, found = LocalSearch(given, seed).better(useless.tolist(), 4)
-    assert not faults(given, found.where.tolist())
-    assert found.values[0] <= steepest(need, limit, home) * MICRO

@@ -2,7 +2,7 @@
 
 from math import inf
 from threading import Event
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -126,15 +126,6 @@ def test_nothing_is_compiled_where_first_fit_is_enough(monkeypatch: pytest.Monke
     assert compiled == [given]
 
 
-def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = FORMS["pods"](1)
-    answer = bw.solve(given, attempts=60)
-    monkeypatch.setattr("binwright.agents.solver.solving.solve.RESERVE", 0.2)
-    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", lambda _: sleep(0.4))
-    late = bw.solve(given, attempts=60)
-    assert (late.alloc, late.search) == (answer.alloc, answer.search)
-
-
 def test_within_a_limit_of_time_there_is_an_answer_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
     monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", lambda _: over.wait(20))
@@ -146,19 +137,3 @@ def test_within_a_limit_of_time_there_is_an_answer_without_it(monkeypatch: pytes
         over.set()
     assert answer.search == "first fit"
     assert answer.placed > 0
-
-
-def test_jobs_whose_links_are_full_are_placed() -> None:
-    given = problem(
-        """TABLE SIZE = [3, 3, 3, 3] TABLE RATE = [2, 3, 3, 2] TABLE TENANT = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-        BALLS len(TENANT) BINS 4
-        RESOURCES SLOTS[s in BINS] => 3, LINK[s in BINS] => 4, UPLINK[r in 2] => 6
-        procedure UTILFN(BALL, BIN, ALLOC)
-        UTIL.SLOTS[BIN] += 1 let c = TENANT[BALL] let n = SIZE[c] let rack = BIN // 2
-        let m = count(o in BALLS except BALL: TENANT[o] == c and ALLOC[o] == BIN)
-        UTIL.LINK[BIN] += RATE[c] * (min(m + 1, n - m - 1) - min(m, n - m))
-        let k = count(o in BALLS except BALL: TENANT[o] == c and ALLOC[o] != NULL and ALLOC[o] // 2 == rack)
-        UTIL.UPLINK[rack] += RATE[c] * (min(k + 1, n - k - 1) - min(k, n - k)) end"""
-    )
-    assert bw.solve(given, search="published", attempts=16).placed == given.balls
-    assert bw.solve(given, attempts=1).placed == given.balls

@@ -77,12 +77,6 @@ def test_capacities_may_add_up_to_more_than_64_bits() -> None:
     assert impossible(kept) == ""
 
 
-def test_many_bins_that_all_differ_are_not_called_too_small() -> None:
-    many = "BALLS 20000 BINS 6000 RESOURCES A[b in BINS] => 9 + b / 1000, B[b in BINS] => 20 - b / 1000 "
-    body = "UTIL.A[BIN] += 1 UTIL.B[BIN] += 1"
-    assert impossible(problem(f"{many} procedure UTILFN(BALL, BIN, ALLOC) {body} end")) == ""
-
-
 def test_bins_that_are_to_be_empty_are_all_that_there_are_only_if_there_cannot_be_more() -> None:
     assert impossible(made("DRAIN 0", bins="? TO 3")) == ""
     assert impossible(made("DRAIN 0, 1, 2", bins="? TO 3")) == "all bins are to be empty"
@@ -95,33 +89,6 @@ def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
     found, why = given.source.at_fault(monotonic() + 20, impossible)
     assert [one.what for one in found] == ["PIN", "PIN", "FRIENDS"]
     assert why.endswith("are FRIENDS, and pinned to bins 3 and 4")
-
-
-def test_other_numbers_of_bins_are_other_problems() -> None:
-    assert impossible(made(bins="? TO 4", body="UTIL.S[BIN] += 12 / BINS")) == ""
-    assert impossible(made("FOES 0, 1 PIN 0 TO 0 PIN 1 TO BINS - 1", bins="? TO 4")) == ""
-    assert impossible(made(bins="? TO 4", top="S[b in BINS] => 1 + b")) == ""
-    answer = bw.solve(made(bins="? TO 4", top="S[b in BINS] => if BINS > 3 then 4 else 1"), attempts=64)
-    assert (answer.bins, answer.bound, answer.status) == (4, 1, "solved")
-
-
-CROWD = "TABLE D[i in 18] = 5 TABLE T[b in 10] = 100 * min(b, 1) BALLS 18 BINS ? TO 7 RESOURCES S[b in {}] => {} "
-
-
-@pytest.mark.parametrize(
-    ("range_", "capacity", "body"),
-    [
-        ("BINS", "100", "UTIL.S[BIN] += if BIN == 0 then 101 else D[BALL]"),
-        ("BINS", "100", "if BIN < 1 REJECT end UTIL.S[BIN] += D[BALL]"),
-        ("10", "T[b]", "UTIL.S[BIN] += D[BALL]"),
-        ("10", "100", "UTIL.S[BIN] += 101 - T[BIN]"),
-    ],
-)
-def test_impossibility_of_the_first_bin_does_not_extend_to_others(range_: str, capacity: str, body: str) -> None:
-    found = problem(CROWD.format(range_, capacity) + f"procedure UTILFN(BALL, BIN, ALLOC) {body} end")
-    assert impossible(found) == ""
-    answer = bw.solve(found, time=20)
-    assert (answer.placed, answer.bins, answer.impossible) == (18, 2, "")
 
 
 @scaled(1.0)

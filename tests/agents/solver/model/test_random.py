@@ -90,9 +90,3 @@ def test_every_bit_is_as_often_set_as_not() -> None:
     drawn = np.array([random.bits(random.stream(1, 2, 3), i) for i in range(2000)], np.uint64)
     ones = ((drawn[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).sum(axis=0)
     assert (np.abs(ones.astype(float) - 1000) < 5 * 500**0.5).all()
-
-
-def test_streams_of_neighbours_share_no_number() -> None:
-    starts = {random.stream(s, g, a) for s in range(10) for g in range(10) for a in range(10)}
-    assert len(starts) == 1000
-    assert len({random.bits(start, i) for start in starts for i in range(5)}) == 5000

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from tests.reference.columns import from_text
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
-from tests.support.solving import problem, stated
+from tests.support.solving import problem
 from tests.support.specifications import BALLS, BINS, specifications
 
 VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -77,14 +76,6 @@ def test_examples_are_solved(name: str) -> None:
     assert not faults(answer.problem, answer.alloc)
 
 
-def test_network_counts_every_link_of_the_path() -> None:
-    found = load_problem("network")
-    used, _ = evaluate(found, [0, 1, 3, NULL, NULL, NULL, NULL, NULL])
-    links = dict(zip(map(found.name, range(found.dims)), np.array(used) // MICRO, strict=True))
-    expected = {"LINK[0]": 600, "LINK[1]": 600, "LINK[3]": 600, "UPLINK[0]": 600, "UPLINK[1]": 600}
-    assert {name: used for name, used in links.items() if used and "SLOTS" not in name} == expected
-
-
 def test_verifier_finds_every_fault() -> None:
     found = problem(
         """TABLE D = [1, 2, 3, 1] BALLS 4 BINS 3 RESOURCES C[s in BINS] => 4, H[h in 2] => 1 PIN 3 TO 2
@@ -104,17 +95,6 @@ def test_verifier_finds_every_fault() -> None:
     }
     for alloc, message in cases.items():
         assert any(message in fault for fault in faults(found, alloc)), message
-
-
-def test_too_many_soft_dimensions_are_a_fault() -> None:
-    text = """BALLS 3 BINS 1 RESOURCES H[h in 4] => 1 SOFT H SHARE 0.5 OVER 0.5
-        procedure UTILFN(BALL, BIN, ALLOC) for h in BALL + 2 UTIL.H[h] += 0.4 end end"""
-    found = problem(text)
-    assert found.soft_allowed.tolist() == [2]
-    assert faults(found, [0, 0, NULL]) == []
-    assert faults(found, [0, 0, 0]) == []
-    tight = problem(text.replace("SHARE 0.5", "SHARE 0.9"))
-    assert any("soft group" in fault for fault in faults(tight, [0, 0, 0]))
 
 
 def test_order_dependence_is_refused() -> None:
@@ -165,39 +145,3 @@ def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None
 def test_every_allocation_is_reached() -> None:
     found = problem(VECTOR, balls=3, bins=4, resources={"C[s in BINS]": 3}, tables={"D": [1] * 3})
     assert {tuple(attempt(found, 1, 0, number)[0]) for number in range(1200)} == set(product(range(4), repeat=3))
-
-
-SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True), max_size=4)
-
-
-@scaled(1)
-@given(SETS, st.lists(st.integers(NULL, 2), min_size=6, max_size=6))
-def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int]) -> None:
-    text = f"{stated('DIFFERENT', sets)} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
-    given = problem(text, balls=6, bins=3, resources={"C[b in BINS]": 6})
-    placed = [[alloc[ball] for ball in members if alloc[ball] != NULL] for members in sets]
-    assert (not faults(given, alloc)) == all(len(places) == len(set(places)) for places in placed)
-
-
-@scaled(1)
-@given(SETS, SETS, st.lists(st.integers(NULL, 2), min_size=6, max_size=6), st.integers(NULL, 2), st.booleans())
-def test_sets_pins_and_drains(
-    friends: list[list[int]], foes: list[list[int]], alloc: list[int], pin: int, drain: bool
-) -> None:
-    given = problem(
-        f"{'DRAIN 2' if drain else ''} {stated('FRIENDS', friends)} {stated('FOES', foes)} PIN 0 TO {pin} "
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
-        balls=6,
-        bins=3,
-        resources={"C[b in BINS]": 3},
-    )
-    expected = {
-        "pinned": int(pin != NULL and alloc[0] not in (pin, NULL)),
-        "to be empty": alloc.count(2) if drain else 0,
-        "friends": sum(len({alloc[ball] for ball in members}) > 1 for members in friends),
-        "foes": sum(len({alloc[ball] for ball in members}) == 1 and alloc[members[0]] != NULL for members in foes),
-        "is used": sum(alloc.count(place) > 3 for place in range(3)),
-    }
-    found = faults(given, alloc)
-    assert {word: sum(word in line for line in found) for word in expected} == expected
-    assert len(found) == sum(expected.values())

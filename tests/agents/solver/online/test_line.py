@@ -66,18 +66,6 @@ def test_early_and_large_requests_are_worth_more() -> None:
 # -- in networks -------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_may_give_more_than_the_pieces() -> None:
-    """So that those after it find less: nothing is answered that is not complete."""
-    for seed in range(4):
-        ledger = ledger_of("fabric", 1)
-        agent = started(ledger.view, seed, attempts=4)
-        wanted = [request(number, 5 + number % 3, 4 - number % 3, 0.1) for number in range(6)]
-        for one, answer in agent.decide_line(ledger.view, wanted):
-            if isinstance(answer, Placement):
-                ledger.apply(one, answer)
-        ledger.check()
-
-
 @pytest.mark.parametrize("name", ["fabric", "tree"])
 def test_requests_that_no_rack_can_hold_are_not_searched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are the same as if it were."""

@@ -235,38 +235,6 @@ def cluster(machines: int, hose: float) -> VirtualNetwork:
     return VirtualNetwork(np.tile([[QUANTUM, QUANTUM]], (machines, 1)), hose=round(hose * QUANTUM))
 
 
-def test_a_full_cluster() -> None:
-    """As many as there are slots for where links do not matter; what leaves makes room; nobody gets in beyond."""
-    ledger = ledger_of("tree")
-    agent = started(ledger, "hose")
-    for row in range(6):
-        answer = agent.decide(ledger.view, request(row, cluster(3, 0.001)))
-        assert (answer is None) == (row == 5)  # 16 slots
-        if isinstance(answer, Embedding):
-            ledger.apply(request(row, cluster(3, 0.001)), answer)
-    assert agent.decide(ledger.view, request(9, cluster(2, 0.001))) is None
-    ledger.release(2)
-    last = agent.decide(ledger.view, request(9, cluster(4, 0.001)))
-    assert isinstance(last, Embedding)
-    ledger.apply(request(9, cluster(4, 0.001)), last)
-    ledger.check()
-
-
-def test_bandwidth_keeps_machines_together_or_out() -> None:
-    """Four machines of 0.4 Gbps fit into a rack, whose links they fill; five of 0.6 nowhere: 3 | 2 need 1.2."""
-    ledger = ledger_of("tree")
-    agent = started(ledger, "hose")
-    for row in range(4):
-        answer = agent.decide(ledger.view, request(row, cluster(4, 0.4)))
-        assert isinstance(answer, Embedding)
-        assert len(set((answer.hosts // 2).tolist())) == 1
-        ledger.apply(request(row, cluster(4, 0.4)), answer)
-    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, cluster(5, 0.6))) is None
-    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, cluster(17, 0.1))) is None
-    heavy = VirtualNetwork(np.array([[3, 1]]) * QUANTUM, hose=1)
-    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, heavy)) is None
-
-
 def test_more_machines_than_the_problem_has_room_for() -> None:
     """It is stated anew, with twice as many."""
     ledger = ledger_of("deep", slots=4)

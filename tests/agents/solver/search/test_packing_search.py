@@ -200,17 +200,6 @@ def test_higher_attempts_are_cancelled_by_a_lower_success() -> None:
     assert not interrupted
 
 
-@pytest.mark.usefixtures("four_threads")
-def test_an_attempt_that_fails_stops_the_others() -> None:
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
-        if number == 5:
-            raise ZeroDivisionError
-        return Found(1, NOWHERE, number, 1)
-
-    with pytest.raises(ZeroDivisionError):
-        lowest(attempt, range(10**9), until=np.inf)
-
-
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -106,18 +106,3 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     answer.write_text('{"alloc": [1, 1, 0, null]}')
     assert main(["solve", str(file), "--explain", str(answer)]) == 2
     assert "is not right" in capsys.readouterr().err
-
-
-def test_explain_has_the_bound_that_solve_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, answer = tmp_path / "mine.alloc", tmp_path / "answer.json"
-    file.write_text(
-        "TABLE WEIGHT = [3, 5, 9] BALLS 3 BINS 2 RESOURCES CPU[b in BINS] => 2\n"
-        "procedure UTILFN(BALL, BIN, ALLOC)\nUTIL.CPU[BIN] += 1\nend\n"
-        "MINIMISE sum(b in BALLS: if ALLOC[b] == 0 then WEIGHT[b] else 0)\n"
-    )
-    assert main(["solve", str(file), "--json"]) == 0
-    answer.write_text(capsys.readouterr().out)
-    assert main(["solve", str(file), "--explain", str(answer), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["goals"][0]["bound"] == 3
-    answer.write_text(json.dumps(json.loads(answer.read_text()) | {"goals": [{"aim": "minimise"}]}))
-    assert main(["solve", str(file), "--explain", str(answer), "--json"]) == 0

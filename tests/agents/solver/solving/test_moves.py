@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import changed
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -127,15 +126,6 @@ def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
     assert not faults(answer.problem, answer.alloc)
 
 
-def test_bins_are_as_many_as_balls_are_in() -> None:
-    """Without TO there are as many bins as balls, but two balls may be all that is left of many."""
-    given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=2, bins="?", resources={"C[b in BINS]": 4},
-                    tables={"D": [1, 1], "HOME": [0, 4]})  # fmt: skip
-    answer = bw.solve(given, attempts=20)
-    assert (answer.status, answer.bins, answer.alloc, answer.impossible) == ("solved", 5, [0, 4], "")
-    assert bw.solve(given, moves=1, attempts=20).bins == 1
-
-
 @given(cluster=clusters())
 def test_verifier_agrees_with_the_plain_rules_of_moves_and_drains(cluster: Any) -> None:
     plain, now, drained, moves = cluster
@@ -171,17 +161,6 @@ def test_balls_that_may_stay_do_not_move(cluster: Any, pick: int, seed: int) -> 
         assert answer.moves == ()
 
 
-def test_an_attempt_begins_where_balls_are() -> None:
-    """The second of two balls of 6 in a bin of 10 has to leave; all others stay, and who takes nothing leaves, too."""
-    given = problem(f"{PLAIN} NOW HOME DRAIN 2", balls=5, bins=4, resources={"C[b in BINS]": 10},
-                    tables={"D": [6, 6, 4, 0, 1], "HOME": [1, 1, 1, 2, -1]})  # fmt: skip
-    *_, found = LocalSearch(given, 0).place(0, 1)
-    where = found.where.tolist()
-    assert sorted(place == 1 for place in where[:3]) == [False, True, True]
-    assert where[2] == 1
-    assert not {2, NULL} & set(where)
-
-
 def test_many_balls_stay_where_they_are() -> None:
     balls = 15_000
     plain = problem(PLAIN, balls=balls, bins=balls // 4, resources={"C[b in BINS]": 10}, tables={"D": [2] * balls})
@@ -189,15 +168,6 @@ def test_many_balls_stay_where_they_are() -> None:
     assert (answer.placed, answer.search) == (balls, "ruin and recreate")
     here = changed(plain, [ball % (balls // 4) for ball in range(balls)])
     assert bw.solve(here, time=60).moves == ()
-
-
-def test_fewer_bins_are_looked_for_from_where_things_are() -> None:
-    given = problem(f"{PLAIN} NOW HOME", balls=4, bins="?", resources={"C[b in BINS]": 10},
-                    tables={"D": [5, 5, 5, 5], "HOME": [0, 1, 2, 3]})  # fmt: skip
-    answer = bw.solve(given)
-    assert (answer.status, answer.bins) == ("optimal", 2)
-    stay = bw.solve(given, moves=1, time=2.0)
-    assert (stay.placed, stay.bins, len(stay.moves)) == (4, 4, 1) or stay.bins == 3
 
 
 WRONG = {
@@ -243,19 +213,3 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
     answer = bw.solve(given, now=home, drain=[2], time=1)
     assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], "whole tenants", "partial")
     assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, 1, 1, 2, 1, 3]  # friends go where there is room
-
-
-def test_arguments_replace_the_declarations_of_the_text() -> None:
-    tables = {"D": [6, 5, 5, 4, 3], "HOME": [0, 1, 1, 0, -1]}
-    given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
-    assert given.most_moves == 0
-    later = changed(given, [3, 3, 2, 2, 1], 4)
-    assert (later.now.tolist(), later.most_moves) == ([3, 3, 2, 2, 1], 4)
-    assert changed(later, None, 2).now.tolist() == [3, 3, 2, 2, 1]
-    assert changed(changed(later, None, 2), None, 1, [0]).most_moves == 1
-
-
-def test_as_many_as_can_be_are_placed_where_not_all_can() -> None:
-    text = f"TABLE D = [6, 5, 5, 4, 3, 2] BALLS len(D) BINS 2 RESOURCES C[s in BINS] => 10 {PLAIN}"
-    found = bw.solve(problem(text), time=2.0)
-    assert (found.placed, found.status) == (5, "partial")

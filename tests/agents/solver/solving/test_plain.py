@@ -1,7 +1,5 @@
 """Small problems are answered, and proven, before anything is compiled: by CP-SAT, or by trying all allocations."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -117,26 +115,3 @@ def test_problems_too_large_for_plain_python_are_answered_in_time(search: str) -
         assert answer.placed == asked.balls if asked.matrix is not None else answer.placed > 0
         assert any("compiling took longer" in note for note in answer.notes)
         assert answer.search == "first fit"
-
-
-def test_imports_take_nothing_of_the_time() -> None:
-    """However long they take: by this clock, that of the solver takes an hour."""
-    slow = """
-import importlib.abc, sys, time
-
-hours, monotonic = [], time.monotonic
-time.monotonic = lambda: monotonic() + 3600 * len(hours)
-
-class Slow(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name == "binwright.agents.solver.solving.solve":
-            hours.append(name)
-
-sys.meta_path.insert(0, Slow())
-from binwright.cli import main
-code = main(["solve", "cdn", "--time", "60s"])
-assert len(hours) == 1
-sys.exit(code)
-"""
-    done = subprocess.run([sys.executable, "-c", slow], capture_output=True, text=True, check=False)
-    assert (done.returncode, "optimal: 12 of 12 balls" in done.stdout) == (0, True), done.stderr

@@ -19,7 +19,6 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
-from binwright.agents.solver.specification.load import load_problem
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
@@ -48,16 +47,6 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     assert monotonic() - began < 1 + SLACK
     assert answer.placed == 100_000
     assert answer.status == "solved" if bins == "?" else "optimal"
-
-
-def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    over = threading.Event()
-    monkeypatch.setattr("binwright.agents.solver.backends.opencl.prepare", lambda *_: over.wait(20))
-    try:
-        answer = bw.solve(load_problem("spain"), device="opencl:9", time=0.2)
-    finally:
-        over.set()
-    assert any("finding opencl:9 and compiling took longer" in note for note in answer.notes)
 
 
 def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
@@ -105,17 +94,6 @@ def test_an_interrupt_gives_the_best_so_far(search: str) -> None:
     assert answer.placed > 1_000
 
 
-@pytest.mark.long
-def test_an_interrupt_keeps_what_a_compiled_attempt_has() -> None:
-    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end"
-    few, given = (problem(text, balls=n + 1, bins=n, resources={"S[b in BINS]": 0}) for n in (6, 699))
-    bw.solve(few, attempts=1)  # compiled
-    with interrupted(0.2):
-        answer = bw.solve(given, time=60)
-    assert answer.interrupted
-    assert answer.placed > 0
-
-
 def test_ours_is_never_worse_than_first_fit() -> None:
     given = many(3_000)
     bw.solve(given, attempts=1)  # compiled
@@ -145,38 +123,6 @@ def test_first_fit_is_first_fit(packing: Packing) -> None:
     assert first_fit(packing).tolist() == by_definition(packing)
     assert keeps(packing, first_fit(packing, monotonic()))
     assert keeps(packing, next_fit(packing, np.full(len(packing.demand), NULL)))
-
-
-@pytest.mark.long
-def test_checking_an_answer_is_quick() -> None:
-    given = many(100_000, 100_000)
-    began = monotonic()
-    assert not faults(given, list(range(100_000)))
-    assert monotonic() - began < 10
-    crowd = problem(
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
-        balls=3_000,
-        bins=3_000,
-        resources={"S[b in BINS]": 1},
-    )
-    began = monotonic()
-    assert not faults(crowd, [ball // 2 for ball in range(3_000)])
-    assert faults(crowd, [ball // 3 for ball in range(3_000)])
-    assert monotonic() - began < 20
-
-
-def test_a_table_is_made_once_for_all_numbers_of_bins() -> None:
-    text = "PARAM N = 20000 TABLE D[i in N] = 1 + i % 7 BALLS N BINS ? RESOURCES S[b in BINS] => 20 "
-    given = problem(text + "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end")
-    began = monotonic()
-    for bins in range(4_000, 4_020):
-        given.with_bins(bins)
-    assert monotonic() - began < 10
-    of_bins = problem(
-        "BINS ? TABLE D[i in 3] = BINS TABLE E[i in 3] = D[i] BALLS 3 RESOURCES S => 9 "
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S += E[BALL] end"
-    )
-    assert [of_bins.with_bins(bins).program.data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
 
 
 LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"

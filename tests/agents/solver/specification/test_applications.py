@@ -290,25 +290,6 @@ def test_access_lists_waste_as_little_as_can_be() -> None:
     assert solve(load_problem("access-lists"), attempts=64).goals[0].value == least[0]
 
 
-def test_servers_of_tenants_are_worth_it() -> None:
-    answer = solve(load_problem("tenants"), attempts=64)
-    assert set(Counter(answer.alloc).values()) <= {4, 5}
-    assert [one.value for one in answer.goals[:2]] == [0, 5]
-
-
-def test_sites_are_in_few_prefixes() -> None:
-    """Site 0 has more addresses than a prefix; each of the other three needs one."""
-    assert solve(load_problem("address-blocks"), attempts=64).goals[0].value == 5
-
-
-def test_more_copies_are_in_more_racks() -> None:
-    found = load_problem("replicas-racks", {"COPIES": 4, "PER_RACK": 4})
-    alloc = solve(found, attempts=512).alloc
-    for block in range(8):
-        assert sorted(alloc[4 * block : 4 * block + 4]) == [0, 1, 2, 3]
-    assert replicas_in_racks(data("replicas-racks") | {"COPIES": 4, "PER_RACK": 4}, alloc)
-
-
 def test_solver_reference_lists_every_example() -> None:
     page = (ROOT / "docs" / "reference" / "solver.md").read_text("utf-8").partition("## Examples")[2]
     assert set(re.findall(r"^- `([a-z-]+)`: ", page, re.MULTILINE)) == examples().keys()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import faults, goals_of, missed
-from binwright.agents.solver.solving.answer import Answer
+from binwright.agents.solver.model.verify import goals_of, missed
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.properties import scaled
@@ -84,31 +83,8 @@ def test_bins_are_as_many_as_from_says_at_least() -> None:
     assert (fewest.status, fewest.goals[0].value) == ("optimal", 3)
 
 
-def test_a_search_that_has_no_time_to_try_all_begins_with_few_bins() -> None:
-    text = (
-        "TABLE D[i in 60] = 3 + i * 7 % 5 BALLS 60 BINS ? TO 60 RESOURCES C[b in BINS] => 20 "
-        "MINIMISE 5 * BINS + max(s in BINS: UTIL.C[s]) "
-    )
-    answer = bw.solve(problem(text + BODY), attempts=8)
-    assert answer.placed == 60
-    fewest = bw.solve(problem(text[: text.index("MINIMISE")] + BODY), time=5)
-    assert answer.used <= fewest.bins + 2
-
-
 @pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[0]", "MINIMISE BINS"])
 def test_published_search_refuses_at_least_with_a_remedy(more: str) -> None:
     with pytest.raises(UserError, match=r"search: goals are for our search [(]got 'published'[)]") as caught:
         bw.solve(made(more, "? TO 3"), search="published")
     assert "Leave search as it is" in caught.value.remedy
-
-
-def test_names_stand_for_bins(tmp_path: Path) -> None:
-    (tmp_path / "n.csv").write_text("name\na\nb\n")
-    (tmp_path / "s.alloc").write_text(
-        'TABLE N FROM "n.csv" COLUMN "name" AS node BALLS 3 BINS len(N) AS node RESOURCES C[b in BINS] => 3 '
-        'AT LEAST 3 OF BALLS["b"] procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end'
-    )
-    answer: Answer = bw.solve(tmp_path / "s.alloc", time=20)
-    assert answer.alloc == [1, 1, 1]
-    assert missed(answer.problem, [0, 1, 1]) == ["BALLS[b] is used 2 of at least 3"]
-    assert not faults(answer.problem, [0, 1, 1])

@@ -15,7 +15,6 @@ from binwright.agents.solver.language.tables import from_file
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, goals_of, utilisation
-from binwright.agents.solver.specification.spec import Spec
 from binwright.cli import main
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"
@@ -161,19 +160,3 @@ def test_mistakes_are_told(wrong: str, file: Path) -> None:
     file.write_text(f"{wrong} BINS 1 RESOURCES C => 9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end")
     with pytest.raises(SpecError, match=WRONG[wrong]):
         load_problem(file)
-
-
-def test_tables_from_outside_have_no_names(file: Path) -> None:
-    tables = {"NODE": [0, 1], "ZONE": [0, 1], "HAS": [9, 9], "POD": [0, 1], "APP": [0, 1], "NEEDS": [1, 1]}
-    found = Spec(TEXT, tables=tables | {"HOME": [0, -1]}).problem()
-    assert (found.balls, found.bins, found.ball_names, found.bin_names) == (2, 2, (), ())
-
-
-def test_a_goal_of_moves_may_leave_it_to_the_command_where_balls_are(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file.write_text(f"{TEXT} MINIMISE MOVES")
-    (file.parent / "old.csv").write_text("ball,bin\nweb-1,n-a\ndb-1,n-b\ndb-2,n-c\n")
-    assert main(["solve", str(file), "--from", str(file.parent / "old.csv"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["status"], found["moves"]) == ("optimal", [])
