@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +16,8 @@ import binwright as bw
 from binwright import cli
 from binwright.agents.learned.cvd_rl import LAYERS
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.claims import Better, Row, Value, Verdict, everything, judge, keys_of, published
-from binwright.reproduction.experiment import Note, publication
+from binwright.reproduction.claims import Better, Value, Verdict, everything, judge, keys_of, published
+from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.publications import wrasse
 from binwright.reproduction.reproduce import Prepared, Reproduction
@@ -143,16 +142,6 @@ def test_a_verdict_depends_on_the_distance_and_the_direction_alone(
         assert judge(value, spread, closer, "higher", tolerance)[0] == Verdict.WITHIN
 
 
-def test_rows_that_cannot_be_compared_have_no_other_verdict(tmp_path: Path) -> None:
-    [prepared] = Reproduction(["nara"], out=tmp_path).prepared
-    one = published("nara")[0]
-    prepared.values[one.condition, one.agent, one.metric] = Value(0.71, None, None, 1)
-    assert prepared.row(one).verdict == "within"
-    prepared.experiment = replace(prepared.experiment, notes=[Note("incomparable", "No.")])
-    assert (prepared.row(one).verdict, prepared.row(one).why) == ("cannot be compared", "No.")
-    assert Row.of(one).ours is None
-
-
 def test_gain_is_the_ratio_of_the_means() -> None:
     own, other = np.array([2.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
     mean, low, high, seeds = above(own, other)
@@ -243,25 +232,6 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     assert why.startswith("It cannot be run here: the file of this trace was not found (got 'huawei-east-1'). ")
     assert "Get it from github.com/huaweicloud" in why
     assert str(tmp_path) not in why
-
-
-@pytest.mark.long
-def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-    azure, alibaba = (f"demand={name};topology=beta" for name in ("azure", "alibaba"))
-    rows = "".join(f"c_{cpu},m,0,a,started,{16 * cpu},,1\n" for cpu in range(1, 51))
-    (tmp_path / "container_meta.csv").write_text(rows)
-    found, prepared = small("nara", "topology=beta", tmp_path / "out")
-    demands = [prepared.batches[one].scenario.dump()["workload"]["demand"] for one in (azure, alibaba)]
-    assert demands == [{"azure-like": {}}, {"alibaba": {"split": "test"}}]
-    prepared.batches = {condition: prepared.batches[condition] for condition in (azure, alibaba)}
-    found.run(1)
-    marked = {one.condition: one.stand_in for one in found.listed if one.ours is not None}
-    assert marked == {azure: "demand", alibaba: ""}
-    page = found.write(tmp_path / "pages")[1].read_text("utf-8")
-    assert "| acceptance, topology beta | demand azure (stand-in) | demand alibaba |" in page
-    assert "alibaba (stand-in)" not in page
-    assert prepared.runs[azure].title == "demand azure (stand-in), topology beta"
 
 
 def test_reproduce_writes_tables_and_pages(

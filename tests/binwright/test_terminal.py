@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.progress import CountProgress, StatusLine, remaining
+from binwright.commands.progress import StatusLine, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -170,10 +170,3 @@ def test_nothing_is_left_in_no_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
         line.reached(done)
         seen.append(line.text())
     assert seen == ["1 of 4", "2 of 4, 1 s left", "3 of 4, 1 s left", "4 of 4"]
-
-
-def test_a_search_says_how_many_sizes_it_tried() -> None:
-    line = CountProgress()
-    for _ in range(2):
-        line.looked({})
-    assert "2 sizes tried" in line.text()

@@ -1,6 +1,5 @@
 """Wrong inputs of all kinds: each gets one message that says what is wrong and what to do, exit code 2, no files."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,32 +12,23 @@ YAML = [
     ("every: 10 s", "every: 1:30", ["s.yaml:3: workload.arrivals.fixed.every: 1:30 would be 90 in YAML", "base 60"]),
     ("requests: 30", "requests: 010", ["s.yaml:6: workload.requests: 010 would be 8 in YAML", "base 8", "Write 8"]),
     ("requests: 30", "requests: !!python/name:os.system [3]", ["workload.requests: the tag", "is not taken"]),
-    ("requests: 30", "requests: yes", ["workload.requests: expected a whole number, got True"]),
-    ("servers: 2", "servers: 99999999999999999999", ["cluster.servers", "expected 100000000 or less"]),
-    ("every: 10 s", "every: .inf", ["workload.arrivals.fixed.every: must be finite (got inf)"]),
     ("every: 10 s", "every: 10s 5", ["'s 5' is not a unit of time", "us, ms, s, min, h, d, w"]),
     ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is not "]),
     ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is not the name of a resource", "8.5 GB, not 8,5 GB"]),
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, nodes: 2}", ["node.nodes: is a key of the cluster", "Write nodes beside node"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: expected a list", "Write a list: [first-fit]."]),
     ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is not an agent"]),
-    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: '5'}}]", ["expected a whole number, got '5'"]),
-    ("cluster:", "name: ''\ncluster:", ["s.yaml:1: name: is not a name (got '')", "the first is a letter"]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
-    ("cluster:", "sweep: {product: {workload.flavours.7.cpu: [1]}}\ncluster:", ["has no item 7", "0 to 0"]),
-    ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
     ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, units: {mem: 1}}}",
      ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
-    (TEXT, TEXT.replace("first", "f\0rst"), ["this is not valid YAML: unacceptable character #x0000", "UTF-8 text"]),
-]  # fmt: skip
+    ]  # fmt: skip
 
 # A trace's file, and what the message has.
 TRACES = [
     ("id;arrival;lifetime;cpu\n1;0;5;1,5\n",
      ["t.csv:2: cpu: not a number (got '1,5')", "decimals have a point"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
-    ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
     ("id,arrival,lifetime,cpu\n1,0,,1\n",
      ["t.csv:2: lifetime: no value", "`empty: {lifetime: never}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,\n",
@@ -46,8 +36,7 @@ TRACES = [
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
      ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "remove it"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
-]  # fmt: skip
+    ]  # fmt: skip
 
 # The file of a cluster's servers, and what the message has.
 SERVERS = [
@@ -69,14 +58,12 @@ class Mine(ScanAgent):
 AGENTS = [
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "file.py:Class"]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
-    ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("from binwright import Agent\nclass Other(Agnt):\n    pass\n",
      ["cannot import this agent: name 'Agnt' is not defined (mine.py:2)", "Mend that line"]),
     ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
     (RULE.replace(", taken, node", "").format("return 0"),
      ["cannot import this agent: Mine.scan takes 2 arguments, and not (free, cap", "(mine.py:4)"]),
-    ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
-]  # fmt: skip
+    ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -117,14 +104,6 @@ def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     check(["validate", "s.yaml"], ["this is not UTF-8 text"], capsys)
 
 
-@pytest.mark.long
-def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
-    letters = "abcdefgh"
-    lines = [f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]" for before, one in pairwise(letters)]
-    Path("s.yaml").write_text("\n".join(["a: &a [x, x, x, x, x, x, x, x, x]", *lines]))
-    check(["validate", "s.yaml"], ["has more than 100,000 values", "write out what is meant"], capsys)
-
-
 TABLE = "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
 CSV = TEXT.replace(TEXT.splitlines()[0], "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}").replace(
     ", mem: 2 GB", ""
@@ -149,7 +128,6 @@ def test_a_wrong_file_beside_the_scenario_is_refused_with_its_line(
 
 
 COMPILED = [
-    (RULE.format("return fre[node, 0]"), ["mine.py:3: Mine.scan cannot be compiled: NameError: name 'fre' is not"]),
     (
         RULE.format("return helper(free)"),
         ["mine.py:6: Mine.scan cannot be compiled: Untyped global name 'helper'", "@kernel above"],
@@ -167,16 +145,6 @@ def test_a_rule_that_cannot_be_compiled_is_refused(
 ) -> None:
     Path("mine.py").write_text(f"{text}def helper(free):\n    return 0\n")
     check(["agents", "check", "mine.py:Mine"], words, capsys)
-
-
-def test_blanks_and_line_ends_of_others_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("s.yaml").write_text(TABLE)
-    rows = ["id, arrival, lifetime, cpu", "1, 0, 5, 1", "2, 1, 5, 1"]
-    for end in ("\n", "\r\n", "\r"):
-        Path("t.csv").write_bytes(end.join(rows).encode())
-        asked = ["run", "s.yaml", "--out", f"out-{len(end)}{ord(end[0])}"]
-        assert main(asked) == 0
-        assert "100" in capsys.readouterr().out
 
 
 HEAD = "id,arrival,lifetime,cpu\n"

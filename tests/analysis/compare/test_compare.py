@@ -191,16 +191,6 @@ def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> N
     assert Comparison(several, "new/a").frame.filter(verdict="baseline")["agent"].unique().to_list() == ["new/a"]
 
 
-def test_scenarios_are_points(tmp_path: Path) -> None:
-    rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
-    results(tmp_path / "one", rows, "s")
-    results(tmp_path / "two", [one | {"key": 3} for one in rows], None)
-    found = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
-    assert (found.keys, found.points) == (["scenario"], [("s",), ("two",)])
-    assert only(found, "b", scenario="two")["pairs"] == 2
-    assert found.frame.columns[:3] == ["scenario", "agent", "metric"]
-
-
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,6 @@ from tests.reference.stats import slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import made, row
 
-EXACT = {"acceptance": [0.5, 0.75, 0.5, 0.75]}
-
 
 def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[str, Any]]:
     """Runs of agents that draw nothing, on requests that are not drawn."""
@@ -123,24 +121,6 @@ def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> No
     assert found.families == {"acceptance": 1}
     assert "values without an interval are exact" in found.legend
     assert "Holm over" in found.legend
-
-
-def test_over_points_both_win(tmp_path: Path) -> None:
-    rows = [
-        one | {"run": f"{one['run']}{key}", "key": key}
-        for key in (1, 2)
-        for one in fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1)
-    ]
-    order = ["run", "agent", "seed", "key", *(name for name in rows[0] if name not in ("run", "agent", "seed", "key"))]
-    found = made(tmp_path, [{name: one[name] for name in order} for one in rows])
-    assert said(found) == "one and other accept most at all 2 points, by 10 points"
-
-
-def test_times_have_chance_always(tmp_path: Path) -> None:
-    found = Comparison(made(tmp_path, fixed({"a": 0.5, "b": 0.25})), "a", ["decision_us", "acceptance"])
-    tests = dict(found.frame.filter(agent="b").select("metric", "test").rows())
-    assert tests["acceptance"] == "exact"
-    assert tests["decision_us"] != "exact"
 
 
 def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from scipy.stats import t as student
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
-from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import draw
-from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
@@ -45,9 +43,6 @@ def marks(found: Table, metric: str) -> list[str]:
 def cells(found: Table, metric: str) -> list[Entry | None]:
     number = [one.name for one in found.metrics].index(metric)
     return [one.entries[number] for one in found.rows]
-
-
-# -- marks -------------------------------------------------------------------------------------------------------------
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
@@ -252,12 +247,6 @@ def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     assert results.compare().metrics[0].name == "servers_used"
 
 
-def test_every_metric_has_a_heading_of_its_own() -> None:
-    found = describe(["cpu", "mem", "gpu"], ["up"])
-    assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
-    assert all(one.meaning for one in found)
-
-
 TEXTS = st.text(st.sampled_from("ab µ±日本%"), min_size=1, max_size=40)
 
 
@@ -283,18 +272,6 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
     for said in widths(hidden([sheet], 40)):
         assert not hidden([sheet], said)
         assert "…" not in shown(sheet.terminal(said), said)
-
-
-def test_long_names_that_differ_in_their_middle_stay_apart(tmp_path: Path) -> None:
-    orders = ["", "order=sjf, ", "order=f1, ", "order=f2, "]
-    names = [f"in-line(agent=best-fit, {order}backfilling=easy)" for order in orders]
-    write_results(tmp_path, [row(name, 0) for name in names])
-    chosen = FigureData(Results(tmp_path), Options())
-    assert len({chosen.heading(name) for name in names}) == len(names)
-    sheet = Sheet(["agent", "runs"], [[Cell(name), Cell("1")] for name in names], 1)
-    for width in (24, 32, 50):
-        lines = shown(sheet.terminal(width), width).splitlines()
-        assert len({line for line in lines if line.startswith(" in-l") and "…" in line}) == len(names)
 
 
 def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:

@@ -48,20 +48,6 @@ def test_figure_example_of_the_documentation_is_drawn(
     assert figure.axes[0].lines[0].get_xdata() == pytest.approx([100 * shares.min(), 100 * shares.max()])
 
 
-def test_a_package_brings_a_figure(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    documented(tmp_path).rename(tmp_path / "figures_of_mine.py")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    point = EntryPoint("range", "figures_of_mine:best_and_worst", "binwright.figures")
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
-    monkeypatch.setattr(FIGURES, "_all", None)
-    assert main(["list", "figures"]) == 0
-    assert "The seeds' best and worst value of a metric" in " ".join(capsys.readouterr().out.split())
-    assert 'id="figure-range"' in results.report(tmp_path / "report.html").read_text()
-    monkeypatch.setattr(FIGURES, "_all", None)
-
-
 REFUSED_LATER = """
 from binwright.analysis.figures.style import new
 
@@ -76,10 +62,8 @@ def f(chosen, options):
     ("text", "says"),
     [
         ("def f(chosen, options):\n    return 1\n", "f returned 1, which is not a figure"),
-        ("def f(chosen, options):\n    return chosen.swept[0]\n", r"f raised IndexError.* at .*mine.py:2"),
         ("def f(chosen, options):\n    raise SystemExit(3)\n", r"f raised SystemExit\(3\) at .*mine.py:2"),
         (REFUSED_LATER, r"f raised ValueError.*frac.* at "),
-        ("f = 1\n", "is no figure"),
     ],
 )
 def test_an_error_in_a_figure_of_ones_own_names_its_line(

@@ -1,23 +1,18 @@
 """How figures look: venues, titles, and headings in place of names."""
 
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-import matplotlib.colors as colors
-import numpy as np
 import pytest
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.kind import draw
-from binwright.analysis.figures.style import COLOURS, save
+from binwright.analysis.figures.style import save
 from binwright.analysis.figures.venues import VENUES, Venue
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ScenarioError
-from tests.support import ROOT
 from tests.support.batches import TEXT, scenario
 from tests.support.properties import first
 from tests.support.results import row, write_results
@@ -56,51 +51,6 @@ def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_
     assert figure.axes[0].xaxis.label.get_fontsize() == {"report": 9, "slides": 16}.get(name, 8)
     again = draw(results, "sweep", style=name)
     assert save(figure, tmp_path / "one.svg").read_bytes() == save(again, tmp_path / "two.svg").read_bytes()
-
-
-MACHADO = {
-    "as it is": np.eye(3),
-    "without red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "without green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-    "without blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
-}
-"""What readers see of linear RGB who lack a kind of cones: Machado, Oliveira and Fernandes 2009, severity 1."""
-
-
-def seen(colour: str, eyes: Any) -> Any:
-    """CIE L*a*b* of what these eyes see of a colour."""
-    srgb = np.array(colors.to_rgb(colour))
-    linear = np.asarray(eyes) @ np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    to_xyz = np.array(
-        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
-    )
-    xyz = to_xyz @ linear.clip(0, 1) / [0.95047, 1, 1.08883]
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-TURNED = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
-"""What `hue-rotate(180deg)` of CSS does to a colour."""
-
-
-@pytest.mark.parametrize("eyes", MACHADO)
-@pytest.mark.parametrize("page", ["light", "dark"])
-def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) -> None:
-    """Two colours differ by 12 or more, where 2.3 are just noticed: of Okabe and Ito's own the nearest two by 16."""
-    css = (ROOT / "analysis" / "report" / "report.css").read_text("utf-8")
-    assert "filter: invert(.95) hue-rotate(180deg)" in css
-    turned = {c: colors.to_hex(tuple((TURNED @ (0.95 - 0.9 * np.array(colors.to_rgb(c)))).clip(0, 1))) for c in COLOURS}
-    shown = [turned[colour] if page == "dark" else colour for colour in COLOURS]
-    apart = [np.linalg.norm(seen(a, MACHADO[eyes]) - seen(b, MACHADO[eyes])) for a, b in combinations(shown, 2)]
-    assert min(apart) > 12
-
-
-def test_without_titles_they_are_the_label_of_the_figure(results: Results) -> None:
-    figure = draw(results, "sweep", titles=False)
-    assert figure.get_suptitle() == ""
-    assert "95 % interval over 6 seeds" in str(figure.get_label())
-    thin, thick = (draw(results, "sweep", style=name).axes[0].lines[0].get_linewidth() for name in ("house", "slides"))
-    assert thick == 2 * thin
 
 
 def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,15 +43,6 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
     ]
 
 
-def test_a_long_name_of_the_baseline_stands_on_one_line(tmp_path: Path) -> None:
-    names = [f"in-line(agent=best-fit,order={order})" for order in ("fcfs", "sjf")]
-    rows = [row(agent, seed, acceptance=0.5 + place / 9, wait_p95=seed + place) for place, agent in enumerate(names)
-            for seed in range(3)]  # fmt: skip
-    write_results(tmp_path, rows)
-    label = draw(Results(tmp_path), "differences", metrics=["acceptance", "wait_p95"]).axes[0].get_xlabel()
-    assert "\n" not in label.partition("difference to")[2].strip()
-
-
 def test_points_of_one_agent_stand_in_one_panel_with_their_names(tmp_path: Path) -> None:
     rows = [
         row("a", seed, point={"k": k}, acceptance=0.5 + k / 10, wait_p95=10.0 * k + seed) | {"run": f"{k}-{seed}"}

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
-from binwright.analysis.measure.definition import describe, measure
+from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metric import MONEY
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -54,14 +53,6 @@ HALF = [(0.0, HOUR, (2, 0)), (2 * HOUR, 1.0, (1, 0))]
 """On 4 cpu: half of them for an hour, nothing for an hour, and a decision that ends the measured time."""
 
 
-def test_a_server_with_a_known_load() -> None:
-    """200 W for an hour, 100 W for another one: .3 kWh."""
-    found = bill(Case([(4, 4)], HALF), costs())
-    assert (found.on, found.energy) == pytest.approx((2, 0.3))
-    assert found.servers == found.cost == pytest.approx(2 * 0.5)
-    assert (found.carbon, found.electricity) == (None, None)
-
-
 def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
@@ -84,14 +75,6 @@ def test_net_per_month_is_income_less_cost() -> None:
     assert "net_month" not in measure(finished(ran, costs()))
     assert "net_month" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
     assert measure(finished(ran, costs(tariff())))["server_hours_on"] == pytest.approx(2)
-
-
-def test_tables_show_money_per_month_and_that_of_the_run_where_it_is_asked_for() -> None:
-    money = [one for one in describe((), (), currency=MONEY) if one.unit == MONEY]
-    assert {one.name: one.heading for one in money if one.table == "always"} == {
-        f"{what}_month": f"{what} per month" for what in ("income", "cost", "net")
-    }
-    assert all(one.heading.endswith(" of the run") and one.table == "never" for one in money if one.table != "always")
 
 
 class Across(Agent):

@@ -1,7 +1,6 @@
 """What `record: [states]` keeps: held to the requests that the same run placed, and to the ledger."""
 
 from math import inf, isnan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis.strategies import floats
 
-import binwright as bw
 from binwright.agents import AGENTS
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import KEPT, moments, states
@@ -28,14 +26,6 @@ from binwright.simcore.types import QUANTUM
 from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests
 from tests.support.runs import RESOURCES, Case, cases, run
-from tests.support.scenarios import random_requests
-
-BASE: dict[str, Any] = {
-    "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "6 GB"}},
-    "workload": random_requests(400, "10 s", [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}], "5 min"),
-    "agents": ["best-fit"],
-    "record": ["requests", "states"],
-}
 
 
 def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:
@@ -151,13 +141,3 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         reserved /= routing.topology.link_capacity
         np.testing.assert_allclose([share or 0 for share in links], reserved, atol=1e-6)
         np.testing.assert_allclose([share or 0 for share in used], taken / (10 * QUANTUM), atol=1e-6)
-
-
-def test_recording_states_changes_no_metric(tmp_path: Path) -> None:
-    rows = [
-        bw.run(bw.scenario(BASE | {"record": record}), out=tmp_path / "results" / name).runs.drop(
-            "run", "seconds", "decision_us"
-        )
-        for name, record in (("with", ["samples", "states"]), ("without", []))
-    ]
-    assert rows[0].equals(rows[1])

@@ -155,10 +155,8 @@ HOSTILE = {
     "many balls": "BALLS 300000 BINS 300000 RESOURCES C[b in BINS] => 9\n" + BODY,
     "many members": "BALLS 99999 BINS 2 RESOURCES C[b in BINS] => 9 FRIENDS 0 .. 99999 FOES 0 .. 99999\n" + BODY,
     "deep nesting": HEAD + "PARAM x = " + "(" * 20000 + "1" + ")" * 20000 + BODY,
-    "a long name": HEAD + "PARAM " + "x" * 90_000 + " = y" + BODY,
     "a path": 'TABLE T FROM "/etc/passwd" ' + HEAD + BODY,
     "a path beside": 'TABLE T FROM "jobs.csv" COLUMNS "id" ' + HEAD + BODY,
-    "letters": HEAD + "é\u202e\x00\U0001f600" + BODY,
 }
 PATHS = {"a path": "/etc/passwd", "a path beside": "jobs.csv"}
 SLOW = {"many members", "deep nesting", "huge dimensions"}
@@ -182,12 +180,9 @@ BODIES: list[tuple[bytes, int]] = [
     (b'{"text": "x", "tables": {"T": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}}", 422),
     (b'{"text": "x", "tables": {"T": [' + b"9" * 100_000 + b"]}}", 400),
     (b'{"text": "x", "tables": {"T": [NaN]}}', 422),
-    (b'{"text": "x", "params": {"n": 1' + b"0" * 400 + b"}}", 422),
     (b'{"text": "x", "tables": {' + b",".join(b'"%d": 1' % n for n in range(20_000)) + b"}}", 422),
     (b"{" + b",".join(b'"%d": 1' % n for n in range(20_000)) + b"}", 422),
-    (b'{"text": "x", "drain": [-1]}', 422),
     (b'{"text": "x", "tables": {"../T": [1]}}', 422),
-    (b'{"text": "\\ud800"}', 422),
     (b'{"text": "x", "time": 21}', 422),
     (b"x" * 300_001, 413),
 ]
