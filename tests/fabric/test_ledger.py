@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from binwright.fabric.array_kernels import ascending, overwrite
+from binwright.fabric.array_kernels import ascending
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.servers import why_not
@@ -229,15 +229,6 @@ def test_view_arrays_are_read_only() -> None:
     assert ledger.view.free.tolist() == [[[4], [4]], [[1], [4]]]
 
 
-def test_ledger_leaves_its_cluster_unchanged() -> None:
-    capacity = np.full((1, 1, 1), 4, np.int64)
-    ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]))
-    request = Request(0, 0.0, 1.0, (3,), False)
-    ledger.apply(request, request.on(0, 0))
-    ledger.fail(0)
-    assert capacity.tolist() == ledger.view.capacity.tolist() == [[[4]]]
-
-
 # -- what fits where -----------------------------------------------------------------------------------------------
 
 demands = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
@@ -368,9 +359,3 @@ def test_places_are_sorted_as_numpy_does(keys: list[int]) -> None:
     array = np.array(keys, np.int64)
     assert ascending(array).tolist() == np.argsort(array, kind="stable").tolist()
     assert array.tolist() == keys
-
-
-def test_an_array_is_written_over_another() -> None:
-    target = np.zeros((2, 3), np.int64)
-    overwrite(target[1], np.arange(3))
-    assert target.tolist() == [[0, 0, 0], [0, 1, 2]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from binwright.simcore.errors import InfeasiblePlacement, LedgerError
+from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, OnDevices, Request, Workload
 from tests.reference.placement import Lies, refused_by
@@ -65,58 +65,6 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
     with pytest.raises(InfeasiblePlacement, match="not on server 3: rule: at most 1 of a per zone"):
         ledger.begin_move(first, first.on(3, 0))
     ledger.check()
-
-
-def test_who_is_on_the_way_and_gone_by_then_counts_at_neither_place() -> None:
-    ledger = ruled([AtMost(at_most=1, of="a", per="zone")])
-    first, second = asked(0, 0), asked(1, 0)
-    ledger.apply(first, first.on(0, 0))
-    ledger.begin_move(first, first.on(1, 0))
-    assert not ledger.may_lie(second).any()
-    assert ledger.rules.open_to(second, [0], []).all()
-    ledger.check()
-
-
-def test_within_a_zone_one_on_its_way_counts_once() -> None:
-    ledger = ruled([AtMost(at_most=2, of="a", per="zone"), Together(together=("a",), per="zone")])
-    first, second, third = asked(0, 0), asked(1, 0), asked(2, 0)
-    ledger.apply(first, first.on(0, 0))
-    ledger.begin_move(first, first.on(2, 0))
-    ledger.apply(second, second.on(0, 0))
-    ledger.check()
-    with pytest.raises(InfeasiblePlacement, match="at most 2 of a per zone"):
-        ledger.apply(third, third.on(2, 0))
-
-
-@pytest.mark.parametrize("per", ["server", "zone"])
-def test_nobody_joins_a_group_that_is_between_two_domains(per: str) -> None:
-    ledger = ruled([Together(together=("a",), per=per)])
-    first, second = asked(0, 0), asked(1, 0)
-    ledger.apply(first, first.on(0, 0))
-    ledger.begin_move(first, first.on(1, 0))
-    for server in range(4):
-        with pytest.raises(InfeasiblePlacement, match=f"not on server {server}: rule: a together per {per}"):
-            ledger.apply(second, second.on(server, 0))
-    ledger.end_move(0, arrived=True)
-    ledger.apply(second, second.on(1, 0))
-    with pytest.raises(InfeasiblePlacement, match=f"not on server 0: rule: a together per {per}"):
-        ledger.begin_move(first, first.on(0, 0))  # without the other one
-    ledger.check()
-
-
-def test_cancelled_moves_return_to_the_old_place() -> None:
-    ledger = ruled([AtMost(at_most=1, of="a", per="server")])
-    first, second = asked(0, 0), asked(1, 0)
-    ledger.apply(first, first.on(0, 0))
-    ledger.begin_move(first, first.on(1, 0))
-    for server in (0, 1):
-        with pytest.raises(InfeasiblePlacement):
-            ledger.apply(second, second.on(server, 0))
-    ledger.end_move(0, arrived=False)
-    ledger.apply(second, second.on(1, 0))
-    ledger.check()
-    with pytest.raises(LedgerError, match="holds nothing"):
-        ledger.begin_move(asked(7, 0), first.on(1, 0))
 
 
 @scaled(3)

@@ -15,10 +15,10 @@ from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, S
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
-from binwright.simcore.record import IMPOSSIBLE, PLACED
+from binwright.simcore.record import PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Agent, Request, Workload
 from tests.reference.devices import Ask
 from tests.reference.placement import Lies, refused_by
 from tests.support.devices import ledger_of, request_of
@@ -163,11 +163,6 @@ def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     assert simulation.record.server.tolist() == [0, 1, 0, 0, 2]
 
 
-def test_a_refusal_names_the_rule() -> None:
-    done = played([AtMost(at_most=1, of="web", per="zone"), Drain(drain=(4,))], (WEB,), [0] * 4, BestFit()).record
-    assert done.reasons[done.reason[3]] == "rule: at most 1 of web per zone"
-
-
 def test_waiting_requests_are_offered_again_when_a_rule_allows_it() -> None:
     for overflow in (Overflow("wait"), Overflow("wait", together=3)):
         done = played(
@@ -180,13 +175,6 @@ def test_waiting_requests_are_offered_again_when_a_rule_allows_it() -> None:
         )
         waited = [0.0, 1.0, 2.0, 9.0, 4.0 if overflow.together else 9.0]
         assert done.record.decided.tolist() == waited
-
-
-def test_where_no_server_is_a_request_is_impossible() -> None:
-    roles = (NO_ROLE, Role("", where_of({"zone": ["z"]})), Role("", IN_B))
-    done = played([Drain(drain=(2, 3))], roles, [0, 1, 2], BestFit())
-    assert done.record.outcome.tolist()[1] == IMPOSSIBLE
-    assert done.record.reasons[done.record.reason[2]] == "rule: drain 2, 3"
 
 
 def test_requeued_requests_keep_their_role() -> None:
@@ -277,12 +265,3 @@ def test_columns_of_text_become_roles() -> None:
     for text in ("zone", "zone=", "=a", "zone=a;zone=b"):
         with pytest.raises(UserError, match="labels and values"):
             read_where(text)
-
-
-def test_an_agent_that_looks_elsewhere_is_refused() -> None:
-    class Stubborn(Agent):
-        def decide(self, view: View, request: Request) -> Placement:
-            return request.on(0, 0)
-
-    with pytest.raises(InfeasiblePlacement, match="not on server 0: rule: at most 1 of web per server"):
-        played([AtMost(at_most=1, of="web", per="server")], (Role("web", (), ("spot",)),), [0, 0], Stubborn())

@@ -116,26 +116,6 @@ def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None
     assert min(counts) == max(counts) > 0
 
 
-def test_third_path_of_alpha_is_a_detour() -> None:
-    """Two planes make two shortest paths; the next leads through the other pod, or through the neighbouring rack."""
-    routing = Routing(topology("alpha"))
-    assert [len(links) for links in routing.links(0, 1)] == [2, 2, 8]
-    assert [len(links) for links in routing.links(0, 2)] == [4, 4, 6]
-    assert routing.links(0, 1)[:2] == [(41, 43), (40, 42)], "plane 1 first"
-
-
-def test_planes_take_turns() -> None:
-    found = pods_and_planes(16, 1, 8, 4, 4, (1, 1, 1))
-    routing = Routing(found, 16)
-    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 12)]
-    turns = [(plane % 4, spine % 4) for spine in range(6, 10) for plane in range(15, 19)]
-    assert names == [[f"fabric-0-{plane}", f"spine-{plane}-{spine}", f"fabric-1-{plane}"] for plane, spine in turns]
-    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 5)[:4]]
-    assert names == [["fabric-0-0"], ["fabric-0-1"], ["fabric-0-2"], ["fabric-0-3"]]
-    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 6)[:4]]
-    assert names == [["fabric-0-1"], ["fabric-0-2"], ["fabric-0-3"], ["fabric-0-0"]]
-
-
 @pytest.mark.parametrize("name", ["gamma", "delta"])
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
@@ -207,26 +187,6 @@ def test_random_graphs_by_the_slow_rule(found: Topology, k: int) -> None:
         assert routing.paths(b, a) == [path[::-1] for path in expected]
         hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)]
         assert [len(path) for path in expected] == hops
-
-
-@given(st.integers(0, 2**32), st.integers(10, 24), st.integers(1, 5))
-@scaled(0.2)
-def test_larger_random_graphs_against_networkx(seed: int, count: int, k: int) -> None:
-    drawn = nx.gnm_random_graph(count, 3 * count, seed=seed)
-    graph = Graph(Path("drawn"))
-    for vertex in range(count):
-        graph.link(f"s{vertex}", f"v{vertex}", 1, 0)
-    for one, other in [*drawn.edges, *((v, v + 1) for v in range(count - 1) if not drawn.has_edge(v, v + 1))]:
-        graph.link(f"v{one}", f"v{other}", 1, 0)
-    found = build(graph, "drawn")
-    routing = Routing(found, k)
-    for a, b in random.Random(seed).sample(list(combinations(range(count), 2)), 10):
-        paths = routing.paths(a, b)
-        reference = islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)
-        assert [len(path) for path in paths] == [len(path) for path in reference]
-        assert paths == sorted(set(paths), key=lambda path: (len(path), path))
-        shortest = sorted(map(tuple, nx.all_shortest_paths(switches_only(found, a, b), a, b)))[:k]
-        assert paths[: len(shortest)] == shortest
 
 
 def ring(count: int) -> Topology:
@@ -348,51 +308,6 @@ def test_weighted_paths_by_the_slow_rule(found: Topology, k: int) -> None:
 def test_weighted_paths_of_random_graphs(found: Topology, k: int, data: st.DataObject) -> None:
     free = data.draw(st.lists(st.integers(-1, 3), min_size=found.links, max_size=found.links))
     check_weighted(found, k, free, data.draw(st.integers(0, 3)))
-
-
-@pytest.mark.parametrize("name", ["beta", "gamma", "delta"])
-def test_weighted_paths_against_networkx(name: str) -> None:
-    """`shortest_simple_paths` with what is free as the weight, which is what the publication's program calls."""
-    found = topology(name)
-    routing = Routing(found)
-    rng = np.random.default_rng(4)
-    out = np.empty(routing.longest, np.int32)
-    for _ in range(4):
-        free = rng.integers(0, 50, found.links)
-        s, t = (int(server) for server in rng.choice(found.servers, 2, replace=False))
-        a, b = int(found.rack_of[s]), int(found.rack_of[t])
-        graph = switches_only(found, a, b)
-        for link, ends in enumerate(found.link_ends.tolist()):
-            if graph.has_edge(*ends):
-                graph.edges[ends]["free"] = int(free[link])
-        reference = islice(nx.shortest_simple_paths(graph, a, b, weight="free"), 3)
-        for k, path in enumerate(reference):
-            count = route_links(routing.routes, free, s, t, k, True, out)
-            assert free[out[1 : count - 1]].sum() == nx.path_weight(graph, path, "free")
-
-
-def test_a_server_with_several_links_is_never_passed_through() -> None:
-    graph = Graph(Path("drawn"))
-    for server, homes in {"x": "pq", "y": "p", "z": "q"}.items():
-        graph.server(server)
-        for home in homes:
-            graph.link(server, home, 1, 0)
-    for one, other in ("pm", "mn", "nq"):
-        graph.link(one, other, 1, 0)
-    found = build(graph, "drawn")
-    routing = Routing(found)
-    rack = {found.names[rack]: rack for rack in range(found.racks)}
-    called = [[found.names[v] for v in path] for path in routing.paths(rack["p"], rack["q"])]
-    assert called == [["p", "m", "n", "q"]]
-    out = np.empty(routing.longest, np.int32)
-    free = found.link_capacity.copy()
-    assert find_route(routing.routes, free, 0, 1, 1, False) == 0
-    assert out[: route_links(routing.routes, free, 0, 1, 0, False, out)].tolist() == [0, 2], "x - p - y"
-    free[0] = 0
-    k = find_route(routing.routes, free, 0, 1, 1, False)
-    assert out[: route_links(routing.routes, free, 0, 1, k, False, out)].tolist() == [1, 6, 5, 4, 2], (
-        "x - q - n - m - p - y"
-    )
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None, 1001])

@@ -300,24 +300,3 @@ def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> No
     asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
     played(watched(network, network.servers, ("slots",), 4), asked, agent)
-
-
-def test_without_rules_a_ledger_that_keeps_them_plays_the_same() -> None:
-    network = topology("alpha")
-    asked = MultiServerRequests(100, Uniform(), holding=30).draw(("cpu", "mem"), 1)
-    capacity = np.full((network.servers, 1, 2), 10 * QUANTUM)
-    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    found = []
-    for ledger in (
-        Ledger(cluster, routing=Routing(network)),
-        Ledger(cluster, labels_of(network), [], routing=Routing(network)),
-    ):
-        simulation = Simulation(asked, ledger)
-        agent = AGENTS.load("tetris")()
-        agent.start(simulation.view, np.random.default_rng(0))
-        play(simulation, agent)
-        record = simulation.record
-        found.append(
-            (record.server.tolist(), [record.reasons[k] for k in record.reason.tolist()], ledger.network.notes)
-        )
-    assert found[0] == found[1]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.figures.kinds.topology import paint
 from binwright.fabric.graphs import read
-from binwright.fabric.shapes import alpha, fabric, fat_tree, tree
+from binwright.fabric.shapes import fat_tree, tree
 from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, tier_rows, topology
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import QUANTUM
@@ -124,22 +124,6 @@ def test_alpha_link_by_link() -> None:
     assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
 
 
-@pytest.mark.parametrize("name", ["gamma", "delta"])
-def test_links_are_numbered_as_documented_and_planes_share_no_spine(name: str) -> None:
-    found = topology(name)
-    names, planes, uplinks = found.names, found.planes, found.uplinks
-    for rack in range(found.racks):
-        for plane in range(planes):
-            ends = found.link_ends[found.servers + rack * planes + plane]
-            assert [names[v] for v in ends] == [f"rack-{rack}", f"fabric-{found.pod_of[rack]}-{plane}"]
-    for pod in range(int(found.pod_of.max()) + 1):
-        for plane in range(planes):
-            for number in range(uplinks):
-                link = found.servers + found.racks * planes + (pod * planes + plane) * uplinks + number
-                ends = [names[v] for v in found.link_ends[link]]
-                assert ends == [f"fabric-{pod}-{plane}", f"spine-{plane}-{number}"]
-
-
 def test_oversubscription() -> None:
     rows = tier_rows(topology("gamma"))
     assert [tuple(row) for row in rows] == [
@@ -148,14 +132,6 @@ def test_oversubscription() -> None:
         ("fabric-spine", 8, 32, 2.0, 2.0, 64.0, 2.0),
     ]
     assert [row.oversubscription for row in tier_rows(fat_tree(4))] == [None, 1.0, 1.0]
-
-
-def test_oversubscription_of_a_mixed_graph(make: Callable[[str], Topology]) -> None:
-    """Servers bring 10 + 10 + 25 + 10; links within a level carry nothing up."""
-    rows = {row.tier: row for row in tier_rows(make("file"))}
-    assert tuple(rows["server-rack"]) == ("server-rack", 3, 4, 10.0, 25.0, 55.0, None)
-    assert rows["rack-fabric"].oversubscription == pytest.approx(55 / 120)
-    assert rows["rack-rack"].oversubscription is None
 
 
 def test_a_fat_tree_of_four_ports() -> None:
@@ -177,17 +153,6 @@ def test_a_tree_counts_from_the_servers_up() -> None:
 
 def make_levels(depth: int) -> tuple[str, ...]:
     return tree([2] * depth, [1] * depth).levels
-
-
-def test_a_hundred_thousand_servers() -> None:
-    found = fabric(2504, 40, 8, 4, 4, (1, 2, 2))
-    assert (found.servers, found.links) == (100_160, 100_160 + 2504 * 4 + 313 * 16)
-
-
-def test_a_preset_can_be_varied() -> None:
-    found = alpha(capacities=(10, 40, 100), name="faster")
-    assert found.name == "faster"
-    assert [row.smallest for row in tier_rows(found)] == [10.0, 40.0, 100.0]
 
 
 def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
@@ -246,33 +211,26 @@ def test_graphml_with_defaults_and_edges_before_nodes(tmp_path: Path) -> None:
 
 FILES = [
     ("none.csv", None, "there is no such file"),
-    ("net.txt", "", "is not a .graphml or .csv file"),
     ("net.csv", "", "net.csv:1: has no column 'a'"),
     ("net.csv", "a,b,capacity\n", "has no links"),
     ("net.csv", b"a,b,capacity\n\xff,x,1\n", "is not UTF-8 text"),
     ("net.csv", 'a,b,capacity\n"x,y,1\n', "is not CSV: unexpected end of data"),
     ("net.csv", "a,b,capacity\nx,y\n", "net.csv:2: the link 'x' - 'y' has no capacity"),
     ("net.csv", "a,b,capacity\nx,y,0\n", "net.csv:2: x - y: the capacity is 0"),
-    ("net.csv", "a,b,capacity\nx,y,-1\n", "net.csv:2: x - y: the capacity must not be negative (got '-1')"),
-    ("net.csv", "a,b,capacity\nx,y,1e-9\n", "the capacity is less than 1e-06 Gbps"),
     ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
     ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link from 'x' to itself"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
     ("net.csv", "a,b,capacity,server\nx,y,1,z\n", "net.csv:2: the server is neither 'x' nor 'y' (got 'z')"),
     ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path through switches"),
     ("net.csv", "a,b,capacity,server\ns,y,1,s\ns,z,1,s\n",
      "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'"),
     ("net.graphml", "<graphml><graph>", "net.graphml:1: is not well-formed XML: no element found"),
-    ("net.graphml", "<svg/>", "net.graphml:1: is not GraphML: it begins with <svg>"),
     ("net.graphml", HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
      "net.graphml:8: the link 'x' - 'y' has no"),
-    ("net.graphml", HEAD + X + Y + '<edge source="x"/>\n' + TAIL, "net.graphml:8: a <edge> has no target"),
     ("net.graphml", HEAD + X + XY + TAIL, "net.graphml:7: an edge leads to 'y', which is not a node"),
     ("net.graphml", HEAD + X + X + TAIL, "net.graphml:7: a second node 'x'"),
     ("net.graphml", HEAD + X.replace('"s"', '"q"') + TAIL, "net.graphml:6: there is no <key> 'q'"),
-    ("net.graphml", HEAD + X.replace("true", "maybe") + TAIL, "node 'x': server is 'maybe'"),
     ("net.graphml", HEAD + X + Y + XY + '<node id="w"/>\n' + TAIL, "net.graphml:9: the vertex 'w' has no link"),
     ("net.graphml", HEAD + "<hyperedge/>" + TAIL, "<hyperedge> is not supported here"),
 ]  # fmt: skip
@@ -297,21 +255,14 @@ def good(**changes: object) -> dict[str, Any]:
     ("name", "options", "message"),
     [
         ("fabric", good(racks=0), "racks: must be a whole number of at least 1"),
-        ("fabric", good(uplinks=1.5), "uplinks: must be"),
         ("fabric", good(racks_per_pod=4), "racks_per_pod: 6 racks do not fill pods of 4"),
         ("fabric", good(capacities=(1, 2)), "capacities: must be a list of 3"),
-        ("fabric", good(capacities="123"), "capacities: must be a list of 3"),
-        ("fabric", good(capacities=(1, 0, 2)), "capacities[1]: the capacity is 0"),
         ("fabric", good(capacities=(1, 2, -2)), "capacities[2]: the capacity must not be negative"),
-        ("fabric", good(capacities=(float("nan"), 2, 2)), "capacities[0]: the capacity must be finite"),
         ("fabric", good(capacities=(1, None, 2)), "capacities[1]: the capacity is not a valid bandwidth"),
         ("fabric", good(racks=2 * 10**12), "are as many as we build"),
         ("fat-tree", {"k": 3}, "k: a fat-tree's switches have an even number of ports"),
-        ("tree", {"fanouts": [], "capacities": []}, "fanouts: must be a list"),
-        ("tree", {"fanouts": [2, 0], "capacities": [1, 2]}, "fanouts[1]: must be"),
         ("tree", {"fanouts": [2, 2], "capacities": [1]}, "capacities: must be a list of 2"),
         ("tree", {"fanouts": [1000] * 9, "capacities": [1] * 9}, "are as many as we build"),
-        ("tree", {"fanouts": [1] * 101, "capacities": [1] * 101}, "fanouts: has 101 levels"),
         ("alpha", {"rack": 4}, "alpha: got an unexpected keyword argument 'rack'\n  Its options: racks, "),
         ("alhpa", {}, "unknown topology (got 'alhpa')\n  Did you mean 'alpha'?"),
     ],

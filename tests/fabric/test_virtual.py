@@ -116,12 +116,6 @@ def test_a_link_needs_the_largest_traffic_that_the_virtual_tree_lets_across(
     assert found == maximum_flow(graph, 0, 1).flow_value
 
 
-@given(st.integers(1, 400), st.data(), st.integers(1, 10**6))
-def test_with_one_group_that_is_the_published_rule(n: int, data: st.DataObject, hose: int) -> None:
-    m = data.draw(st.integers(0, n))
-    assert needed(np.array([m]), np.array([n]), hose, 0) == min(m, n - m) * hose
-
-
 @given(st.sampled_from(sorted(TREES)), hoses(), st.data())
 def test_reservations_agree_with_cutting_every_link(name: str, network: VirtualNetwork, data: st.DataObject) -> None:
     net = ledger_of(name).network.topology
@@ -177,17 +171,14 @@ def pairs_embedding(ledger: Ledger) -> tuple[Request, Embedding]:
 
 WRONG_PAIRS: list[tuple[str, Any]] = [
     ("answer an Embedding", lambda e: Placement(e.shares, e.links)),
-    ("hosts are not", lambda e: replace(e, hosts=e.hosts[:2])),
     ("hosts are not", lambda e: replace(e, hosts=np.array([0, 0, 99]))),
     ("hosts are not a one-dimensional array", lambda e: replace(e, hosts=[0, 0, 4])),
     ("shares are not", lambda e: replace(e, shares=e.shares[:1])),
     ("shares are not", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
     ("equally long", lambda e: replace(e, amounts=e.amounts[:-1])),
     ("a link twice", lambda e: replace(e, links=(e.links[0],) * len(e.links))),
-    ("a link twice", lambda e: replace(e, links=(10**6, *e.links[1:]))),
     ("less than nothing", lambda e: replace(e, amounts=(-1, *e.amounts[1:]))),
     ("no path", lambda e: replace(e, route_first=None)),
-    ("path of each pair begins", lambda e: replace(e, route_first=e.route_first[:-1])),
     ("path of each pair begins", lambda e: replace(e, route_first=np.array([0, 9, 5, len(e.route_links)]))),
     ("a link that there is not", lambda e: replace(e, route_links=e.route_links + 10**4)),
     (
@@ -213,17 +204,6 @@ def test_embeddings_that_do_not_carry_the_matrix_are_refused_without_change(prob
     assert ledger.network.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
 
 
-def test_a_network_that_is_asked_for_cannot_be_changed() -> None:
-    one = VirtualNetwork(np.ones((2, 2), np.int64), np.array([[0, 1]]), np.array([5]))
-    other = VirtualNetwork(np.ones((2, 2), np.int64), groups=np.array([0, 1]))
-    for array in (one.machines, one.pairs, one.rates, other.groups):
-        assert array is not None
-        with pytest.raises(ValueError, match="read-only"):
-            array[:] = 0
-        with pytest.raises(ValueError, match="WRITEABLE"):
-            array.flags.writeable = True
-
-
 def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     ledger = ledger_of("two")
     network = VirtualNetwork(np.ones((3, 2), np.int64), hose=10)
@@ -239,23 +219,6 @@ def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     ledger.check()
     ledger.release(0)
     assert (ledger.view.link_free == ledger.view.link_capacity).all()
-
-
-def test_embeddings_beyond_free_slots_or_links_are_refused() -> None:
-    ledger = ledger_of("two", slots=1)
-    network = VirtualNetwork(np.ones((2, 2), np.int64), hose=600_000)
-    for row, hosts, problem in (
-        (0, [0, 0], "does not fit on node 0"),
-        (1, [0, 1], ""),
-        (2, [1, 2], "link 1 has 0.4 Gbps bandwidth free"),
-    ):
-        answer = hosed(ledger.network.topology, network, np.array(hosts), 1)
-        if problem:
-            with pytest.raises(InfeasiblePlacement, match=problem):
-                ledger.apply(asked(row, network), answer)
-        else:
-            ledger.apply(asked(row, network), answer)
-        ledger.check()
 
 
 CASES = [
@@ -341,21 +304,6 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
         ledger.apply(asked(0, network), answer)
 
 
-def test_oktopus_minds_the_holes() -> None:
-    """Ten machines; a link with 300 lets 3 through, or 7, but not 5: rack 0 has room for 5, and takes 3."""
-    ledger = ledger_of("two", slots=10)
-    ledger._free[:, 0, 0] = [3, 2, 3, 2, 2, 2]
-    ledger.network._link_free[:] = 1_000_000
-    ledger.network._link_free[6:] = 300_000, 300_000, 400_000
-    show(ledger)
-    agent = started("oktopus", ledger, "hose")
-    network = VirtualNetwork(np.tile(ONE_SLOT, (10, 1)), hose=100_000)
-    answer = agent.decide(ledger.view, asked(0, network))
-    assert isinstance(answer, Embedding)
-    assert np.bincount(answer.hosts // 2, minlength=3).tolist() == [3, 3, 4]
-    ledger.apply(asked(0, network), answer)
-
-
 @given(st.integers(1, 4), st.integers(1, 4), st.data())
 def test_a_matching_has_the_most_rows_at_the_least_cost(rows: int, columns: int, data: st.DataObject) -> None:
     fits = data.draw(
@@ -428,31 +376,3 @@ def test_without_a_network_it_says_so(name: str) -> None:
     view.virtual = AGENTS.load(name).embeds[0]
     with pytest.raises(UserError, match="network"):
         AGENTS.load(name)().start(view, stream(0, "agent"))
-
-
-@pytest.mark.parametrize(("name", "form", "where"), CASES)
-def test_embeddings_depend_on_the_random_stream_alone(name: str, form: str, where: str) -> None:
-    rng = np.random.default_rng(0)
-    asking = []
-    for row in range(8):
-        n = int(rng.integers(2, 6))
-        pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
-        machines = np.ones((n, 2), np.int64)
-        network = (
-            VirtualNetwork(machines, pairs, rng.integers(1, 50_000, len(pairs)))
-            if form == "pairs"
-            else VirtualNetwork(machines, hose=50_000)
-        )
-        asking.append(asked(row, network))
-    answers: list[list[Any]] = []
-    for _ in range(2):
-        ledger = ledger_of(where)
-        agent = started(name, ledger, form)
-        answers.append([])
-        for request in asking:
-            answer = agent.decide(ledger.view, request)
-            if isinstance(answer, Embedding):
-                ledger.apply(request, answer)
-                answers[-1].append((answer.hosts.tolist(), answer.links, answer.amounts))
-    assert answers[0] == answers[1]
-    assert answers[0]

@@ -15,11 +15,11 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.record import OUTCOMES, PENDING, REJECTED, Record
+from binwright.simcore.record import OUTCOMES, PENDING, Record
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View
-from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where, why_not
+from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where
 from tests.support.properties import first, scaled
 from tests.support.simulations import (
     cases,
@@ -116,27 +116,6 @@ def test_random_failures_act_like_scheduled_ones(case: Case, decide: Decide, see
     ]
 
 
-@given(cases(), st.integers(0, 99))
-def test_rejections_have_the_obvious_reason(case: Case, salt: int) -> None:
-    decide = moody(salt)
-    simulation = simulate(case)
-    seen: dict[int, int] = {}
-
-    def noting(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
-        seen[row] = why_not(free, demand, spread)
-        return decide(free, row, demand, spread)
-
-    drive(simulation, noting)
-    record = simulation.record
-    for row in np.flatnonzero(record.outcome[: record.rows] == REJECTED).tolist():
-        if case.mode == "wait":
-            demand = tuple(simulation.asked().demand[row])
-            spread = bool(simulation.ledger.spreads(np.array([demand]))[0])
-            seen[row] = why_not(simulation.view.free.tolist(), demand, spread)
-        assert record.reason[row] == seen[row]
-    assert (record.reason[record.outcome != REJECTED] == -1).all()
-
-
 def outcomes(simulation: Simulation) -> list[str]:
     return [OUTCOMES[o] for o in simulation.record.outcome[: simulation.record.rows]]
 
@@ -196,16 +175,6 @@ def first_outage(seed: int, server: int) -> tuple[float, float]:
     """When it fails and when it is back, with the means below."""
     rng = stream(seed, "faults", "server", server)
     return (down := rng.exponential(1000.0)), down + rng.exponential(10.0)
-
-
-def test_request_waiting_for_a_repair_gets_its_place() -> None:
-    """Random failures go on for ever, but a server that is down now does come back."""
-    faults = Faults(1000.0, 10.0, (), False, 3)
-    down, up = first_outage(3, 0)
-    simulation = simulate(one([(0, 0, 1), (down, 5, 1)], "wait"), faults)
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["placed", "placed"]
-    assert simulation.record.decided[1] == up
 
 
 def test_last_release_does_not_end_the_wait_for_a_repair() -> None:
@@ -455,14 +424,3 @@ def test_an_answer_that_nobody_waits_for_is_refused(mode: str) -> None:
             simulation.answer(request.on(0, 0))
         assert simulation.advance() is None  # the other one fits nowhere at all
     assert (simulation.record.sequence.tolist(), simulation.waiting) == ([0], 0)
-
-
-def test_servers_added_between_an_answer_and_the_next_request_are_there() -> None:
-    simulation = Simulation(workload_of([(0, 5, (1,)), (9, 5, (1,))]), Ledger(Cluster(("a",), CELL, (9,), CELL[0])))
-    request = offered(simulation)
-    simulation.answer(request.on(0, 0))
-    simulation.grow(1)
-    request = offered(simulation)
-    assert simulation.view.free.ravel().tolist() == [1, 1]
-    simulation.answer(request.on(1, 0))
-    simulation.ledger.check()

@@ -233,19 +233,3 @@ def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
     assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
     assert simulation.gangs.lacked == {2: (2, "no server has enough a")}
     assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3
-
-
-def test_ends_as_one() -> None:
-    """Nobody sees a part of a gang free while another is held."""
-    simulation = Simulation(gangs([2, 2]), WatchedLedger(cluster(1, 1)), Overflow("wait", together=9, one_by_one=True))
-    seen: list[list[int]] = []
-
-    class Looks(Agent):
-        def decide(self, view: View, request: Request) -> Placement | None:
-            seen.append(view.free[:, 0, 0].tolist())
-            free = np.flatnonzero(view.free[:, 0, 0])
-            return request.on(int(free[0]), 0) if len(free) else None
-
-    play(simulation, Looks())
-    assert seen == [[1, 1], [0, 1], [0, 0], [1, 1], [0, 1]]
-    assert simulation.record.decided.tolist() == [0, 0, 5, 5]

@@ -104,14 +104,6 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
         why(run, "4")
 
 
-def test_why_tells_until_when_a_limit_kept_whom_room_kept_waiting_longer(tmp_path: Path) -> None:
-    queues = {"short": {**SHORT, "running": {"requests": 1}}, "long": {}}
-    [run] = plan(scenario(tmp_path, "0,0,10,1,a,s\n1,0,20,3,a,l\n2,0,10,3,a,s\n", queues))
-    answer = why(run, "2").answer
-    assert "kept waiting from 0 s to 10 s by queue: requests in short" in answer
-    assert "20 s" in answer
-
-
 @pytest.mark.parametrize(
     ("queues", "more", "said"),
     [

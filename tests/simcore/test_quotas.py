@@ -1,6 +1,5 @@
 """Quotas: how much is left as Kueue says it, what must hold in every run, and what scenarios say."""
 
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -17,13 +16,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quotas
 from binwright.scenarios.features.quotas.run import QuotaBook
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -208,13 +205,6 @@ def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, 
         assert (row["compiled"], other["compiled"]) == (False, True)
         assert {key: row[key] for key in row.keys() - kept} == {key: other[key] for key in row.keys() - kept}
         assert_frame_equal(requests, others, check_exact=True)
-
-
-def test_requests_above_a_quota_are_refused_under_refuse(tmp_path: Path) -> None:
-    [run] = plan(scenario({"of": {"a": {"nominal": {"cpu": 4}}}, "above": "refuse"}))
-    row = execute(run, tmp_path)
-    assert set(json.loads(row["reasons"])) == {"quota: cpu of group a"}
-    assert row["acceptance"] < 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from binwright import simcore
 from binwright.agents import AGENTS
-from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.errors import UnknownName
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Agent
 from binwright.workloads import ARRIVALS, LIFETIMES, TRACES
@@ -37,15 +37,6 @@ def test_names_of_our_own_and_of_third_parties(things: Registry) -> None:
     assert set(things) == {"ordered", "gone", "counter"}
     assert "counter" in things
     assert "conter" not in things
-
-
-def test_an_unknown_name_suggests_the_nearest(things: Registry) -> None:
-    with pytest.raises(UnknownName) as caught:
-        things.load("conter")
-    assert str(caught.value) == (
-        "unknown thing (got 'conter')\n  Did you mean 'counter'? Known: counter, gone, ordered."
-    )
-    assert isinstance(caught.value, UserError)
 
 
 def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

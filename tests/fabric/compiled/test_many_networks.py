@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +16,6 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.shapes import fabric
-from binwright.scenarios.build.world import build_world
-from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import UserError
 from binwright.simcore.record import PENDING
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import Ints, Workload
@@ -138,27 +134,6 @@ def seen(episodes: NetworkEpisodes, i: int, expected: Choice) -> None:
     assert state.mask[i].tolist() == expected.mask
 
 
-def test_long_episodes_on_alpha_are_the_same() -> None:
-    scenario = load_scenario("nara/table1", ["workload.requests=300"])
-    case = Case(SHAPES[0], np.zeros((1, 1, 1), np.int64), False, build_world(scenario).pacing, False, [], 0)
-    workload = build_world(scenario).draw(5)
-    ledger = build_world(scenario).ledger(0)
-    assert ledger.network
-    simulation = Simulation(workload, ledger, pacing=case.pacing)
-    recorder = Recorder(np.random.default_rng(3), False)
-    play(simulation, recorder)
-    fresh = build_world(scenario).ledger(0)
-    assert fresh.network
-    episodes = NetworkEpisodes(fresh.view, case.pacing)
-    episodes.reset(0, workload)
-    for expected in recorder.choices:
-        seen(episodes, 0, expected)
-        episodes.step(np.array([expected.server]))
-    same_end(episodes, 0, simulation)
-    placed = simulation.record.outcome == 1
-    assert 0.2 < placed.mean() < 0.6
-
-
 def small(count: int = 1, **options: Any) -> NetworkEpisodes:
     """Two racks of two servers with three of one thing each."""
     capacity = np.full((4, 1, 1), 3)
@@ -186,15 +161,6 @@ def test_masked_choices_fail_the_request() -> None:
         assert episodes.state.many.state.free.sum() == 12
 
 
-def test_an_episode_of_nothing_is_over() -> None:
-    episodes = small(2)
-    episodes.reset(0, asking())
-    episodes.reset(1, asking(13, 14))
-    assert episodes.over.tolist() == [True, True]
-    episodes.step(np.zeros(2, np.int64))
-    assert episodes.state.result.tolist() == [[0, 0], [0, 0]]
-
-
 def test_resetting_one_leaves_the_others_alone() -> None:
     episodes = small(2)
     for i in range(2):
@@ -206,8 +172,3 @@ def test_resetting_one_leaves_the_others_alone() -> None:
     episodes.step(np.array([2, 2]))
     assert episodes.state.result.tolist() == [[1, 0], [1, 0]]
     assert episodes.state.many.state.outcome[1, 1:].tolist() == [PENDING] * 7
-
-
-def test_nothing_to_simulate_is_refused() -> None:
-    with pytest.raises(UserError, match="nothing to simulate"):
-        small(0)

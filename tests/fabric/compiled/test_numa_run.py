@@ -1,7 +1,6 @@
 """Compiled runs against the engine, decision by decision."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,15 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled import numa_loop
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels
-from binwright.fabric.run import compiled_loop as running
-from binwright.fabric.run import play as playing
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
@@ -36,20 +32,6 @@ from tests.support.properties import scaled
 @given(cases())
 @scaled(3)
 def test_a_compiled_run_is_the_engines(case: Case) -> None:
-    ledger = Ledger(case.cluster)
-    engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
-    expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-    ledger.check()
-    compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
-    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
-    assert found == expected
-    assert_same(compiled, engine)
-
-
-@given(cases(), st.lists(st.integers(1, 4), min_size=40, max_size=40))
-@scaled(2)
-def test_a_compiled_run_places_gangs_as_the_engine(case: Case, parts: list[int]) -> None:
-    case.workload = replace(case.workload, gangs=Gangs.of_parts(parts[: len(case.workload)]))
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
@@ -110,16 +92,6 @@ def test_every_rule_decides_as_its_agent(name: str) -> None:
     assert 0 < (engine.record.outcome == 2).sum() < 1500
     for key, column in expected.columns().items():
         np.testing.assert_array_equal(found.columns()[key], column, key)
-
-
-@pytest.mark.long
-def test_three_resources() -> None:
-    workload, cluster = busy(400, 3)
-    engine = Simulation(workload, Ledger(cluster))
-    play(engine, agent_of(first_fit))
-    compiled = Simulation(workload, Ledger(cluster))
-    assert compiled.loop.go(Compiled(first_fit)) == 400
-    assert_same(compiled, engine)
 
 
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
@@ -196,24 +168,6 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
     with pytest.raises(AgentError, match="written to what it was shown" if requests == 2 else "written|does not fit"):
         play_one(simulation, agent_of(generous))
     assert int((simulation.record.outcome == PLACED).sum()) < 10
-
-
-def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first run of a process waits for is not a part of its decisions' time."""
-    clock, known, real = [0], set[Any](), numa_loop.as_argument
-
-    def slow(*rule: Any) -> Any:
-        clock[0] += 0 if rule in known else 10**9
-        known.add(rule)
-        return real(*rule)
-
-    monkeypatch.setattr(running, "as_argument", slow)
-    monkeypatch.setattr(playing, "perf_counter_ns", lambda: clock[0])
-    workload, cluster = busy(50)
-    simulation = Simulation(workload, Ledger(cluster))
-    assert play_compiled(simulation, AGENTS.load("best-fit")()) == 0
-    assert clock == [10**9]
-    assert len(simulation.record.sequence) == 50
 
 
 def test_a_wrong_place_for_a_part_of_a_gang_leaves_nothing_held() -> None:
