@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from datetime import datetime
 from functools import lru_cache
-from math import inf, isfinite
 from pathlib import Path
 from typing import Literal, Self
 
@@ -17,6 +14,8 @@ from binwright.simcore.fields import Model, Number, PositiveTime, Text, Time, wr
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import Floats
 from binwright.simcore.units import TIME, many_of
+from binwright.workloads.traces.cells import moments, number, report
+from binwright.workloads.traces.text import read_text
 
 DAY = 86400.0
 
@@ -62,10 +61,11 @@ class OverTime(Model):
             return TimeSeries(np.array(self.daily, np.float64), DAY / len(self.daily), self.start)
         assert self.path
         try:
-            values = _numbers(self, key, below_zero, Path(self.path).stat().st_mtime_ns)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            changed = Path(self.path).stat().st_mtime_ns
+        except OSError as error:
             problem, remedy = unread(error, self.path, "Give a CSV file in UTF-8 with a header.")
             raise ScenarioError(problem, file=self.path, key=f"{key}.path", remedy=remedy) from None
+        values = _numbers(self, key, below_zero, changed)
         if self.start >= self.every * len(values):
             hours = self.every * len(values) / HOUR
             remedy = f"It has {hours:g} h in {many_of(len(values), 'row')}: give a shorter time."
@@ -78,45 +78,27 @@ class OverTime(Model):
 def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats:
     """Read the numbers in a column of a file that was `changed` last at this time; times must be `every` apart."""
     assert spec.path
-    with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        columns = list(reader.fieldnames or ())
-        others = [column for column in columns if column != spec.time]
-        name = spec.column or (others[0] if len(others) == 1 else "")
-        for column in (name, spec.time or name):
-            if column not in columns:
-                problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
-                remedy = f"Name one of {', '.join(columns)}."
-                raise ScenarioError(problem, file=spec.path, line=1, key=f"{key}.column", remedy=remedy)
-        found: list[float] = []
-        before: datetime | None = None
-        for row in reader:
-            try:
-                number = float((row[name] or "").strip())
-            except ValueError:
-                number = inf
-            if not isfinite(number) or (number < 0 and not below_zero):
-                remedy = f"Give a number in every row{', from 0' * (not below_zero)}."
-                raise _wrong(spec, reader.line_num, name, row, remedy)
-            found.append(number)
-            if spec.time:
-                try:
-                    time = datetime.fromisoformat((row[spec.time] or "").strip())
-                    is_next = before is None or (time - before).total_seconds() == spec.every
-                except (ValueError, TypeError):  # which is of times of which one has a zone
-                    is_next = False
-                if not is_next:
-                    remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
-                    raise _wrong(spec, reader.line_num, spec.time, row, remedy)
-                before = time
-    if not found:
-        raise ScenarioError("has no rows", file=spec.path, key=f"{key}.column", remedy="Give a row for every hour.")
-    values = np.array(found, np.float64)
+    path = Path(spec.path)
+    frame = read_text(path)
+    columns = frame.columns[1:]  # behind the number of the line
+    others = [column for column in columns if column != spec.time]
+    name = spec.column or (others[0] if len(others) == 1 else "")
+    for column in (name, spec.time or name):
+        if column not in columns:
+            problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
+            remedy = f"Name one of {', '.join(columns)}."
+            raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
+    if frame.is_empty():
+        raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
+    found, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
+    odd = {name: (~(found.is_finite() & ((found >= 0) | below_zero)).fill_null(False), remedy)}
+    if spec.time:
+        times = moments(frame, spec.time, path, 1.0)
+        remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
+        odd[spec.time] = times.is_null() | (times.diff() != spec.every).fill_null(False), remedy
+    for column, (wrong, remedy) in odd.items():
+        if wrong.any():
+            report(frame, wrong, path, column, "is not what belongs here", remedy, frame[column].filter(wrong)[0])
+    values = found.to_numpy().copy()
     values.flags.writeable = False  # it is kept for other runs
     return values
-
-
-def _wrong(spec: OverTime, line: int, column: str, row: dict[str, str], remedy: str) -> ScenarioError:
-    """Make the error of a cell of the file."""
-    problem, text = "is not what belongs here", row[column] or ""
-    return ScenarioError(problem, file=spec.path, line=line, key=column, value=text, remedy=remedy)
