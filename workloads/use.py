@@ -18,20 +18,6 @@ import numpy.typing as npt
 from binwright.simcore.types import Floats, Ints
 
 
-@dataclass(frozen=True)
-class FixedUse:
-    """All requests use a share, all the time."""
-
-    share: float = 1.0
-
-    def block(self, requests: Ints, first: int, last: int) -> Floats:
-        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
-        return np.full((len(requests), last - first), self.share)
-
-    def take(self, rows: Ints) -> Self:
-        return self
-
-
 class Shape(NamedTuple):
     """Holds distributions of shares, float64 [n] each: what share is at rank u.
 
@@ -150,7 +136,7 @@ class RecordedUse:
         return replace(self, others=self.others.take(rows), **columns)
 
 
-ResourceUse: TypeAlias = FixedUse | GeneratedUse | RecordedUse
+ResourceUse: TypeAlias = GeneratedUse | RecordedUse
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ from binwright.workloads.traces.cells import amounts, is_number, moments, number
 from binwright.workloads.traces.check import require
 from binwright.workloads.traces.table import read_file, read_parquet
 from binwright.workloads.use import (
-    FixedUse,
     GeneratedUse,
     Process,
     RecordedUse,
@@ -130,7 +129,7 @@ class ConstantUse(UseCase):
 
     def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
         share = np.full(len(rows), self.share)
-        return shape_of(share, share, share)
+        return shape_of(share, share)
 
 
 class Together(Model):
@@ -319,11 +318,7 @@ def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Ca
         at = f"workload.use.{written}"
         keyed = [(case, f"{at}.{number}" if len(cases) > 1 else at) for number, case in enumerate(cases)]
         plain = [(case, key) for case, key in keyed if not isinstance(case, RecordedCase)]
-        one = plain[0][0] if plain else ConstantUse(share=1.0)
-        if len(plain) < 2 and isinstance(one, ConstantUse) and not one.of:
-            use: ResourceUse = FixedUse(one.share)
-        else:
-            use = _generated(base, step, resource, plain, seed)
+        use: ResourceUse = _generated(base, step, resource, plain or [(ConstantUse(share=1.0), at)], seed)
         for case, key in reversed(keyed):
             if isinstance(case, RecordedCase):
                 use = case.draw(base, step, resource, use, key)
