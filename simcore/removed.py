@@ -20,6 +20,10 @@ REMOVED: Mapping[str, str] = {
     "command traces convert": "CSV is read as it is, compressed or not; `polars` writes Parquet of it.",
     "option traces describe --drop-faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
+    **{
+        f"workload.lublin.{jobs}": "Leave it out: the published parameters stand."
+        for jobs in ("batch", "interactive", "all")
+    },
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",
     "option size --kind": "Take `--set size.kind=GROUP`.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import floor
 from typing import ClassVar, Protocol
 
@@ -94,14 +93,9 @@ class Uniform:
         if not 1 <= self.low <= self.high <= 1000:
             key, value, remedy = "workload.demand.uniform", [self.low, self.high], "Give 1 <= low <= high <= 1000."
             raise WorkloadError("an impossible range", key=key, value=value, remedy=remedy)
-        return _uniform(self.low, self.high)
-
-
-@lru_cache(maxsize=8)
-def _uniform(low: int, high: int) -> Law:
-    amounts = np.arange(low, high + 1, dtype=np.int64)
-    cpu, mem = np.meshgrid(amounts, amounts, indexing="ij")
-    return equal(np.column_stack([cpu.ravel(), mem.ravel()]))
+        amounts = np.arange(self.low, self.high + 1, dtype=np.int64)
+        pairs = np.stack(np.meshgrid(amounts, amounts, indexing="ij"), axis=2).reshape(-1, 2)
+        return Law(pairs, np.full(len(pairs), 1 / len(pairs)))
 
 
 @dataclass(frozen=True, slots=True)

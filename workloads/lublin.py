@@ -18,10 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from binwright.simcore.errors import WorkloadError, suggest
-from binwright.simcore.fields import Amounts, Count, Model, Number, Quantity, Shown, wrong
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Amounts, Count, Model, Number, Quantity
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import SHARE
@@ -45,24 +45,6 @@ GRID = 20_000
 
 Load: TypeAlias = Annotated[float, Quantity("load", replace(SHARE, largest=10), "70 %", above_zero=True)]
 """A share of the processors; more than all of them can be asked for."""
-
-
-def _known(given: dict[str, float]) -> dict[str, float]:
-    for name, value in given.items():
-        if name not in PUBLISHED:
-            raise wrong("unknown parameter", suggest(name, PUBLISHED), (name,), value)
-        probability = name.endswith("prob")
-        if name not in ("pa", "pb") and (value < 0 or (probability and value > 1) or (not value and name[0] in "ab")):
-            range_of = "from 0 to 1" if probability else "from 0" if name[0] == "u" else "above 0"
-            raise wrong("is out of range", f"Give a number {range_of}.", (name,), value)
-    return given
-
-
-Parameters: TypeAlias = Annotated[
-    dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]],
-    AfterValidator(_known),
-    Shown("{parameter: number}"),
-]
 
 
 class Lublin(Model):
@@ -93,12 +75,6 @@ class Lublin(Model):
         "2001). By default nothing is known of requested times.",
         examples=[5],
     )
-    batch: Parameters = Field(
-        default={}, description="Other parameters than published.", examples=["{uhi: 8, umed: 5.5}"]
-    )
-    interactive: Parameters = Field(default={}, description="The same.", examples=["{pa: 0}"])
-    all: Parameters = Field(default={}, description="The same.", examples=["{serial_prob: 0.4}"])
-
     summary: ClassVar[str] = "jobs of a parallel machine: batch and interactive, with a daily cycle."
     reference: ClassVar[str] = "Lublin and Feitelson 2003, The workload on parallel supercomputers, JPDC"
 
@@ -111,7 +87,7 @@ class Lublin(Model):
                 published = {key: values[column] for key, values in PUBLISHED.items()}
                 for key in ("umed", "uhi"):
                     published[key] = max(published[key] + further, published["ulow"])
-                found[name] = JobClass(published | getattr(self, name), processors)
+                found[name] = JobClass(published, processors)
         return found
 
     def draw(self, n: int, resources: tuple[str, ...], total: Mapping[str, float], seed: int) -> Workload:

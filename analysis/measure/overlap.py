@@ -32,27 +32,15 @@ class Overlap(NamedTuple):
 
 def overlap(seeds: Sequence[Rows]) -> Overlap:
     """Measure the overlap of all seeds' windows; what a seed's own windows have in common counts once."""
-    merged = [_merged(rows) for rows in seeds]
-    low = min((first for rows in merged for first, _ in rows), default=0)
-    high = max((end for rows in merged for _, end in rows), default=0)
-    steps = np.zeros(high - low + 1, np.int64)
-    for rows in merged:
+    ends = [end for rows in seeds for window in rows for end in window]
+    low, high = min(ends, default=0), max(ends, default=0)
+    met = np.zeros(high - low, np.int64)  # by how many seeds, of each row
+    for rows in seeds:
+        mine = np.zeros(high - low, np.bool_)
         for first, end in rows:
-            steps[first - low] += 1
-            steps[end - low] -= 1
-    met = np.cumsum(steps)[:-1]  # by how many seeds, of each row
+            mine[first - low : end - low] = True
+        met += mine
     return Overlap(len(seeds), float(met[met > 1].sum() / max(int(met.sum()), 1)))
-
-
-def _merged(rows: Rows) -> list[tuple[int, int]]:
-    """Merge rows into stretches that do not overlap."""
-    found: list[tuple[int, int]] = []
-    for first, end in sorted(rows):
-        if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((first, end))
-    return found
 
 
 def written(rows: Rows) -> str:

@@ -17,7 +17,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Floats, Workload
-from binwright.workloads.lublin import Lublin
+from binwright.workloads.lublin import PUBLISHED, Lublin
 from binwright.workloads.traces.library import find, read
 
 PROGRAM: dict[str, Any] = {
@@ -81,17 +81,21 @@ def test_both_classes_come_in_the_order_of_their_arrival() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "options"),
-    [("1", {"jobs": "all"}), ("2", {"batch": {"umed": 5.5}, "interactive": {"umed": 5.5, "uhi": 8.0}})],
+    ("log", "jobs", "parameters"),
+    [("1", "all", {}), ("2", "both", {"umed": [4.5, 4.5, 4.5], "uhi": [7, 7, 7]})],
 )
-def test_rlscheduler_logs_follow_this_model(log: str, options: dict[str, Any]) -> None:
+def test_rlscheduler_logs_follow_this_model(
+    log: str, jobs: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from scipy.stats import ks_2samp
 
+    for name, values in parameters.items():
+        monkeypatch.setitem(PUBLISHED, name, values)
     try:
         frame = read(f"lublin-{log}", find(f"lublin-{log}"))
     except WorkloadError as error:
         pytest.skip(str(error))
-    ours = drawn(n=40_000, processors=256, **options)
+    ours = drawn(n=40_000, processors=256, jobs=jobs)
     sizes, queues = sizes_of(ours), {"0": ("all", "interactive"), "1": ("batch",)}
     for queue, theirs in frame.group_by("labels.queue"):
         of = np.isin(ours.labels["queue"], queues[str(queue[0])])
@@ -128,7 +132,7 @@ def test_load_option_sets_the_load_and_keeps_the_day(load: float) -> None:
 
 SCENARIO = """
 cluster: {servers: 2, node: {cpu: 96, mem: 256 GB}}
-workload: {requests: 300, lublin: {processor: {cpu: 1, mem: 4 GB}, interactive: {uhi: 5}}}
+workload: {requests: 300, lublin: {processor: {cpu: 1, mem: 4 GB}}}
 agents: [first-fit]
 """
 
@@ -154,14 +158,13 @@ def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lublin", "said"),
     [
-        ("{batch: {uhi2: 5}}", "unknown parameter"),
-        ("{batch: {uprob: 1.5}}", "Give a number from 0 to 1."),
+        ("{batch: {umed: 5.5}}", "the published parameters stand"),
         ("{processor: {gpu: 1}}", "the cluster has no such resource"),
         ("{processor: {cpu: 500}}", "no processor has room"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, lublin: str, said: str) -> None:
-    text = SCENARIO.replace("{processor: {cpu: 1, mem: 4 GB}, interactive: {uhi: 5}}", lublin)
+    text = SCENARIO.replace("{processor: {cpu: 1, mem: 4 GB}}", lublin)
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(UserError, match=said):
         build_world(load_scenario(tmp_path / "s.yaml")).draw(0)

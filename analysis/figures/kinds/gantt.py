@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -10,15 +10,13 @@ import numpy as np
 import polars as pl
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import BLACK, COLOURS, GREY, VERMILLION, heading, new, points, tidy
+from binwright.analysis.figures.style import BLACK, VERMILLION, heading, new, points, tidy
 from binwright.analysis.results import escaping
-from binwright.simcore.errors import ResultsError, suggest
-from binwright.workloads.traces.check import LABELS
+from binwright.simcore.errors import ResultsError
 
 MOST_SERVERS, MOST_AGENTS = 24, 4
 """Of more servers the first are drawn."""
@@ -26,17 +24,11 @@ MOST_BARS = 10_000
 """More bars than that are narrower than a pixel, and take minutes to draw."""
 WIDE = 100
 """So many characters of an agent's name have room."""
-NAMES = ("blue", "red", "green", "pink", "orange", "sky", "black", "wine")
-"""What `COLOURS` are called in a caption."""
 
 
 @figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw the first seed of every agent at one point; darker bars ask for more of the first resource.
-
-    With `--metric` bars have the colours of a column of the requests instead: of its most frequent words, or darker for
-    more.
-    """
+    """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
     agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}
@@ -48,13 +40,14 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     end = max(float(frame["decided"].to_numpy().max(initial=0)) for frame in frames.values())
     scale, unit = CLOCK.scale(end)
     figure = new(options.width or "page", 0.8 + len(agents) * (0.5 + 0.13 * shown))
-    paint, said = _painter(chosen, list(frames.values()))
+    name, shades = chosen.results.resources[0], colormaps["Blues"]
+    most = max(float(frame[name].to_numpy().max()) for frame in frames.values()) or 1.0
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
     cut = moved = False
     for ax, agent in zip(axes, agents, strict=True):
         tidy(ax, grid="x")
         frame = frames[agent].filter(pl.col("server") < shown)
-        _bars(ax, frame, scale, end, paint(frame))
+        _bars(ax, frame, scale, end, shades(0.25 + 0.7 * frame[name].to_numpy() / most))
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
         moved |= _moves(ax, chosen, runs[agent], scale, shown)
         ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
@@ -64,7 +57,12 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
     notes = [f"{chosen.title}: seed {seed}", *[f"the first {shown} of {servers} servers"] * (shown < servers)]
-    notes += ["until the last start", said, *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
+    notes += [
+        "until the last start",
+        f"darker: more {name}",
+        *["crosses: interrupted"] * cut,
+        *["lines: moved"] * moved,
+    ]
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
@@ -75,32 +73,6 @@ def _placed(chosen: FigureData, run: str) -> pl.DataFrame:
     if found.is_empty():
         raise ResultsError(f"run {run} placed nothing", file=chosen.results.folder, remedy="Choose --agents.")
     return found.sort("decided", maintain_order=True)
-
-
-def _painter(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> tuple[Callable[[pl.DataFrame], Any], str]:
-    """Return what colours the bars of a frame, [n, 4], and what the colours say."""
-    name = chosen.options.metrics[0] if chosen.options.metrics else chosen.results.resources[0]
-    column = next((one for one in (name, f"{LABELS}{name}") if one in frames[0].columns), None)
-    if column is None:
-        known = [one.removeprefix(LABELS) for one in frames[0].columns]
-        raise ResultsError("is no column of the requests", key=f"--metric {name}", remedy=suggest(name, known))
-    values = pl.concat([frame[column] for frame in frames])
-    if values.dtype.is_numeric():
-        most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]  # polars: any value
-        scheme = colormaps["Blues"]
-        return lambda frame: scheme(0.25 + 0.7 * frame[column].fill_nan(0).to_numpy() / most), f"darker: more {name}"
-    counts = (
-        values.cast(pl.String).value_counts(sort=True, name="times").sort("times", column, descending=[True, False])
-    )
-    words = counts[column].head(len(NAMES)).to_list()
-    colours = {word: to_rgba(colour) for word, colour in zip(words, COLOURS, strict=False)}
-    said = [f"{word} {colour}" for word, colour in zip(words, NAMES, strict=False)]
-    said += ["the others grey"] * (len(counts) > len(words))
-
-    def paint(frame: pl.DataFrame) -> Any:
-        return np.array([colours.get(word, to_rgba(GREY)) for word in frame[column].cast(pl.String).to_list()])
-
-    return paint, f"{name}: {', '.join(said)}"
 
 
 def rows(begin: Sequence[float], end: Sequence[float]) -> list[int]:

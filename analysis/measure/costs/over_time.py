@@ -96,9 +96,9 @@ def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats
         times = moments(frame, spec.time, path, 1.0)
         remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
         odd[spec.time] = times.is_null() | (times.diff() != spec.every).fill_null(False), remedy
-    for column, (wrong, remedy) in odd.items():
-        if wrong.any():
-            report(frame, wrong, path, column, "is not what belongs here", remedy, frame[column].filter(wrong)[0])
+    for column, (rows, remedy) in odd.items():
+        if rows.any():
+            report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
     values = found.to_numpy().copy()
     values.flags.writeable = False  # it is kept for other runs
     return values
