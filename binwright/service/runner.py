@@ -11,13 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import forkserver
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
 from binwright.service.limits import Limits
-from binwright.service.store import Row, StorageError, Store, failure
+from binwright.service.models import OURS, Job, Submission, failure
+from binwright.service.store import StorageError, Store
 
 LOOK = 0.05
 """Seconds between two looks at whether a job is to be cancelled."""
@@ -27,6 +28,7 @@ AGAIN = 1.0
 """Seconds until what the machine refused is tried again."""
 T = TypeVar("T")
 _context = multiprocessing.get_context("forkserver")
+_Process = multiprocessing.context.ForkServerProcess
 
 
 def prepare() -> None:
@@ -37,7 +39,7 @@ def prepare() -> None:
     forkserver.ensure_running()
 
 
-def _start(process: multiprocessing.context.ForkServerProcess) -> bool:
+def _start(process: _Process) -> bool:
     """Start a process; returns whether the machine had one for us."""
     try:
         process.start()
@@ -80,14 +82,13 @@ class Runner:
             self._stopping.wait(AGAIN)
         while not self._stopping.is_set():
             self.work.clear()
-            row = self._insist(self._store.take)
-            if row is None:
+            job = self._insist(self._store.take)
+            if job is None:
                 self.work.wait(AGAIN)
                 continue
-            change, *arguments = self._outcome(row)
-            self._insist(partial(change, *arguments))
-            self.progress.pop(row.id, None)
-            self.cancelled.discard(row.id)
+            self._insist(self._done(job))
+            self.progress.pop(job.id, None)
+            self.cancelled.discard(job.id)
 
     def _insist(self, do: Callable[[], T]) -> T | None:
         """Do something with the jobs as soon as the disk lets us; None if the server stops before."""
@@ -98,62 +99,65 @@ class Runner:
                 if self._stopping.wait(AGAIN):
                     return None
 
-    def _outcome(self, row: Row) -> tuple[Any, ...]:
+    def _done(self, job: Job) -> Callable[[], None]:
         """Search in one process, and verify in another what it says; returns the change of the store that follows."""
         try:
-            answer = self._ask(row, "null", json.loads(row.request)["time"] + self._limits.grace)
-            if answer is not None and "found" in answer:
-                answer = self._ask(row, json.dumps(answer["found"]), self._limits.grace)
+            seconds = Submission.model_validate_json(job.request).time
+            answer = self._ask(job, None, seconds + self._limits.grace)
+            if answer and "found" in answer:
+                answer = self._ask(job, answer["found"], self._limits.grace)
         except Exception:  # costs this job, not the thread
             with suppress(OSError):  # the log may be on a full disk, too
                 traceback.print_exc()
-            answer = failure("the service failed", "This is our mistake; the server's log has the details.")
+            answer = failure("the service failed", OURS)
         if answer is None:
-            return self._store.put_back, row.id
-        result = json.dumps(answer["result"]) if answer.get("result") else None
-        if row.id in self.cancelled:
-            return self._store.finish, row.id, "cancelled", result
-        if result:
-            return self._store.finish, row.id, "done", result
-        return self._store.finish, row.id, answer["state"], None, json.dumps(answer["error"])
+            return partial(self._store.put_back, job.id)
+        is_cancelled, result = job.id in self.cancelled, answer.get("result")
+        state = "cancelled" if is_cancelled else answer.get("state", "done")
+        return partial(self._store.finish, job.id, state, result, None if is_cancelled else answer.get("error"))
 
-    def _ask(self, row: Row, found: str, seconds: float) -> dict[str, Any] | None:
-        """Have a process answer, and watch it; it is interrupted at its deadline, then killed. None: we stop."""
+    def _ask(self, job: Job, found: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
+        """Have a process search, or verify what is `found`; None if the machine has no process, or we stop."""
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=run, args=(theirs, row.request, found, self._limits, seconds))
+        process = _context.Process(target=run, args=(theirs, job.request, found, self._limits, seconds))
         began = _start(process)
         theirs.close()
-        if not began:
-            pipe.close()
-            self._stopping.wait(AGAIN)
-            return None
-        try:
-            deadline, interrupted = monotonic() + seconds, False
-            while not self._stopping.is_set():
-                late = monotonic() > deadline
-                if late and interrupted:
-                    return failure("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
-                if not interrupted and (late or (found == "null" and row.id in self.cancelled)):
-                    with suppress(ProcessLookupError):
-                        os.kill(process.pid or 0, signal.SIGINT)
-                    interrupted, deadline = True, monotonic() + LAST_WORD
-                if not wait([pipe, process.sentinel], LOOK):
-                    continue
-                try:
-                    message: dict[str, Any] = json.loads(pipe.recv_bytes())
-                except (EOFError, OSError):
-                    process.join(1)
-                    too_long = process.exitcode == -signal.SIGXCPU
-                    why = "takes more CPU time than a job may have" if too_long else "the worker process died"
-                    return failure(why, "Make the problem smaller.")
-                if "progress" not in message:
-                    return message
-                self.progress[row.id] = message["progress"]
-            return None
-        finally:
-            process.kill()
-            process.join()
-            process.close()
-            pipe.close()
+        with pipe:
+            if not began:
+                self._stopping.wait(AGAIN)
+                return None
+            try:
+                return self._watched(job, process, pipe, seconds, cancels=found is None)
+            finally:
+                process.kill()
+                process.join()
+                process.close()
+
+    def _watched(
+        self, job: Job, process: _Process, pipe: Connection, seconds: float, *, cancels: bool
+    ) -> dict[str, Any] | None:
+        """Wait for what a process answers; it is interrupted at its deadline, and where the job is cancelled, once."""
+        deadline, interrupted = monotonic() + seconds, False
+        while not self._stopping.is_set():
+            late = monotonic() > deadline
+            if late and interrupted:
+                return failure("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
+            if not interrupted and (late or (cancels and job.id in self.cancelled)):
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid or 0, signal.SIGINT)
+                interrupted, deadline = True, monotonic() + LAST_WORD
+            if not wait([pipe, process.sentinel], LOOK):
+                continue
+            try:
+                message: dict[str, Any] = json.loads(pipe.recv_bytes())
+            except (EOFError, OSError):
+                process.join(1)
+                too_long = process.exitcode == -signal.SIGXCPU
+                why = "takes more CPU time than a job may have" if too_long else "the worker process died"
+                return failure(why, "Make the problem smaller.")
+            if "progress" not in message:
+                return message
+            self.progress[job.id] = message["progress"]
+        return None

@@ -8,8 +8,8 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from binwright.simcore.cores import usable_cpus
-from binwright.simcore.errors import ExtraNeeded, UserError
-from binwright.simcore.extras import install
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import need
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -24,17 +24,14 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address."""
-    try:
-        import uvicorn
+    for package in ("fastapi", "uvicorn", "lark"):
+        need(package, "serve", "solver", what="the service")
+    import uvicorn
 
-        from binwright.service.access import read_tokens
-        from binwright.service.app import application
-        from binwright.service.limits import changed
-    except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
-            raise
-        problem = f"the service needs {error.name}, which is not installed"
-        raise ExtraNeeded(problem, remedy=install("serve", "solver")) from None
+    from binwright.service.access import read_tokens
+    from binwright.service.app import application
+    from binwright.service.limits import changed
+
     tokens = frozenset() if token_file is None else read_tokens(token_file)
     if not tokens and not _loopback(host):
         remedy = "Give --token-file FILE, with a token per line."

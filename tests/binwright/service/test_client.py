@@ -50,7 +50,7 @@ def test_client_solves_and_reports_progress(guarded: Server) -> None:
 def test_client_waits_while_the_queue_is_full(guarded: Server) -> None:
     client = Client(guarded.url, TOKEN)
     jobs = [client.submit(ENDLESS, seed=seed, time=3)["id"] for seed in range(3)]
-    hasty = Client(guarded.url, TOKEN, patience=0.1)
+    hasty = Client(guarded.url, TOKEN, patience=1)
     with pytest.raises(UserError, match="the queue is full"):
         hasty.submit(SMALL)
     assert client.wait(client.submit(SMALL)["id"])["state"] == "done"

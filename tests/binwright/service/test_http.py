@@ -176,10 +176,10 @@ def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
 
 BODIES: list[tuple[bytes, int]] = [
     (b"\xff\xfe\xc3(", 422),
-    (b"[" * 200_000, 400),
-    (b'{"text": "x", "tables": {"T": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}}", 422),
-    (b'{"text": "x", "tables": {"T": [' + b"9" * 100_000 + b"]}}", 400),
-    (b'{"text": "x", "tables": {"T": [NaN]}}', 422),
+    (b"[" * 200_000, 422),
+    (b'{"text": "x", "tables": {"T": ' + b"[" * 200 + b"1" + b"]" * 200 + b"}}", 422),
+    (b'{"text": "x", "tables": {"T": [' + b"9" * 100_000 + b"]}}", 422),
+    (b'{"text": "x", "params": {"n": NaN}}', 422),
     (b'{"text": "x", "tables": {' + b",".join(b'"%d": 1' % n for n in range(20_000)) + b"}}", 422),
     (b"{" + b",".join(b'"%d": 1' % n for n in range(20_000)) + b"}", 422),
     (b'{"text": "x", "tables": {"../T": [1]}}', 422),
@@ -208,6 +208,31 @@ def test_there_is_nothing_elsewhere(server: Server, path: str) -> None:
     assert got.status == 404
     assert got.json["error"]["message"] in ("Not Found", "no such job")
     assert server.ask("PUT", "/v1/problems").status == 405
+    assert server.ask("PUT", "/v1/problems/x").headers["allow"] == "DELETE, GET"
+
+
+TABLE = "BALLS len(T) BINS 2 RESOURCES C[b in BINS] => n procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += T[BALL] end"
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (b'{"T": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}", "T is not numeric"),
+        (b'{"T": [[1], 2, "a"]}', "T is not numeric"),
+        (b'{"T": [1, {"a": 2}]}', "T is not numeric"),
+        (b'{"T": [NaN]}', "T has entries out of range"),
+        (b'{"T": [1' + b"0" * 400 + b"]}", "T "),
+        (b'{"T": [1]}, "params": {"n": 1' + b"0" * 400 + b"}", "range"),
+    ],
+)
+def test_tables_that_are_none_are_refused_jobs(server: Server, values: bytes, says: str) -> None:
+    body = b'{"text": "' + TABLE.encode() + b'", "tables": ' + values + b"}"
+    got = server.ask("POST", "/v1/problems", body)
+    assert got.status == 202, got
+    job = server.wait(got.json["id"])
+    assert job["state"] == "refused", job
+    assert says in job["error"]["message"]
+    assert len(json.dumps(job)) < 1000
 
 
 def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:

@@ -48,7 +48,7 @@ def test_client_sends_names_and_reads_them_back(server: Server) -> None:
     moved = [(result["ball_names"][one["ball"]], result["bin_names"][one["from"]]) for one in result["moves"]]
     assert moved == [("web-1", "n-b"), ("db", "n-b")]
     for tables, says in (
-        ({"POD": [1, 2, None]}, "neither all numbers nor all names"),
+        ({"POD": [1, 2, None]}, "POD is not numeric"),
         ({"NEDS": [2, 2, 1]}, "reads no table NEDS"),
         ({"NEEDS": ["a", "b", "c"]}, "NEEDS has names, and no TABLE NEEDS reads them AS anything"),
     ):

@@ -10,8 +10,8 @@ import pytest
 
 from binwright.cli import MISTAKE, main
 from binwright.service.limits import Limits, changed
-from binwright.service.models import Submission
-from binwright.service.store import TRIES, QueueFull, Row, StorageError, Store
+from binwright.service.models import Job, Submission
+from binwright.service.store import TRIES, QueueFull, StorageError, Store
 from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
@@ -24,11 +24,11 @@ def store_in(folder: Path, **limits: float) -> Store:
     return Store(folder, changed(f"{name}={value}" for name, value in limits.items()))
 
 
-def taken(store: Store) -> Row:
+def taken(store: Store) -> Job:
     """The next job, running."""
-    row = store.take()
-    assert row
-    return row
+    job = store.take()
+    assert job
+    return job
 
 
 def test_clients_with_nothing_running_come_first_then_the_oldest(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_clients_with_nothing_running_come_first_then_the_oldest(tmp_path: Path)
     assert store.take() is None
     for row in rows:
         store.put_back(row.id)
-    store.finish(taken(store).id, "done", "{}")
+    store.finish(taken(store).id, "done", {})
     assert taken(store).request == "1"  # nobody else has any that runs
     store.close()
 
@@ -65,7 +65,7 @@ def test_oldest_answers_are_dropped(tmp_path: Path) -> None:
     names = []
     for key in "abcd":
         names.append(store.add("", key, "{}")[0].id)
-        store.finish(taken(store).id, "done", result="{}")
+        store.finish(taken(store).id, "done", result={})
     assert [store.get("", name) is not None for name in names] == [False, True, True, True]
     store.close()
 
@@ -107,7 +107,7 @@ def test_job_key_depends_on_the_content_only() -> None:
 def lived(store: Store, insist: Callable[..., Any]) -> list[str]:
     """Accept three jobs, do the first, cancel the second; gives the accepted ones' ids."""
     ids = [insist(store.add, "me", key, f'{{"{key}": "{"x" * 9000}"}}')[0].id for key in "abc"]
-    insist(store.finish, insist(store.take).id, "done", '{"alloc": []}')
+    insist(store.finish, insist(store.take).id, "done", {"alloc": []})
     assert insist(store.cancel_queued, ids[1])
     return ids
 
@@ -133,7 +133,7 @@ def test_every_write_of_the_jobs_may_fail(tmp_path: Path, number: int) -> None:
         for _ in range(2):
             rows = [store.get("me", name) for name in ids]
             assert [row and row.state for row in rows] == ["done", "cancelled", "queued"], at
-            assert store.counts() == {"queued": 1, "running": 0}
+            assert (store.count("queued"), store.count("running")) == (1, 0)
             store.close()
             store = Store(tmp_path / str(at), Limits())
         store.close()
@@ -197,4 +197,3 @@ def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("jobs.sqlite*")}
         assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
         store.close()
-        (tmp_path / "jobs.sqlite").chmod(0o644)  # as earlier versions left it
