@@ -21,14 +21,15 @@ def reproduce(args: Namespace) -> int:
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
     found = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
-    batches = [batch for one in found.prepared for batch in one.batches.values()]
+    publications = found.publications
+    batches = [batch for one in publications for batch in one.batches.values()]
     total, done = sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
-    for why in dict.fromkeys(str(error) for one in found.prepared for error in one.problems.values()):
+    for why in dict.fromkeys(str(error) for one in publications for error in one.problems.values()):
         print_line(f"cannot run: {why}")
     print_location(f"{total} runs, {done} of them done already, into {found.folder}")
     if args.dry_run:
         return 0
-    if not any(one.batches or one.experiment.count for one in found.prepared):
+    if not batches and not any(experiment.count for one in publications for experiment in one.whole.experiments):
         print_line("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done, args.jobs or usable_cpus()) as live:
@@ -36,4 +37,4 @@ def reproduce(args: Namespace) -> int:
     print(found.text())
     for file in found.write(found.folder):
         print_location(f"Written: {file}")
-    return FAILED if any(one.failed for one in found.prepared) else 0
+    return FAILED if any(one.failed for one in publications) else 0

@@ -16,7 +16,7 @@ from binwright.simcore.extras import pl
 Better = Literal["higher", "lower"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Published:
     """Holds one printed value and what it was measured on, `key=value;...`."""
 
@@ -42,7 +42,7 @@ class Published:
 
 def keys_of(condition: str) -> dict[str, str]:
     """Split a condition into its keys and values."""
-    return dict(pair.split("=", 1) for pair in condition.split(";") if pair)
+    return dict(pair.split("=", 1) for pair in condition.split(";") if "=" in pair)
 
 
 def in_words(condition: str, stand_in: str = "") -> str:
@@ -94,22 +94,14 @@ MISSES = (Verdict.WORSE, Verdict.FARTHER)
 """What was not reproduced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Holds a published value (None: words), ours, and the verdict."""
+@dataclass(frozen=True)
+class Row(Published):
+    """Holds a published value, ours with the ends of its interval, and the verdict."""
 
-    publication: str
-    table: str
-    condition: str
-    agent: str
-    metric: str
-    published: float | None
-    spread: float | None
     ours: float | None = None
     low: float | None = None
     high: float | None = None
     seeds: int = 0
-    printed: str = ""
     verdict: str = Verdict.INCOMPARABLE
     why: str = ""
     quick: bool = False
@@ -124,14 +116,8 @@ class Row:
     @classmethod
     def of(cls, one: Published, ours: Value | None = None, **more: Any) -> Row:
         """Make the row of a published value, with the verdict and what else is known of it."""
-        where = (one.publication, one.table, one.condition, one.agent, one.metric, one.value, one.spread)
         mean, low, high, seeds = ours or (None, None, None, 0)
-        return cls(*where, mean, low, high, seeds, one.printed, **more)
-
-    @property
-    def difference(self) -> float | None:
-        """Subtract the published value from ours."""
-        return None if self.ours is None or self.published is None else self.ours - self.published
+        return cls(**asdict(one), ours=mean, low=low, high=high, seeds=seeds, **more)
 
 
 def judge(
@@ -165,16 +151,12 @@ def judge(
     return verdict, f"Ours is {way} by {apart}, and {better} is better."
 
 
-def ordered(rows: Sequence[Row]) -> list[Row]:
-    """Sort rows: misses first, the largest of them at the top, and what cannot be compared last."""
+def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
+    """Make a table of rows: misses first, the largest of them at the top, and what cannot be compared last."""
 
-    def key(one: Row) -> tuple[int, float]:
-        share = abs(one.difference / one.published) if one.difference is not None and one.published else 0.0
+    def order(one: Row) -> tuple[int, float]:
+        share = abs((one.ours - one.value) / one.value) if one.ours is not None and one.value else 0.0
         return [*Verdict].index(Verdict(one.verdict)), -share if one.verdict != Verdict.INCOMPARABLE else 0.0
 
-    return sorted(rows, key=key)
-
-
-def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Make a table of rows, misses first."""
-    return pl.DataFrame([asdict(one) for one in ordered(rows)], infer_schema_length=None)
+    content = [{**asdict(one), "published": one.value} for one in sorted(rows, key=order)]
+    return pl.DataFrame(content, infer_schema_length=None)

@@ -9,13 +9,14 @@ from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from string import Template
 from types import ModuleType
 from typing import Any, Literal
 
 import yaml
 
 from binwright.reproduction import PUBLICATIONS, measures
-from binwright.reproduction.claims import Better, Published, Value, published
+from binwright.reproduction.claims import Better, Published, Value, keys_of, published
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
 
@@ -47,15 +48,15 @@ class Drawing:
     """Declares a figure of a publication, or a part of one."""
 
     figure: str
-    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat; empty for a table."""
+    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat."""
     name: str
     """What its file is called behind the publication's name; no two of a publication the same."""
     title: str
     """What it shows, in a sentence without a full stop."""
+    options: Mapping[str, Any]
+    """`kind` of figure; `where`, of which conditions [(experiment, condition)], drawn as one; options of the kind."""
     published: str = ""
     """What the publication prints there, in a sentence, and what differs in ours."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """`kind` of figure; `where`, of which conditions [(experiment, condition)], drawn as one; options of the kind."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,16 @@ class Condition:
     agents: Mapping[str, str]
     """Maps published agents to ours, as a scenario would name them: `{nara: {weights: azure-like}}`."""
     overrides: Sequence[str] = ()
+    """`$key` in them is the value of that key of the condition."""
     seeds: int = 100
     quick: int = 10
     """Seeds with --quick."""
     stand_in: str = ""
     """The key of the condition whose data is not on this machine, so that the overrides take a stand-in."""
+
+    def repetitions(self, size: Size) -> int:
+        """Count the seeds."""
+        return {"full": self.seeds, "quick": min(self.quick, self.seeds), "smallest": 2}[size]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +100,6 @@ class Experiment:
     """What differs from the publication, in a sentence."""
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
-    derived: Sequence[Published] = ()
-    """Values of these tables that follow from the printed ones."""
     notes: Sequence[Note] = ()
     smallest: Sequence[str] = ()
     """Overrides for tests."""
@@ -112,11 +116,6 @@ class Experiment:
         """Find the first note of a kind on a published value; empty where there is none."""
         return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
 
-    def seeds(self, condition: str, size: Size) -> int:
-        """Count the seeds of a condition."""
-        of = self.conditions[condition]
-        return {"full": of.seeds, "quick": min(of.quick, of.seeds), "smallest": 2}[size]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
@@ -125,12 +124,18 @@ class Publication:
     name: str
     title: str
     reference: str
-    experiments: tuple[Experiment, ...]
+    values: Sequence[Published]
+    """What it prints, and what follows from that."""
+    experiments: Sequence[Experiment]
     notes: Sequence[Note] = ()
     """Why values that no experiment answers are not compared."""
     figures: Sequence[Drawing] = ()
     own: Callable[[str], bool] = field(default=lambda agent: False)
     """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
+
+    def answering(self, one: Published) -> Experiment | None:
+        """Find the experiment that answers a published value."""
+        return next((each for each in self.experiments if one.table in each.tables), None)
 
     def heading(self, table: str) -> str:
         """Write the number of a published table, and what it shows."""
@@ -158,15 +163,15 @@ def publication(name: str, weights: Path | None = None) -> Publication:
     loader = _Loader(files("binwright.reproduction").joinpath("publications", f"{stem}.yaml").read_text("utf-8"))
     loader.code = import_module(module) if find_spec(module) else None
     declared = loader.get_single_data()
-    declared["experiments"] = tuple(_experiment(name, each, **more) for each, more in declared["experiments"].items())
+    declared["experiments"] = [_experiment(each, **more) for each, more in declared["experiments"].items()]
     declared["notes"] = [Note(**note) for note in declared.get("notes", ())]
     declared["figures"] = [Drawing(**drawing) for drawing in declared.get("figures", ())]
-    whole = Publication(name=name, **declared)
+    values = (*published(name), *published(name, "derived.csv"))
+    whole = Publication(name=name, values=values, **declared)
     return whole if loader.code is None or weights is None else loader.code.with_published_weights(whole, weights)
 
 
 def _experiment(
-    publication: str,
     name: str,
     conditions: Mapping[str, Mapping[str, Any]] | None = None,
     each: Mapping[str, Any] | None = None,
@@ -174,14 +179,13 @@ def _experiment(
     **declared: Any,
 ) -> Experiment:
     """Make an experiment of what a file declares; `each` is what all its conditions have in common."""
-    common = {"agents": {}, "overrides": [], **(each or {})}
-    made = {}
+    common, made = {"agents": {}, "overrides": [], **(each or {})}, {}
     for condition, own in (conditions or {}).items():
         agents = {**common["agents"], **own.get("agents", {})}
-        overrides = [*common["overrides"], *own.get("overrides", ())]
+        texts = [*common["overrides"], *own.get("overrides", ())]
+        overrides = [Template(text).safe_substitute(keys_of(condition)) for text in texts]
         made[condition] = Condition(**{**common, **own, "agents": agents, "overrides": overrides})
-    derived = [one for one in published(publication, "derived.csv") if one.table in declared.get("tables", ())]
-    return Experiment(name=name, conditions=made, derived=derived, notes=[Note(**note) for note in notes], **declared)
+    return Experiment(name=name, conditions=made, notes=[Note(**note) for note in notes], **declared)
 
 
 class _Loader(yaml.SafeLoader):

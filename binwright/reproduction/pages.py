@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from binwright.reproduction.claims import MISSES, Row, Verdict, in_words
 from binwright.reproduction.experiment import Drawing, Publication
 from binwright.reproduction.measures import Runs
 from binwright.simcore.errors import ResultsError, UserError
-
-if TYPE_CHECKING:
-    from binwright.analysis.figures.kind import Figure
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -26,8 +23,8 @@ MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BE
 OPEN, CLOSE = '<div class="verdicts" markdown>', "</div>"
 """What is between them gets colours, and filters from docs/assets/site.js."""
 UNKNOWN = "Not explained."
-Material = Mapping[tuple[str, str], Runs | UserError]
-"""Runs by experiment and condition, or why there are none."""
+Place = tuple[str, str]
+"""An experiment and one of its conditions."""
 
 
 @dataclass(frozen=True)
@@ -45,65 +42,30 @@ class Picture:
         return f"Figure{'s' if ' ' in self.drawing.figure else ''} {self.drawing.figure}"
 
 
-def pictures(whole: Publication, rows: Sequence[Row], material: Material) -> Iterator[Picture]:
-    """Draw a publication's tables, published values as rings and ours as dots, and its figures."""
-    from binwright.analysis.figures.kind import image
+def pictures(whole: Publication, material: Mapping[Place, Runs | UserError]) -> Iterator[Picture]:
+    """Draw a publication's figures, with its names of agents; `material` has why there are no runs where that is so."""
+    from binwright.analysis.figures.kind import draw, image
     from binwright.analysis.figures.style import style
-
-    tables = _by(comparable(rows), lambda one: one.table)
-    drawings = [Drawing("", _slug(table), whole.heading(table), options={"table": table}) for table in tables]
-    for drawing in (*drawings, *whole.figures):
-        try:
-            with style():
-                table = drawing.options.get("table")
-                drawn = _drawn(drawing, material) if table is None else _dots(drawing.title, tables[table])
-        except UserError as error:
-            yield Picture(drawing, why=error.problem)
-        else:
-            kind, content, _ = image(drawn)
-            yield Picture(drawing, f"{whole.name}-{drawing.name}.{kind}", content)
-
-
-def _drawn(drawing: Drawing, material: Material) -> Figure:
-    """Draw a publication's own figure, with its names of agents; a `UserError` is the reason why it cannot be drawn."""
-    from binwright.analysis.figures.kind import draw
     from binwright.analysis.results.combined import Together
 
-    options = dict(drawing.options)
-    kind, places, agents = options.pop("kind"), options.pop("where"), options.get("agents", ())
-    runs = []
-    for place in places:
-        found = material.get(tuple(place), ResultsError("Its runs are not there.", remedy="Run the whole publication."))
-        if isinstance(found, UserError):
-            raise found
-        if not len(found.results.done):
-            raise ResultsError("None of its runs finished.", remedy="Run the whole publication.")
-        runs.append(found)
-    return draw(Together([each.named(agents) for each in runs], [each.title for each in runs]), kind, **options)
-
-
-def _dots(title: str, rows: Sequence[Row]) -> Figure:
-    """Draw a table: metrics and conditions have panels, agents rows."""
-    from binwright.analysis.figures.dots import Dot, Panel, dots
-
-    names, common = _apart(rows)
-    panels = _by(zip(rows, names, strict=True), lambda pair: (pair[0].metric.replace("_", " "), pair[1]))
-    drawn = [
-        Panel(
-            [
-                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
-                for one, _ in those
-            ],
-            *panel,
-        )
-        for panel, those in panels.items()
-    ]
-    count, missed = len(set(names)), sum(one.verdict in MISSES for one in rows)
-    columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
-    whiskers = ", with 95 % intervals" if any(one.low is not None for one in rows) else ""
-    caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
-    heading = f"{title.replace(':', ',', 1)}: {missed} of {len(rows)} not reproduced"
-    return dots(drawn, heading, caption="; ".join(filter(None, (common, caption))), columns=columns)
+    for drawing in whole.figures:
+        options = dict(drawing.options)
+        kind, places, agents = options.pop("kind"), options.pop("where"), options.get("agents", ())
+        runs = []
+        try:
+            for place in places:
+                those = material.get(tuple(place)) or ResultsError("Its runs are not there.", remedy="Run all of it.")
+                if isinstance(those, UserError):
+                    raise those
+                if not len(those.results.done):
+                    raise ResultsError("None of its runs finished.", remedy="Run all of it.")
+                runs.append(those)
+            with style():
+                together = Together([each.named(agents) for each in runs], [each.title for each in runs])
+                ending, content, _ = image(draw(together, kind, **options))
+            yield Picture(drawing, f"{whole.name}-{drawing.name}.{ending}", content)
+        except UserError as error:
+            yield Picture(drawing, why=error.problem)
 
 
 def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str) -> str:
@@ -115,7 +77,6 @@ def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made
     about = f"{cells}`reproduction-{whole.name}.csv` has every value with its interval and the reason for its verdict."
     parts = [f"# {whole.title}: published and ours", f"{whole.reference}.", OPEN]
     parts += [f"**{counted(rows).capitalize()}.**", f"{about} {made}"]
-    shown_files = {one.drawing.name: f"{FIGURES}/{one.file}" for one in drawn if one.file}
     deviations: list[str] = []
     for name, table in _by(comparable(rows), lambda one: one.table).items():
         own = [one for one in table if one.metric.rpartition(", ")[0] not in {each.metric for each in table}]
@@ -123,7 +84,6 @@ def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made
         new = dict.fromkeys(one.deviates for one in table if one.deviates not in ("", *deviations))
         deviations += new
         parts += [f"## {whole.heading(name)}", *new, _matrix(first)]
-        parts += [f"![As dots]({shown_files[_slug(name)]})"] * (_slug(name) in shown_files)
     reasons = _by([one for one in rows if one.verdict in MISSES], lambda one: one.explained or UNKNOWN)
     points = []
     for why, missed in sorted(reasons.items(), key=lambda item: item[0] == UNKNOWN):
@@ -131,7 +91,7 @@ def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made
         points.append(f"- {why} ({agents})")
     if points := [*points, *(f"- {line}" for line in _incomparable(rows))]:
         parts += ["## What is not reproduced, and why", "\n".join(points)]
-    for heading, those in _by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
+    for heading, those in _by(drawn, lambda one: one.heading).items():
         parts.append(f"## {heading}")
         for one in those:
             parts.append(f"**{one.drawing.title}.** {one.drawing.published}".rstrip())
@@ -153,11 +113,6 @@ def comparable(rows: Sequence[Row]) -> list[Row]:
     metrics, conditions = (list(dict.fromkeys(getattr(one, key) for one in rows)) for key in ("metric", "condition"))
     selected = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
     return sorted(selected, key=lambda one: (metrics.index(one.metric), conditions.index(one.condition)))
-
-
-def _slug(table: str) -> str:
-    """Name the file of a table's dots."""
-    return "-".join(["table", *table.replace(".", "-").replace(",", "").split()])
 
 
 def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
@@ -185,7 +140,7 @@ def _matrix(rows: Sequence[Row]) -> str:
         decimals[one.metric] = max(decimals[one.metric], len(one.printed.partition(".")[2]))
     cells = {}
     for one, name in zip(rows, names, strict=True):
-        both = "/".join(f"{value or 0.0:,.{decimals[one.metric]}f}" for value in (one.published, one.ours))
+        both = "/".join(f"{value or 0.0:,.{decimals[one.metric]}f}" for value in (one.value, one.ours))
         cells[one.metric, one.agent, name] = MARKED.get(Verdict(one.verdict), "{}").format(both)
     several = len(decimals) > 1
     corner = common or "agent" if several else ", ".join(filter(None, (rows[0].metric, common)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -13,10 +13,10 @@ from typing import Any
 
 from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
-from binwright.reproduction.claims import Published, Row, Value, published
+from binwright.reproduction.claims import Published, Row, Value
 from binwright.reproduction.experiment import Experiment, Key, Publication, Size, publication
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.pages import FIGURES, Picture, counted, page, pictures
+from binwright.reproduction.pages import FIGURES, Picture, Place, counted, page, pictures
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.scenario import Scenario
@@ -40,79 +40,90 @@ def check_extras(scenario: Scenario) -> None:
                 need(module, extra, what=agent.name)
 
 
-@dataclass
-class Prepared:
-    """Holds an experiment that is ready to run: its batches, or what is in the way, by condition."""
+class Reproduced:
+    """A publication: its runs, planned when it is made, and after `run` what came of them."""
 
-    publication: Publication
-    experiment: Experiment
-    folder: Path
-    size: Size
-    batches: dict[str, Batch] = field(default_factory=dict)
-    problems: dict[str, UserError] = field(default_factory=dict)
-    runs: dict[str, Runs] = field(default_factory=dict)
-    """What was run, by condition."""
-    values: dict[Key, Value | str] = field(default_factory=dict)
-    """What was measured or counted, or why it was not counted."""
-    failed: int = 0
-    seconds: float = 0.0
-    """How long its runs took, one after the other, whenever that was."""
-
-    def plan(self) -> None:
-        """Plan the runs of every condition; nothing runs."""
-        for name, condition in self.experiment.conditions.items():
-            overrides = [
-                *condition.overrides,
-                *(self.experiment.smallest if self.size == "smallest" else ()),
-                f"agents=[{', '.join(dict.fromkeys(condition.agents.values()))}]",
-                f"replications={self.experiment.seeds(name, self.size)}",
-            ]
-            folder = self.folder / name.replace(";", ",").replace(" ", "-").replace("%", "")
-            try:
-                scenario = load_to_run(self.experiment.scenario, overrides)
-                check_extras(scenario)
-                self.batches[name] = Batch(scenario, folder)
-            except UserError as error:  # a trace that is not on this machine, for one
-                self.problems[name] = error
+    def __init__(self, whole: Publication, size: Size, folder: Path) -> None:
+        self.whole, self.size = whole, size
+        self.batches: dict[Place, Batch] = {}
+        """What is to be run."""
+        self.problems: dict[Place, UserError] = {}
+        """What is in the way of a condition, or of all of an experiment, which has no name then."""
+        self.runs: dict[Place, Runs] = {}
+        self.values: dict[Key, Value | str] = {}
+        """What was measured or counted, or why it was not counted."""
+        self.rows: list[Row] = []
+        self.pictures: list[Picture] = []
+        self.failed, self.seconds = 0, 0.0
+        """Runs that failed, and how long all took, one after the other, whenever that was."""
+        for experiment in whole.experiments:
+            for name, condition in experiment.conditions.items():
+                overrides = [
+                    *condition.overrides,
+                    *(experiment.smallest if size == "smallest" else ()),
+                    f"agents=[{', '.join(dict.fromkeys(condition.agents.values()))}]",
+                    f"replications={condition.repetitions(size)}",
+                ]
+                try:
+                    scenario = load_to_run(experiment.scenario, overrides)
+                    check_extras(scenario)
+                    beneath = name.replace(";", ",").replace(" ", "-").replace("%", "")
+                    batch = Batch(scenario, folder / whole.name / experiment.name / beneath)
+                    self.batches[experiment.name, name] = batch
+                except UserError as error:  # a trace that is not on this machine, for one
+                    self.problems[experiment.name, name] = error
 
     def run(self, jobs: int | None, finished: Finished) -> None:
-        """Run what is missing, and read the values; `finished` is called with every finished run's row."""
-        experiment, began = self.experiment, monotonic()
-        try:
-            if experiment.count is not None:
-                self.values, self.seconds = dict(experiment.count(self.size)), monotonic() - began
-                return
-            batches = run_batches(list(self.batches.values()), jobs=jobs, finished=finished)
-        except ResultsError:  # the disk is full, or the folder is taken
-            raise
-        except UserError as error:  # a library that is not installed, for one
-            self.problems = dict.fromkeys(["", *experiment.conditions], error) | self.problems
-            return
-        for (name, batch), results in zip(self.batches.items(), batches, strict=True):
+        """Run what is missing, compare, and draw; `finished` is called with every finished run's row."""
+        for experiment in self.whole.experiments:
+            try:
+                if experiment.count is not None:
+                    began = monotonic()
+                    self.values |= experiment.count(self.size)
+                    self.seconds += monotonic() - began
+                else:
+                    self._measure(experiment, jobs, finished)
+            except ResultsError:  # the disk is full, or the folder is taken
+                raise
+            except UserError as error:  # a library that is not installed, for one
+                places = [(experiment.name, name) for name in ("", *experiment.conditions)]
+                self.problems = dict.fromkeys(places, error) | self.problems
+        self.rows = [self.row(one) for one in self.whole.values]
+        missing = {place: ResultsError(_sentence(error), remedy="") for place, error in self.problems.items()}
+        self.pictures = [*pictures(self.whole, {**missing, **self.runs})]
+
+    def _measure(self, experiment: Experiment, jobs: int | None, finished: Finished) -> None:
+        """Run the conditions of an experiment, and read the values."""
+        batches = {name: batch for (of, name), batch in self.batches.items() if of == experiment.name}
+        every = run_batches(list(batches.values()), jobs=jobs, finished=finished)
+        for (name, batch), results in zip(batches.items(), every, strict=True):
             self.failed += len(results.failed)
             self.seconds += float(results.runs["seconds"].sum())
             condition = experiment.conditions[name]
             specs = dict.fromkeys(condition.agents.values())
             ours = dict(zip(specs, (agent.label for agent in batch.scenario.agents), strict=True))
             labels = {agent: ours[spec] for agent, spec in condition.agents.items()}
-            self.runs[name] = Runs(results, labels, claims.in_words(name, condition.stand_in), name)
-        printed = (one for one in published(self.publication.name) if one.table in experiment.tables)
-        for one in (*printed, *experiment.derived):
-            runs = self.runs.get(experiment.condition_of(one))
-            if runs is not None and len(runs.of(one.agent)):
-                value = experiment.measures[one.metric](replace(runs, condition=one.condition), one.agent)
-                if value.seeds:
-                    self.values[one.condition, one.agent, one.metric] = value
+            title = claims.in_words(name, condition.stand_in)
+            self.runs[experiment.name, name] = Runs(results, labels, title, name)
+        for one in self.whole.values:
+            if one.table in experiment.tables:
+                runs = self.runs.get((experiment.name, experiment.condition_of(one)))
+                if runs is not None and len(runs.of(one.agent)):
+                    value = experiment.measures[one.metric](replace(runs, condition=one.condition), one.agent)
+                    if value.seeds:
+                        self.values[one.condition, one.agent, one.metric] = value
 
     def row(self, one: Published) -> Row:
-        """Set a published value beside what was measured."""
-        experiment, ours = self.experiment, self.values.get((one.condition, one.agent, one.metric))
+        """Set a published value beside what was measured, with the verdict."""
+        experiment, ours = self.whole.answering(one), self.values.get((one.condition, one.agent, one.metric))
+        if experiment is None:
+            return Row.of(one, why=self.whole.unanswered(one))
         quick, stand_in, name = self.size != "full" and experiment.quicker, "", ""
         if experiment.count is None:
             name = experiment.condition_of(one)
-            quick = experiment.seeds(name, self.size) < experiment.seeds(name, "full")
-            stand_in = experiment.conditions[name].stand_in
-        error = self.problems.get(name)
+            condition = experiment.conditions[name]
+            quick, stand_in = condition.repetitions(self.size) < condition.seeds, condition.stand_in
+        error = self.problems.get((experiment.name, name))
         about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
         why = experiment.note_on("incomparable", one)
         if not isinstance(ours, Value):
@@ -121,7 +132,7 @@ class Prepared:
             return Row.of(one, why=why or ours or (nothing if error is None else _sentence(error)), **about)
         if why or one.value is None:
             return Row.of(one, ours, why=why, quick=quick, **about)
-        own = self.publication.own(one.agent)
+        own = self.whole.own(one.agent)
         verdict, why = claims.judge(one.value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
         remark = experiment.note_on("remark", one)
         known = (experiment.note_on("explained", one) or remark) if verdict in claims.MISSES else ""
@@ -136,7 +147,7 @@ def _sentence(error: UserError) -> str:
 
 
 class Reproduction:
-    """Publications: their experiments, planned when it is made, and after `run` what came of them."""
+    """Publications, planned when it is made, and after `run` what came of them."""
 
     def __init__(
         self,
@@ -150,68 +161,26 @@ class Reproduction:
         if weights is not None and self.names != (HAS_WEIGHTS,):
             remedy = f"{HAS_WEIGHTS} has: name it alone, or leave the option out."
             raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
-        self.size, self.folder, self._weights = size, Path(out or FOLDER), weights
-        self.publications = [publication(name, None if weights is None else Path(weights)) for name in self.names]
-        self.prepared = [
-            Prepared(whole, experiment, self.folder / whole.name / experiment.name, size)
-            for whole in self.publications
-            for experiment in whole.experiments
-        ]
-        for one in self.prepared:
-            one.plan()
-        self.listed: list[Row] = []
-        self.pictures: dict[str, list[Picture]] = {}
-        """The figures by publication."""
+        self.folder = Path(out or FOLDER)
+        called = "all" if set(self.names) == set(PUBLICATIONS) else " ".join(self.names)
+        self.command = called + " --weights FOLDER" * (weights is not None) + " --quick" * (size == "quick")
+        wholes = [publication(name, None if weights is None else Path(weights)) for name in self.names]
+        self.publications = [Reproduced(whole, size, self.folder) for whole in wholes]
 
     def run(self, jobs: int | None = None, finished: Finished = lambda row: None) -> Reproduction:
         """Run what is missing, compare, and draw; returns itself."""
-        for one in self.prepared:
+        for one in self.publications:
             one.run(jobs, finished)
-        self.listed = []
-        for whole in self.publications:
-            rows, material = self.compared(whole), dict[tuple[str, str], Runs | UserError]()
-            for one in self._of(whole):
-                problems = {name: ResultsError(_sentence(error), remedy="") for name, error in one.problems.items()}
-                material |= {(one.experiment.name, name): each for name, each in (problems | one.runs).items()}
-            self.listed += rows
-            self.pictures[whole.name] = [*pictures(whole, rows, material)]
         return self
-
-    def _of(self, whole: Publication) -> list[Prepared]:
-        return [one for one in self.prepared if one.publication is whole]
-
-    def compared(self, whole: Publication) -> list[Row]:
-        """Set every published value of a publication beside ours, and give the verdicts."""
-        answering = {table: one for one in self._of(whole) for table in one.experiment.tables}
-        derived = [one for each in self._of(whole) for one in each.experiment.derived]
-        return [
-            answering[one.table].row(one) if one.table in answering else Row.of(one, why=whole.unanswered(one))
-            for one in (*published(whole.name), *derived)
-        ]
 
     @property
     def rows(self) -> pl.DataFrame:
         """Make a table with a row for every published value, misses first."""
-        return claims.frame_of(self.listed)
-
-    def _outcome(self, whole: Publication) -> tuple[list[Row], list[Picture]]:
-        """Select the rows and the figures of one publication."""
-        return [one for one in self.listed if one.publication == whole.name], self.pictures.get(whole.name, [])
+        return claims.frame_of([row for one in self.publications for row in one.rows])
 
     def text(self) -> str:
         """Count for each publication what was reproduced."""
-        return "\n".join(f"{one.title}: {counted(self._outcome(one)[0])}" for one in self.publications)
-
-    def _made(self, whole: Publication) -> str:
-        """Say how the values of a publication were made, in sentences."""
-        called = "all" if set(self.names) == set(PUBLICATIONS) else " ".join(self.names)
-        called += " --weights FOLDER" * (self._weights is not None) + " --quick" * (self.size == "quick")
-        minutes = sum(one.seconds for one in self._of(whole)) / 60
-        return (
-            f"Written by `binwright reproduce {called}` on {datetime.now(UTC):%Y-%m-%d}; "
-            f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores; its runs took {minutes:.1f} minutes "
-            "one after the other. Intervals are 95 % over the seeds."
-        )
+        return "\n".join(f"{one.whole.title}: {counted(one.rows)}" for one in self.publications)
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write every value of a publication into `reproduction-NAME.csv`, and its tables into `reproduction-NAME.md`.
@@ -219,11 +188,15 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        for whole in self.publications:
-            rows, drawn = self._outcome(whole)
-            files[folder / f"reproduction-{whole.name}.csv"] = claims.frame_of(rows).write_csv()
-            files[folder / f"reproduction-{whole.name}.md"] = page(whole, rows, drawn, self._made(whole))
-            for picture in drawn:
+        for one in self.publications:
+            made = (
+                f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}; {platform.system()} "
+                f"{platform.machine()}, {os.cpu_count()} cores; its runs took {one.seconds / 60:.1f} minutes one after "
+                "the other. Intervals are 95 % over the seeds."
+            )
+            files[folder / f"reproduction-{one.whole.name}.csv"] = claims.frame_of(one.rows).write_csv()
+            files[folder / f"reproduction-{one.whole.name}.md"] = page(one.whole, one.rows, one.pictures, made)
+            for picture in one.pictures:
                 if picture.file:
                     write_bytes(folder / FIGURES / picture.file, picture.content)
         for file, content in files.items():
@@ -231,7 +204,7 @@ class Reproduction:
         return list(files)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({counted(self.listed)})"
+        return f"{type(self).__name__}({self.text()})"
 
 
 def reproduce(

@@ -20,7 +20,7 @@ from binwright.reproduction.claims import Better, Value, Verdict, everything, ju
 from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.publications import wrasse
-from binwright.reproduction.reproduce import Prepared, Reproduction
+from binwright.reproduction.reproduce import Reproduced, Reproduction
 from binwright.scenarios.schema.load import load_scenario, load_to_run
 from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.library import FOLDER, find
@@ -54,10 +54,9 @@ def test_all_published_values_are_read() -> None:
 @pytest.mark.parametrize("name", PUBLICATIONS)
 def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(name: str, tmp_path: Path) -> None:
     whole = Reproduction([name], out=tmp_path)
-    rows = whole.compared(whole.publications[0])
-    derived = [one for experiment in whole.publications[0].experiments for one in experiment.derived]
-    keys = [(one.table, one.condition, one.agent, one.metric) for one in (*published(name), *derived)]
-    assert keys == [(one.table, one.condition, one.agent, one.metric) for one in rows]
+    [found] = whole.publications
+    rows = [found.row(one) for one in found.whole.values]
+    assert len(rows) >= len(published(name))
     assert {one.verdict for one in rows} == {"cannot be compared"}
     assert all(one.why.endswith(".") for one in rows)
 
@@ -65,11 +64,10 @@ def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(nam
 @pytest.mark.parametrize("name", PUBLICATIONS)
 def test_experiments_declare_all_published_values(name: str) -> None:
     whole = publication(name)
-    values = (*published(name), *(one for experiment in whole.experiments for one in experiment.derived))
+    values = whole.values
     for experiment in whole.experiments:
         assert set(experiment.tables) <= {one.table for one in values}
         answered = [one for one in values if one.table in experiment.tables]
-        assert set(experiment.derived) <= set(answered)
         if experiment.count is None and experiment.tables:  # the others are run for figures
             assert {experiment.condition_of(one) for one in answered} == set(experiment.conditions)
             assert {one.metric for one in answered} <= set(experiment.measures)
@@ -196,11 +194,11 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def small(name: str, part: str, out: Path) -> tuple[Reproduction, Prepared]:
+def small(name: str, part: str, out: Path) -> tuple[Reproduction, Reproduced]:
     """Plan the conditions of a publication that have `part` in their name, at their smallest."""
     whole = Reproduction([name], "smallest", out)
-    [found] = whole.prepared
-    found.batches = {condition: batch for condition, batch in found.batches.items() if part in condition}
+    [found] = whole.publications
+    found.batches = {place: batch for place, batch in found.batches.items() if part in place[1]}
     return whole, found
 
 
@@ -217,11 +215,11 @@ def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         small("nara", part, tmp_path)[0].run(1, interrupt)
     whole, again = small("nara", part, tmp_path)
-    assert len(again.batches[part].done()) == 3
+    assert len(again.batches["fabrics", part].done()) == 3
     seen.clear()
     whole.run(1, seen.append)
     assert len(seen) == 2 * 6
-    assert len(again.batches[part].done()) == 2 * 6
+    assert len(again.batches["fabrics", part].done()) == 2 * 6
 
 
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,9 +240,8 @@ def test_reproduce_writes_tables_and_pages(
     assert cli.main(["reproduce", "fgd", "spane", "--quick"]) == cli.FAILED
     assert "nothing is written" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
-    plan = Prepared.plan
     monkeypatch.setattr(wrasse, "packing", lambda size: {})
-    monkeypatch.setattr(Prepared, "plan", lambda self: self.experiment.name == "lines" and plan(self))
+    monkeypatch.setattr(Reproduced, "_measure", lambda self, *_: None)
     assert cli.main(["reproduce", "fgd", "wrasse", "--quick"]) == 0
     said = capsys.readouterr().out
     assert "FGD: 0 of 0 reproduced; 96 cannot be compared" in said
@@ -280,11 +277,7 @@ def test_times_beside_one_another() -> None:
 
 
 def test_derived_values_of_wrasse_follow_from_printed_ones() -> None:
-    derived = {
-        (one.table, one.condition, one.agent, one.metric): one.printed
-        for experiment in publication("wrasse").experiments
-        for one in experiment.derived
-    }
+    derived = {(one.table, one.condition, one.agent, one.metric): one.printed for one in publication("wrasse").values}
     assert derived["6", "data=DS2", "wrasse", "virtual data centres placed, % over secondnet"] == "71.32"
     assert derived["5", "application=pgrank", "wrasse", wrasse.TIMES] == "7.286"
     assert (
@@ -310,9 +303,11 @@ def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch
         except WorkloadError as error:
             pytest.skip(str(error))
     found = Reproduction([name], "smallest", tmp_path).run(1)
-    assert not any(one.problems or one.failed for one in found.prepared)
-    for one in found.prepared:
-        assert one.values or not one.experiment.tables
-    assert all(picture.content for drawn in found.pictures.values() for picture in drawn)
-    assert len(found.listed) >= len(published(name))
+    [one] = found.publications
+    assert not one.problems
+    assert not one.failed
+    answered = {row.experiment for row in one.rows if (row.condition, row.agent, row.metric) in one.values}
+    assert {experiment.name for experiment in one.whole.experiments if experiment.tables} <= answered
+    assert all(picture.content for picture in one.pictures)
+    assert len(one.rows) >= len(published(name))
     assert found.write(tmp_path / "pages")
