@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import new_table, out, print_line, print_location, seconds
@@ -12,7 +12,6 @@ from binwright.simcore.errors import UserError, meant, suggest
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.packing.compare import Row
     from binwright.workloads.offline import Machines
 
 
@@ -67,16 +66,15 @@ def _given(args: Namespace) -> Machines:
     return read_csv(Path(args.input), args.server)
 
 
-def _print(given: Machines, rows: list[Row]) -> None:
+def _print(given: Machines, rows: list[dict[str, Any]]) -> None:
     many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
-    print_line(f"{given.name}: {', '.join(many)}, at least {many_of(rows[0].bound, 'server')}")
+    print_line(f"{given.name}: {', '.join(many)}, at least {many_of(rows[0]['bound'], 'server')}")
     table = new_table("with", ">servers", ">gap", ">seconds", ">checked", ">optimal")
     for row in rows:
-        bins = "none" if row.bins is None else str(row.bins)
-        if row.bins != row.worst:
-            bins += f" to {'none' if row.worst is None else row.worst}"
-        gap = "" if row.gap is None else str(row.gap)
-        optimal = f"{row.optimal} of {row.seeds}" if row.seeds > 1 else "yes" if row.optimal else ""
-        checked = f"{row.checked:,}" if row.checked else ""
-        table.add_row(row.method, bins, gap, f"{row.seconds:.3f}", checked, optimal)
+        fewest, most = ("none" if row[name] is None else str(row[name]) for name in ("bins", "worst"))
+        bins = fewest if fewest == most else f"{fewest} to {most}"
+        gap = "" if row["gap"] is None else str(row["gap"])
+        optimal = f"{row['optimal']} of {row['seeds']}" if row["seeds"] > 1 else "yes" if row["optimal"] else ""
+        checked = f"{row['checked']:,}" if row["checked"] else ""
+        table.add_row(row["method"], bins, gap, f"{row['seconds']:.3f}", checked, optimal)
     out.print(table)

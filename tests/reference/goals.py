@@ -30,7 +30,7 @@ class Whole(Constants):
         self._alloc, self._utilisation = alloc, used
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
-        return Typed.of(PLACE, self._alloc[self.within(ball, len(self._alloc), "BALLS", self.scope.ball).low])
+        return Typed.of(PLACE, self._alloc[self.within(ball, len(self._alloc), "BALLS", self.scope.means["BALLS"]).low])
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         _, dim, _ = self.dimension(node)

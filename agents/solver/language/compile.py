@@ -50,13 +50,27 @@ Over: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
 variable may be, at least and at most; and the rounds, at most."""
 
 
+UNARY: dict[str, Callable[[Typed], Typed]] = {
+    "negative": Typed.negated,
+    "floor": Typed.floored,
+    "ceil": lambda value: value.negated().floored().negated(),
+}
+"""What is computed of one number."""
+
+
 class Compiler:
     """Writes the code of expressions, a kind of node by the method of its name: `out` has the statements so far."""
 
+    limit: float = COUNT_LIMIT
+    """Nodes that may be evaluated."""
+    too_long = (
+        f"one call of UTILFN may take more than {COUNT_LIMIT:,} steps",
+        "Loop over fewer, or put what does not depend on ALLOC into a TABLE.",
+    )
+
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.names, self.tables, self.families = scope.names, scope.tables, scope.families
-        self.locals = {"NULL": Typed.of(PLACE, NULL)}
+        self.names, self.tables, self.families = dict(scope.names), scope.tables, scope.families
         self.ceiling: Ints | None = None
         """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
         self.facts: frozenset[s.Node] = frozenset()
@@ -80,9 +94,8 @@ class Compiler:
     def step(self, at: At) -> None:
         """Count a node, which is evaluated as often as this place runs."""
         self.steps += self.trips
-        if self.steps > COUNT_LIMIT:
-            remedy = "Loop over fewer, or put what does not depend on ALLOC into a TABLE."
-            raise SpecError(f"one call of UTILFN may take more than {COUNT_LIMIT:,} steps", remedy, at)
+        if self.steps > self.limit:
+            raise SpecError(*self.too_long, at)
 
     def local(self) -> str:
         """Make a new local."""
@@ -124,14 +137,14 @@ class Compiler:
 
         It is in a loop if that runs so often, at most.
         """
-        before = self.out, self.locals, self.facts, self.depth, self.trips
-        self.out, self.locals, self.facts = [], dict(self.locals), self.facts | facts
+        before = self.out, self.names, self.facts, self.depth, self.trips
+        self.out, self.names, self.facts = [], dict(self.names), self.facts | facts
         if trips is not None:
             self.depth, self.trips = self.depth + 1, self.trips * trips
         try:
             yield self.out
         finally:
-            self.out, self.locals, self.facts, self.depth, self.trips = before
+            self.out, self.names, self.facts, self.depth, self.trips = before
 
     def reject(self, at: At, what: str = "REJECT") -> None:
         """Write that the call ends here."""
@@ -171,7 +184,7 @@ class Compiler:
 
     def check_free(self, name: str, at: At) -> None:
         """Refuse a name that means something already."""
-        known = name in self.locals or name in self.names or name in self.tables
+        known = name in self.names or name in self.tables
         refuse(known, f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
 
     def learn(self, node: s.Node, truth: bool) -> frozenset[s.Node]:
@@ -194,7 +207,7 @@ class Compiler:
         """Tell whether an expression surely is not NULL, whatever else it is."""
         if node.kind != "name":
             return node.kind in ("number", "text") or node in self.facts
-        known = self.names.get(node.parts[0]) or self.locals.get(node.parts[0])
+        known = self.names.get(node.parts[0])
         return node in self.facts or (known is not None and known.low >= 0)
 
     # Values of a type
@@ -204,7 +217,10 @@ class Compiler:
         self.step(node.at)
         if node.kind == "text":
             return Typed.of(INT, self.scope.number(node, of))
-        result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
+        if node.kind in UNARY:
+            result = UNARY[node.kind](self.number(*node.parts))
+        else:
+            result = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
         most = WIDE if result.kind == QUANTITY else WIDE // MICRO
@@ -319,16 +335,14 @@ class Compiler:
         return Typed.of(INT if whole else QUANTITY, raw)
 
     def _name(self, node: s.Node, name: str) -> Typed:
-        if name in self.locals:
-            self.bin_reads += name == "BIN"
-            return self.locals[name]
         if name in self.names:
+            self.bin_reads += name == "BIN"
             return self.names[name]
         refuse(name in self.tables, f"{name} is a table", f"Write {name}[...].", node.at)
-        raise SpecError(f"unknown name {name}", suggest(name, {*self.locals, *self.names, *self.tables}), node.at)
+        raise SpecError(f"unknown name {name}", suggest(name, {*self.names, *self.tables}), node.at)
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
-        number = self.within(ball, self.scope.balls, "BALLS", self.scope.ball)
+        number = self.within(ball, self.scope.balls, "BALLS", self.scope.means["BALLS"])
         self.reads_alloc = True
         placed = f"placed(alloc, {text(number.code)}, {BALL})"
         return Typed(PLACE, NULL if self.ceiling is None else 0, self.scope.bins - 1, placed)
@@ -351,15 +365,6 @@ class Compiler:
 
     def _not_(self, node: s.Node, operand: s.Node) -> Typed:
         return Typed.truth(negation(self.truth(operand)))
-
-    def _negative(self, node: s.Node, operand: s.Node) -> Typed:
-        return self.number(operand).negated()
-
-    def _floor(self, node: s.Node, operand: s.Node) -> Typed:
-        return self.number(operand).floored()
-
-    def _ceil(self, node: s.Node, operand: s.Node) -> Typed:
-        return self.number(operand).negated().floored().negated()
 
     def _absolute(self, node: s.Node, operand: s.Node) -> Typed:
         value = self.number(operand)
@@ -493,7 +498,7 @@ class Compiler:
         self.loops += 1
         with self.apart(trips=trips) as block:
             number = variable if entries is None else self.stored(self.read(entries, variable, axis.at))
-            self.locals[name] = Typed(INT, low, high, number)
+            self.names[name] = Typed(INT, low, high, number)
             self.step(axis.at)
             with self.apart() as inner:
                 body()

@@ -8,22 +8,21 @@ from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import INT, Typed, alike, extreme
+from binwright.agents.solver.language.values import INT, Scope, Typed, alike, extreme
 from binwright.agents.solver.model.program import Code
 
 
 class Constants(Compiler):
     """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
 
-    limit: float = COUNT_LIMIT
-    """Nodes that may be evaluated."""
+    too_long = (
+        f"the constants take more than {COUNT_LIMIT:,} steps",
+        "Compute large tables in Python and read them from a file.",
+    )
 
-    def step(self, at: At) -> None:
-        """Count one node more."""
-        self.steps += 1
-        if self.steps > self.limit:
-            remedy = "Compute large tables in Python and read them from a file."
-            raise SpecError(f"the constants take more than {self.limit:,} steps", remedy, at)
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.names = scope.names
 
     def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
         """Return the entry of a table that stays as it is, or where a row starts or stops."""
@@ -56,10 +55,10 @@ class Constants(Compiler):
             for number in self.numbers(range_):
                 self.step(axis.at)
                 if number != skip:
-                    self.locals[name] = Typed.of(INT, number)
+                    self.names[name] = Typed.of(INT, number)
                     yield number
         finally:
-            self.locals.pop(name, None)
+            self.names.pop(name, None)
 
     def combinations(self, axes: Sequence[s.Node]) -> Iterator[None]:
         """Set the names of the axes to every combination of their numbers in turn, the last running fastest."""
@@ -69,10 +68,6 @@ class Constants(Compiler):
         else:
             yield
 
-    def holds(self, node: s.Node) -> bool:
-        """Evaluate a truth value."""
-        return self.truth(node) == 1
-
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
 
@@ -81,7 +76,7 @@ class Constants(Compiler):
 
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         if kind == "count":
-            return Typed.of(INT, sum(self.holds(term) for _ in self.each(axis)))
+            return Typed.of(INT, sum(self.truth(term) == 1 for _ in self.each(axis)))
         values = [self.number(term) for _ in self.each(axis)]
         if kind == "sum":
             kind, values = alike(*values)

@@ -7,6 +7,7 @@ one with 1 for every bin that is to be empty. Names that begin with a word of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -58,11 +59,6 @@ def expression(at: At, text: str, **parts: Any) -> s.Node:
     return value
 
 
-def added(kind: str, at: At) -> s.Block:
-    """Return what a declaration of this kind adds to UTILFN."""
-    return statements(at, ADDED[kind])
-
-
 def goal(at: At, value: s.Node, text: str) -> s.Node:
     """Make a goal that is not in the text: `value` is to be small."""
     return s.Node("goal", at, ("MINIMISE", value, text))
@@ -88,7 +84,7 @@ def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
         found = expression(node.at, less, DIM=dim, AMOUNT=amount)
         for axis in reversed(axes):
             found = s.Node("reduction", node.at, ("sum", axis, found))
-        total = found if total is None else s.Node("binary", total.at, ("+", total, found))
+        total = found if total is None else expression(node.at, "ONE + OTHER", ONE=total, OTHER=found)
     assert total is not None
     return goal(nodes[0].at, total, "what AT LEAST misses")
 
@@ -125,7 +121,7 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
         there = s.Node("placed", node.at, (s.name(node.at, f"{name} other"),))
     for n, link in enumerate(links):
         far = s.Node("used", link.at, _elsewhere(link.parts, there))
-        same = _same(link.parts[1], far.parts[1])
+        same = _same(link.at, link.parts[1], far.parts[1])
         beside = s.Node("binary", node.at, ("==", there, s.name(node.at, "BIN")))  # a ball may be nowhere
         if link.parts[1] != beside.parts[2:]:
             beside = expression(link.at, "there != NULL and same", there=there, same=same)
@@ -166,14 +162,11 @@ def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
     return rows(name, found)
 
 
-def _same(mine: Sequence[s.Node], others: Sequence[s.Node]) -> s.Node:
+def _same(at: At, mine: Sequence[s.Node], others: Sequence[s.Node]) -> s.Node:
     """Compare indices; those that are the same in all bins need not be."""
-    found: s.Node | None = None
-    for here, there in zip(mine, others, strict=True):
-        if here != there:
-            equal = s.Node("binary", here.at, ("==", here, there))
-            found = equal if found is None else s.Node("binary", found.at, ("and", found, equal))
-    return found or expression(mine[0].at if mine else At(1, 1), "0 == 0")
+    pairs = [pair for pair in zip(mine, others, strict=True) if pair[0] != pair[1]]
+    equal = [s.Node("binary", at, ("==", *pair)) for pair in pairs] or [expression(at, "0 == 0")]
+    return reduce(lambda one, other: s.Node("binary", at, ("and", one, other)), equal)
 
 
 def _elsewhere(part: Any, there: s.Node) -> Any:

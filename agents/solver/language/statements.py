@@ -21,8 +21,8 @@ class Statements(Compiler):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.locals["BALL"] = Typed(INT, 0, scope.balls - 1, BALL)
-        self.locals["BIN"] = Typed(INT, 0, scope.bins - 1, BIN)
+        self.names["BALL"] = Typed(INT, 0, scope.balls - 1, BALL)
+        self.names["BIN"] = Typed(INT, 0, scope.bins - 1, BIN)
         self.added: list[tuple[str, int, list[Code]]] = []
         """Of every `UTIL... += ...` the resource, the lowest amount, and the indices."""
         self.adds = self._reach = 0
@@ -36,7 +36,7 @@ class Statements(Compiler):
 
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
-        self.locals[name] = self.kept(self.value(value))
+        self.names[name] = self.kept(self.value(value))
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))

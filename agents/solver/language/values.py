@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import NamedTuple
 
 from binwright.agents.solver.language import syntax as s
@@ -12,7 +11,7 @@ from binwright.agents.solver.language.errors import SpecError, look_up
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.emit import operation
-from binwright.agents.solver.model.program import MICRO, Code, Family
+from binwright.agents.solver.model.program import MICRO, NULL, Code, Family
 
 INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
 
@@ -84,7 +83,8 @@ def alike(*values: Typed) -> tuple[str, list[Typed]]:
 def extreme(choice: str, values: Sequence[Typed]) -> Typed:
     """Return the smallest ("min") or the largest ("max") of some numbers."""
     kind, values = alike(*values)
-    return reduce(lambda one, other: computed(choice, one, other, kind), values)
+    half = len(values) // 2  # parsers allow some two hundred brackets in one another
+    return computed(choice, extreme(choice, values[:half]), extreme(choice, values[half:]), kind) if half else values[0]
 
 
 def computed(symbol: str, left: Typed, right: Typed, kind: str) -> Typed:
@@ -112,25 +112,15 @@ class Scope:
 
     numbers: Mapping[str, Mapping[str, int]]
     """By what stands behind AS: the number of every name."""
-    names: dict[str, Typed] = field(default_factory=dict)
+    names: dict[str, Typed] = field(default_factory=lambda: {"NULL": Typed.of(PLACE, NULL)})
     tables: dict[str, Table] = field(default_factory=dict)
     families: dict[str, Family] = field(default_factory=dict)
     balls: int = -1
     bins: int = -1
-    means: dict[str, str | None] = field(default_factory=dict)
+    means: dict[str, str | None] = field(default_factory=lambda: {"BALLS": None, "BINS": None})
     """By BALLS, BINS, BALL, BIN and table: what stands behind AS where they, or the table's entries, are named."""
     indices: dict[str, list[str | None]] = field(default_factory=dict)
     """By table and resource: for each index what stands behind AS where its names are read."""
-
-    @property
-    def ball(self) -> str | None:
-        """What stands behind AS at BALLS."""
-        return self.means.get("BALLS")
-
-    @property
-    def bin(self) -> str | None:
-        """What stands behind AS at BINS."""
-        return self.means.get("BINS")
 
     def axes(self, axes: Sequence[s.Node]) -> list[str | None]:
         """Find out which names the indices of a table or a resource have: `len(zone)` are the names of zones."""

@@ -108,7 +108,7 @@ def _sets(problem: Problem) -> Iterator[str]:
         other = int(np.flatnonzero((unit_of == unit) & (pins == pin_of[unit]))[0])
         both = _balls(problem, [ball, other])
         yield f"{both} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
-    most = problem.limits[1] if problem.searched else problem.bins
+    most = problem.limits[1]
     for members, _ in problem.different:
         if len(members) > most:
             yield f"{_balls(problem, members)} are DIFFERENT, and need {len(members):,} bins; there are {most:,}"

@@ -93,12 +93,6 @@ class Source(Protocol):
     @property
     def file(self) -> Path | None: ...
 
-    @property
-    def searched(self) -> bool: ...
-
-    @property
-    def limits(self) -> tuple[int, int]: ...
-
     def problem(self, bins: int | None = None) -> Problem: ...
 
     def without_goals(self) -> Problem | None: ...
@@ -113,6 +107,10 @@ class Problem:
     """An allocation problem with a given number of bins. Nothing here is ever written."""
 
     source: Source = field(repr=False, compare=False)
+    searched: bool
+    """`BINS ?` was asked for, without goals."""
+    limits: tuple[int, int]
+    """The least and the largest number of bins that may be tried then."""
     balls: int
     bins: int
     families: tuple[Family, ...]
@@ -163,16 +161,6 @@ class Problem:
     def dims(self) -> int:
         """Count the dimensions."""
         return len(self.capacity)
-
-    @property
-    def searched(self) -> bool:
-        """Tell whether `BINS ?` was asked for, without goals."""
-        return self.source.searched
-
-    @property
-    def limits(self) -> tuple[int, int]:
-        """Return the least and the largest number of bins that `BINS ?` may try."""
-        return self.source.limits
 
     def with_bins(self, bins: int) -> Problem:
         """Make the problem with another number of bins; only for `BINS ?`."""

@@ -5,35 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from binwright.agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
 from binwright.simcore.errors import ResultsError, UserError, suggest
 from binwright.simcore.files import replacing
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One way to pack, over all its seeds."""
-
-    method: str
-    bound: int
-    """No placement needs fewer bins."""
-    bins: int | None
-    """The fewest of any seed; None if there is no answer."""
-    worst: int | None
-    """The most of any seed; None if one has no answer."""
-    gap: int | None
-    """`bins` less `bound`."""
-    seeds: int
-    optimal: int
-    """Seeds whose answer is as low as the bound."""
-    seconds: float
-    """The longest of any seed."""
-    checked: int
 
 
 def compare(
@@ -56,25 +35,29 @@ def compare(
             return
 
 
-def row_of(method: str, answers: list[Packed]) -> Row:
-    """Sum up a method's answers as one line of a table."""
+def row_of(method: str, answers: list[Packed]) -> dict[str, Any]:
+    """Sum up a method's answers as one line of a table.
+
+    `bins` are the fewest of any seed, `worst` the most, None where one has no answer; `optimal` counts the seeds whose
+    answer is as low as the bound, `seconds` are the longest.
+    """
     bins, bound = sorted(answer.bins for answer in answers if answer.bins is not None), answers[0].bound
-    return Row(
-        method=method,
-        bound=bound,
-        bins=bins[0] if bins else None,
-        worst=bins[-1] if len(bins) == len(answers) else None,
-        gap=bins[0] - bound if bins else None,
-        seeds=len(answers),
-        optimal=bins.count(bound),
-        seconds=round(max(answer.seconds for answer in answers), 4),
-        checked=sum(answer.checked for answer in answers),
-    )
+    return {
+        "method": method,
+        "bound": bound,
+        "bins": bins[0] if bins else None,
+        "worst": bins[-1] if len(bins) == len(answers) else None,
+        "gap": bins[0] - bound if bins else None,
+        "seeds": len(answers),
+        "optimal": bins.count(bound),
+        "seconds": round(max(answer.seconds for answer in answers), 4),
+        "checked": sum(answer.checked for answer in answers),
+    }
 
 
-def as_json(given: Machines, rows: list[Row]) -> str:
+def as_json(given: Machines, rows: list[dict[str, Any]]) -> str:
     """Write the table for programs."""
-    return json.dumps({"input": given.name, "machines": len(given.demand), "rows": [asdict(row) for row in rows]})
+    return json.dumps({"input": given.name, "machines": len(given.demand), "rows": rows})
 
 
 def check_file(file: Path) -> None:

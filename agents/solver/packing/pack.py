@@ -52,21 +52,16 @@ class Packed:
     bound: int
     """No placement needs fewer bins."""
     seconds: float
+    found: float | None = None
+    """After how many seconds there was this placement; a search may have gone on for a better one."""
     checked: int = 0
     """Complete attempts of the published search; steps of ours."""
     interrupted: bool = False
-    course: tuple[tuple[float, int], ...] = ()
-    """After how many seconds there was a placement into how many bins, each fewer than the one before."""
 
     @property
     def bins(self) -> int | None:
         """Count the bins that are used."""
         return None if self.where is None else int(self.where.max()) + 1
-
-    @property
-    def found(self) -> float | None:
-        """Return after how many seconds there was this placement; a search may have gone on for a better one."""
-        return self.course[-1][0] if self.course else None
 
     @property
     def gap(self) -> int | None:
@@ -85,11 +80,12 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     if method in SEARCHES:  # before the clock runs
         first_fit(TINY)
         SEARCHES[method][1].prepare()
-    began, course = monotonic(), list[tuple[float, int]]()
+    began, fewest, found = monotonic(), len(demand) + 1, None
 
     def note(bins: int) -> None:
-        if not course or bins < course[-1][1]:
-            course.append((monotonic() - began, bins))
+        nonlocal fewest, found
+        if bins < fewest:
+            fewest, found = bins, monotonic() - began
 
     def seen(state: Progress) -> None:
         if state.placed == len(demand):
@@ -98,19 +94,18 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
         note(int(where.max()) + 1)
-        used = np.zeros((int(where.max()) + 1, len(capacity)), np.int64)
+        used = np.zeros((fewest, len(capacity)), np.int64)
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, lower_bound(demand, capacity), course[0][0], course=tuple(course))
+        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, found)
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     answer = solve(stated, search=SEARCHES[method][0], seed=seed, time=seconds, progress=seen)
     whole = None
     if answer.placed == len(demand):
         whole = np.unique(answer.alloc, return_inverse=True)[1]
         note(int(whole.max()) + 1)
-    took = monotonic() - began
-    return Packed(method, whole, answer.bound, took, answer.checked, answer.interrupted, tuple(course))
+    return Packed(method, whole, answer.bound, monotonic() - began, found, answer.checked, answer.interrupted)
 
 
 def check(demand: Ints, capacity: Ints) -> None:

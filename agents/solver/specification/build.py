@@ -93,7 +93,7 @@ class Build:
     @property
     def body(self) -> s.Block:
         """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
-        limited = () if self.moves is None else declared.added(declared.MOVES, self.moves[1])
+        limited = () if self.moves is None else declared.statements(self.moves[1], declared.ADDED[declared.MOVES])
         return (*self.spec.tree.body, *limited, *self.added)
 
     def utilfn(self, first: s.Block = ()) -> tuple[Program, tuple[Family, ...]]:
@@ -111,7 +111,7 @@ class Build:
             self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
             self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), drained.astype(np.int64))
-            program, _ = self.utilfn(declared.added(declared.DRAIN, self._first("drain")))
+            program, _ = self.utilfn(declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN]))
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -130,7 +130,8 @@ class Build:
             objective = objective.bounded([least if counts else None for counts in counting])
         lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
-            self.spec, balls, bins, families, capacity, ceiling, soft_group, allowed, program,
+            self.spec, self.spec.searched, self.spec.limits if self.spec.searched else (bins, bins), balls, bins,
+            families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
@@ -350,9 +351,9 @@ class Build:
             return
         self._known(at, bins=True)
         self._own_family(declared.BALLS, (self.scope.bins,), self.scope.balls, at)
-        labels = self.scope.labels([self.scope.bin])
+        labels = self.scope.labels([self.scope.means["BINS"]])
         self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
-        self.added += declared.added(declared.BALLS, at)
+        self.added += declared.statements(at, declared.ADDED[declared.BALLS])
 
     def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
@@ -389,7 +390,7 @@ class Build:
         """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
         found: list[int] = []
         of_bins = what == "bin"
-        count, of = (self.most, self.scope.bin) if of_bins else (self.scope.balls, self.scope.ball)
+        count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
             for member in self.constants.members(item, of):
                 found.append(self._within(member, what, count, item.at))
@@ -432,16 +433,16 @@ class Build:
 
         def pinned() -> Iterator[tuple[int, int]]:
             for _ in self.constants.combinations(axes):
-                number = self.constants.int_of(ball, of=self.scope.ball)
+                number = self.constants.int_of(ball, of=self.scope.means["BALLS"])
                 self._within(number, "ball", self.scope.balls, ball.at)
-                place = self.constants.value(to, self.scope.bin)
-                place = place if place.kind == PLACE else self.constants.whole(to, of=self.scope.bin)
+                place = self.constants.value(to, self.scope.means["BINS"])
+                place = place if place.kind == PLACE else self.constants.whole(to, of=self.scope.means["BINS"])
                 if place.low != NULL:
                     yield number, self._within(place.low, "bin", self.most, to.at)
 
         for number, place in self._once(node, lambda: list(pinned())):
             twice = self.pins.setdefault(number, (place, to.at))[0] != place
-            name = self.scope.name(self.scope.ball, number) if twice else ""
+            name = self.scope.name(self.scope.means["BALLS"], number) if twice else ""
             refuse(twice, f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
 
     def _linked(
@@ -473,8 +474,8 @@ class Build:
         remedy = f"Give it {self.scope.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
         refuse(wrong, f"{name} does not say where the balls are", remedy, node.at)
         for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
-            place = self.scope.name(self.scope.bin, int(table.values[ball]))
-            of = self.scope.name(self.scope.ball, ball)
+            place = self.scope.name(self.scope.means["BINS"], int(table.values[ball]))
+            of = self.scope.name(self.scope.means["BALLS"], ball)
             remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             raise SpecError(f"ball {of} is in bin {place}, which there is not", remedy, node.at)
         self.counted = self.counted or name in self.by_bins

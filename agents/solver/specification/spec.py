@@ -67,24 +67,24 @@ class Spec:
 
     def changed(self, now: Sequence[int] | None, moves: int | None, drain: Sequence[int]) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
-        text, tables = "procedure UTILFN(BALL, BIN, ALLOC) end", self.tables
+        more, tables = list[s.Node](), self.tables
         if now is not None:
             tables = {**tables, WHERE_NOW: self._located(lambda: from_array(WHERE_NOW, now, None))}
-            text += f" NOW {WHERE_NOW}"
-        text += f" MOVES {moves}" if moves is not None else ""
-        more = list(s.mapped(self._located(lambda: parse(text)).declarations, lambda part: None, OUTSIDE))
+            more.append(s.Node("now", OUTSIDE, (WHERE_NOW,)))
+        if moves is not None:
+            more.append(s.Node("moves", OUTSIDE, (s.Node("number", OUTSIDE, _number("moves", moves)),)))
         if drain:
             bins = tuple(s.Node("number", OUTSIDE, _number("drain", place)) for place in drain)
             more.append(s.Node("drain", OUTSIDE, (bins, ())))
-        other = self._with_tree(_without(self.tree, *{"now", "moves"}.intersection(node.kind for node in more)))
-        other.tree, other.tables = other.tree._replace(declarations=(*other.tree.declarations, *more)), tables
+        tree = _without(self.tree, *{node.kind for node in more} - {"drain"})
+        other = self._with_tree(tree._replace(declarations=(*tree.declarations, *more)))
+        other.tables = tables
         return other
 
     def _with_tree(self, tree: s.Tree) -> Spec:
         """Return what another tree of this specification says."""
         other = copy(self)
-        for cached in ("limits", "bins", "has_goals"):
-            other.__dict__.pop(cached, None)
+        other.__dict__.pop("limits", None)
         other.tree, other._built = tree, {}
         return other
 
@@ -99,12 +99,12 @@ class Spec:
         """Return the names of its parameters."""
         return [node.parts[0] for node in self.tree.declarations if node.kind == "param"]
 
-    @cached_property
+    @property
     def bins(self) -> s.Node:
         """The declaration of BINS."""
         return next(node for node in self.tree.declarations if node.kind == "bins")
 
-    @cached_property
+    @property
     def has_goals(self) -> bool:
         """Tell whether there are goals; what AT LEAST misses is one."""
         return any(node.kind in ("goal", "least") for node in self.tree.declarations)
@@ -131,9 +131,6 @@ class Spec:
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
-        if bins is not None and not self.searched:
-            at = self.bins.at
-            raise SpecError("the number of bins is fixed", "Write BINS ? to choose it.", at, self.text, self.file)
         if self.bins.parts[0] is None and bins is None:
             bins = self.limits[0 if self.searched else 1]
         if bins not in self._built:

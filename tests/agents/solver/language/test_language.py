@@ -53,6 +53,7 @@ def value(expression: str, ball: int = 2, alloc: tuple[int, ...] = (1, -1, -1)) 
         ("if not (BALL == 1 or BIN == 1) and 2 >= 2 then BALLS else BINS", 3),
         ("R[2, BALL]", 1),
         ("if 1.5 == T[1] + 0.5 then 1 else 0", 1),
+        (f"min({', '.join(300 * ['BALL + 1'])})", 3),
     ],
 )
 def test_expressions(expression: str, expected: float) -> None:

@@ -104,7 +104,7 @@ def test_order_dependence_is_refused() -> None:
         solve(problem(text), attempts=64)
 
 
-def test_unsolved_partial_and_fixed_bins() -> None:
+def test_unsolved_and_partial_answers() -> None:
     def found(demand: list[int], bins: int | str) -> Problem:
         return problem(VECTOR, balls=len(demand), bins=bins, resources={"C[s in BINS]": 2}, tables={"D": demand})
 
@@ -112,8 +112,6 @@ def test_unsolved_partial_and_fixed_bins() -> None:
     answer = solve(found([1, 3], "?"), attempts=4)
     assert (answer.status, answer.placed) == ("partial", 1)
     assert solve(found([1, 1, 1], 2)).status == "optimal"
-    with pytest.raises(SpecError, match="number of bins is fixed"):
-        found([1], 2).with_bins(3)
     with pytest.raises(UserError, match="unknown device"):
         solve(found([1], 1), device="abacus")
 

@@ -234,13 +234,11 @@ def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("method", ["ffd-prod", "published", "solver"])
-def test_course_of_a_packing_decreases_to_its_answer(method: str) -> None:
+def test_a_packing_tells_when_it_was_there(method: str) -> None:
     given = machines("ct1", 3, 12)
     packed = pack(given.demand, given.capacity, method, seconds=5)
-    times, bins = zip(*packed.course, strict=True)
-    assert (sorted(times), sorted(set(bins), reverse=True)) == (list(times), list(bins))
-    assert (packed.bins, packed.found) == (bins[-1], times[-1])
-    assert times[-1] <= packed.seconds + 0.5
+    assert packed.found is not None
+    assert 0 < packed.found <= packed.seconds < 5.5
 
 
 FILES = {
