@@ -83,6 +83,7 @@ REMOVED: Mapping[str, str] = {
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "rescheduling.on_load": "Move every so often (`every`), or take another number in `overcommit`.",
+    "workload.fitted": "Leave it out: `traces describe --fit` says how the drawn requests compare.",
     "knowledge.training": "Leave it out: predictors learn from the rows before the first possible start.",
     "rescheduling.within": "Leave it out: how long plans take is not counted.",
     "overflow.make_room.within": "Leave it out: how long plans take is not counted.",

@@ -34,7 +34,6 @@ DOUBTS = {
     "missing_groups": ("rules of placement name groups that no request has", ""),
     "growing": ("the load grows over the run", EVEN),
     "unscored": ("requests were refused for a score that is no number", ""),
-    "too_late": ("nothing came of what is to happen after the last answer", "Times count from the first request on."),
 }
 """Columns of runs in which they say what is odd: what that is, and the remedy."""
 
@@ -110,11 +109,10 @@ def _dry_run(batches: list[Batch], fresh: bool) -> int:
 
 def _say_doubts(scenario: Scenario) -> None:
     """Say what is odd about a scenario that can be run."""
-    from binwright.scenarios.run.check import below_fitted, impossible_of
+    from binwright.scenarios.run.check import impossible_of
 
     warn_of(impossible_of(scenario))
     warn_of_scenario(scenario)
-    warn_of(below_fitted(scenario))
 
 
 def warn_of_scenario(scenario: Scenario) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from binwright.cli import FAILED
 from binwright.commands.console import out, print_line, print_location
 from binwright.commands.progress import CountProgress
-from binwright.commands.running import list_failed, warn_of, warn_of_runs, warn_of_scenario
+from binwright.commands.running import list_failed, warn_of_runs, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import many_of
@@ -30,7 +30,6 @@ def size(args: Namespace) -> int:
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
-    from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
@@ -40,7 +39,6 @@ def size(args: Namespace) -> int:
         how = {"jobs": args.jobs, "out": folder, "on_progress": line.looked, "finished": line}
         found = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
-    warn_of(below_fitted(scenario))
     out.print(_table(found))
     best, key = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1), found.question.key
     warn_of_runs(found.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])

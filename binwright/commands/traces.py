@@ -76,17 +76,14 @@ def describe(args: Namespace) -> int:
 def _fit(requests: RequestSource, file: str | None) -> int:
     """Write a generated workload that is like a trace."""
     from binwright.scenarios.draft.text import write_new
-    from binwright.scenarios.run.check import below_fitted, beside_fitted
     from binwright.scenarios.schema.load import scenario_from
 
     text = requests.fitted()
     drawn = scenario_from(yaml.safe_load(text))
     for doubt in requests.doubts:
         note(f"? {doubt}")
-    for name, what, there, draws in beside_fitted(drawn):
+    for name, what, there, draws in requests.beside(drawn):
         note(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
-    if doubt := below_fitted(drawn):
-        note(f"? {doubt[0].upper()}{doubt[1:]}")
     if file:
         write_new(file, text)
         _say_written(file)

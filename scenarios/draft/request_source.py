@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from binwright.scenarios.build.requests import ScenarioRequests
 from binwright.scenarios.build.trace import window_of
 from binwright.scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
 from binwright.scenarios.schema.explain import explain
@@ -36,6 +38,8 @@ _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
 FLAVOURS = 16
 """Different demands of a fitted workload."""
+FITS = 5
+"""Seeds of fitted requests that are compared with their trace."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +133,26 @@ class RequestSource:
         ]
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
-        fitted = {name: {"peak": peak, "p99": p99} for name, (peak, p99) in self.loads.items() if peak}
-        workload = {**generated(spec), "fitted": fitted}
-        return scenario_text(about, self.servers, workload, notes=notes, agents=agents, replications=10)
+        return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
+
+    def beside(self, fitted: Scenario) -> list[tuple[str, str, float, float]]:
+        """Compare what fitted requests ask for at once.
+
+        Returns rows: the resource, `peak` or `99th percentile`, its units here, which are more than 0, and those drawn,
+        on average of the first seeds.
+        """
+        drawn = []
+        for seed in range(FITS):
+            base = ScenarioRequests(fitted, dict).draw(seed)
+            amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
+            drawn.append(loads(base.arrival, base.duration, amounts))
+        return [
+            (name, what, here, fmean(each[name][place] for each in drawn))
+            for name, both in self.loads.items()
+            if name in fitted.resources
+            for place, (what, here) in enumerate(zip(("peak", "99th percentile"), both, strict=True))
+            if here
+        ]
 
 
 def asked_of(file: str) -> RequestSource:

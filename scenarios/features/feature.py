@@ -157,10 +157,6 @@ class Feature:
         """Return which parts of the cluster fail."""
         return []
 
-    def planned(self, scenario: Any) -> list[tuple[str, float]]:
-        """List what is to happen at set times, and when, in seconds from the first request on."""
-        return []
-
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         """Add what a run at a point that uses the feature is measured by: arguments of `FinishedRun`."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from statistics import fmean
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from binwright.agents.world import World
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.plan import Run, plan, points
-from binwright.scenarios.build.requests import synthetic
 from binwright.scenarios.build.world import adapt_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
@@ -20,24 +18,21 @@ from binwright.scenarios.features.lifetimes import OtherLifetimes
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Generated, Trace
+from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.fields import Keys
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
-from binwright.simcore.types import QUANTUM, View, Workload
+from binwright.simcore.types import View, Workload
 from binwright.simcore.units import say
 from binwright.workloads.changes import words_of
-from binwright.workloads.describe import loads
 from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.windows import ListedStart
 
 POINTS = 20
-"""So many points are looked at, at most, for names that no request has, and for what was fitted."""
-FITS, SHORT = 5, 0.02
-"""Seeds of fitted requests that are compared with their trace, and the share by which they may ask for less."""
+"""So many points are looked at, at most, for names that no request has."""
 
 
 def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -> int:
@@ -159,44 +154,6 @@ def doubts_of(scenario: Scenario) -> list[str]:
         why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
         found.append(f"{' and '.join(unordered)} cannot change the order of requests: {why}.")
     return found
-
-
-def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
-    """Compare what fitted requests ask for at once with their trace.
-
-    Returns rows: the resource, `peak` or `99th percentile`, its units in the trace, which are more than 0, and those
-    drawn, on average of the first seeds.
-    """
-    spec = scenario.workload
-    if not isinstance(spec, Generated) or not spec.fitted:
-        return []
-    drawn = []
-    for seed in range(scenario.seed, scenario.seed + min(scenario.replications, FITS)):
-        base = synthetic(spec).draw(scenario.resources, seed)
-        amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
-        drawn.append(loads(base.arrival, base.duration, amounts))
-    return [
-        (name, what, traced, fmean(each[name][place] for each in drawn))
-        for name, load in spec.fitted.items()
-        if name in scenario.resources
-        for place, (what, traced) in enumerate((("peak", load.peak), ("99th percentile", load.p99)))
-        if traced
-    ]
-
-
-def below_fitted(scenario: Scenario) -> str:
-    """Say by how much fitted requests ask for less than their trace, at the point where they do so most."""
-    rows = [row for _, at_point in points(scenario)[:POINTS] for row in beside_fitted(at_point)]
-    if not rows:
-        return ""
-    name, what, traced, drawn = min(rows, key=lambda row: row[3] / row[2])
-    if drawn > (1 - SHORT) * traced:
-        return ""
-    return (
-        f"the fitted requests ask for {1 - drawn / traced:.0%} less {name} than the trace at the {what} "
-        f"({drawn:,.4g}, and {traced:,.4g} in the trace): too few servers look enough. Size by the trace, or by its "
-        "days: `resample: {block: 1 d}`."
-    )
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:

@@ -11,7 +11,6 @@ from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
 from binwright.agents.world import Luck, World
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.ledger import Ledger
@@ -108,7 +107,6 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **_unasked(ledger),
         **_unscored(agent),
-        **_too_late(scenario, simulation),
         **_growing(scenario, over),
         **refusals(simulation, over.first),
         **{name: said for feature in used(scenario) for name, said in feature.columns(over).items()},
@@ -150,17 +148,6 @@ def _unasked(ledger: Ledger) -> dict[str, str]:
     """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
     said = "; ".join(f"{group}: {remedy}" for group, remedy in (ledger.rules.unasked if ledger.rules else {}).items())
     return {"missing_groups": said} if said else {}
-
-
-def _too_late(scenario: Scenario, simulation: Simulation) -> dict[str, str]:
-    """Say what was planned for a time when the run was over, unless a request ended it; a column if there is any."""
-    if simulation.stopped:
-        return {}
-    said: dict[str, None] = {}
-    for at, what in sorted((at, what) for what, at in scenario.planned if at > simulation.now):
-        scale, unit = Metric("", "", "s").scale(at)
-        said[f"{what} at {scale * at:.4g}{unit}"] = None
-    return {"too_late": ", ".join(said)} if said else {}
 
 
 def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:

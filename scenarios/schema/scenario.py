@@ -442,11 +442,6 @@ class Scenario(WithFeatures):
         return self.cluster.resources
 
     @property
-    def planned(self) -> list[tuple[str, float]]:
-        """What is to happen at set times, and when, in seconds from the first request on."""
-        return [planned for feature in used(self) for planned in feature.planned(self)]
-
-    @property
     def currency(self) -> str:
         """What prices are in; empty where nobody says."""
         return getattr(getattr(self, "costs", None), "currency", "")

@@ -305,13 +305,6 @@ class Flavour(Placed):
         return dict(self.model_extra or {})
 
 
-class FittedLoad(Model):
-    """What ran at once of a resource, in its units, in a trace to which requests were fitted."""
-
-    peak: Number = Field(description="The most.", examples=[2942])
-    p99: Number = Field(description="The 99th percentile over time.", examples=[2890])
-
-
 @with_keys("workload")
 class Generated(Changing, WorkloadKind):
     """Requests drawn from a mix of flavours."""
@@ -328,11 +321,6 @@ class Generated(Changing, WorkloadKind):
         examples=["{exponential: {mean: 1 h}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[10000])
-    fitted: dict[Text, FittedLoad] = Field(
-        default_factory=dict,
-        description="What ran in the trace behind them, as `traces describe --fit` writes it; `size` compares.",
-        examples=["{cpu: {peak: 2942, p99: 2890}}"],
-    )
 
     @property
     def groups(self) -> set[str]:

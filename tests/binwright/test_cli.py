@@ -291,15 +291,9 @@ def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]
 
 
 DOUBTS = [
-    (["moves={at_once: 2}", "costs={moves: {each: 1}}"],
-     "moves and costs.moves have no effect: nothing is moved without `rescheduling` or `overflow: {make",
-     "sweep={product: {overflow: [drop, {make_room: {moves: 1}}]}}"),
     (["agents=[best-fit, in-line, two-stage]", "knowledge={lifetimes: known}", "overflow=wait"],
      "in-line and two-stage cannot change the order of requests: they are offered one by one: write `",
      "overflow={wait: {together: 9}}"),
-    (["overflow={preempt: {otherwise: drop}}"],
-     "evicted requests that fit on no other server are dropped at once, since `overflow.preempt.oth",
-     "overflow.preempt.then=drop"),
 ]  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Racks, zones and power feeds of plain clusters that fail together, by their label in the scenario."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,6 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.simcore.errors import UserError
 
@@ -122,20 +120,3 @@ def test_a_rack_of_a_network_fails_at_a_set_time() -> None:
         build_world(in_network({"rack": {"scheduled": [{"at": 1, "domain": "rack-11"}]}}))
     with pytest.raises(UserError, match=r"domains\.row: no server has this label"):
         build_world(in_network({"row": {"mtbf": 5, "mttr": 1}}))
-
-
-def test_failures_and_drains_planned_after_the_end_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The last of nine requests comes after 8 s; a run that a request ends may have had no time for it."""
-    failures = {"scheduled": [{"at": 8, "server": 0}, {"at": "2 h", "server": 1}]}
-    changes = {"placement": [{"drain": [3], "at": "3 h"}]}
-    for overflow, said in (("drop", "a failure at 2 h, a drain at 3 h"), ("stop", None)):
-        data = failing(failures, **changes, overflow=overflow)
-        file = tmp_path / "late.yaml"
-        file.write_text(json.dumps(data))
-        assert main(["run", str(file), "--out", str(tmp_path / overflow)]) == 0
-        runs = bw.load(tmp_path / overflow).runs
-        assert (runs["too_late"][0] if "too_late" in runs.columns else None) == said
-        text = " ".join(capsys.readouterr().out.split())
-        assert (f"after the last answer, in 1 of 1 runs: {said}" in text) == (said is not None)

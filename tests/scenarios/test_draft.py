@@ -224,9 +224,7 @@ def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
     return file
 
 
-def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fit_says_how_far_the_drawn_requests_fall_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Half of the requests come at one moment, as no rate of hours does."""
     arrival, _ = stream(5, 7, 600)
     arrival = np.sort(np.where(np.arange(600) % 2, 3 * DAY, arrival))
@@ -235,12 +233,6 @@ def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(
     said = capsys.readouterr().err
     assert "cpu, peak: " in said
     assert "cpu, 99th percentile: " in said
-    assert "? The fitted requests ask for " in said
-    cluster = "--set=cluster={servers: 20, node: {cpu: 8}}"
-    assert main(["size", str(fitted), cluster, "--seeds", "2", "--agents", "first-fit", "--out", str(tmp_path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "less cpu than the trace at the peak" in said
-    assert "Size by the trace, or by its days: `resample: {block: 1 d}`." in said
 
 
 def test_a_load_that_grows_is_doubted_by_describe_run_and_size(

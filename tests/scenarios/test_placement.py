@@ -14,7 +14,7 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import UserError
 from binwright.simcore.roles import Role
 from tests.support.batches import changed
 from tests.support.scenarios import WAYS, Way, deciding, first_run
@@ -178,36 +178,6 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("cores,marks\n8,\n")
     with pytest.raises(UserError, match="has no column az"):
         build_ledger(scenario_from(data))
-
-
-NEAR: list[dict[str, Any]] = [
-    {"near": "web", "of": "db", "per": "zone"},
-    {"near": ["job", "db"], "of": "web", "per": "rack"},
-    {"near": "web", "of": "job", "per": "rack"},
-]
-
-
-@pytest.mark.parametrize(
-    ("rules", "key", "said"),
-    [
-        (NEAR, "placement.0", "none can be the first of db and job and web, which wait for one another"),
-        (NEAR[:2], "", ""),
-        ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3]}], "placement.1.drain", "leaves no server that takes requests"),
-        ([{"drain": {"zone": ["a", "b"]}}], "placement.0.drain", "leaves no server that takes requests"),
-        ([{"drain": {"rack": ["2", "1", "0"], "zone": ["b", "a"]}}], "placement.0.drain", "leaves no server"),
-        ([{"drain": {"kind": "small"}}], "", ""),
-        ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3], "at": "1 h"}], "", ""),
-    ],
-)
-def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str, said: str) -> None:
-    data = changed(ZONES, "placement", to=rules)
-    data["workload"]["flavours"].append({"cpu": 1, "group": "job"})
-    if not said:
-        scenario_from(data)
-        return
-    with pytest.raises(ScenarioError, match=said) as caught:
-        scenario_from(data)
-    assert caught.value.key == key
 
 
 def test_agents_that_cannot_see_rules_or_domains_are_refused() -> None:

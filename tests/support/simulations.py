@@ -19,8 +19,7 @@ from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLa
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
-from binwright.scenarios.features.preemption.run import Preemption
-from binwright.scenarios.features.preemption.victims import cheapest, fewest, lowest, youngest
+from binwright.scenarios.features.preemption.run import Preemption, cheapest, fewest, lowest, youngest
 from binwright.scenarios.features.queues import Queue as QueueSpec
 from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quota, Quotas

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from binwright.analysis.measure.costs.tariffs import CostsSpec
-from binwright.scenarios.features.costs.build import build_costs
-from binwright.scenarios.features.costs.prices import check_prices, hourly
+from binwright.scenarios.features.costs.build import build_costs, check_prices, hourly
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.fields import Model, Number, wrong
 

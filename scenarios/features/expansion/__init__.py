@@ -48,9 +48,6 @@ class _Feature(Feature):
             remedy = f"The cluster starts with {cluster.size} servers: give that or more."
             raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
 
-    def planned(self, scenario: Any) -> list[tuple[str, float]]:
-        return [("an expansion", one.at) for one in scenario.cluster.expansion]
-
     def world(self, scenario: Any) -> Mapping[str, Any]:
         return {"expansion": [(added.at, added.by) for added in scenario.cluster.expansion]}
 

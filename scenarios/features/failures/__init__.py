@@ -59,8 +59,12 @@ class DomainFailure(_Planned):
 class _Chance(Model):
     """What fails and is repaired by chance, if at all."""
 
-    mtbf: PositiveTime | None = None
-    mttr: PositiveTime | None = None
+    mtbf: PositiveTime | None = Field(
+        default=None, description="Mean time from a repair to the next failure (exponential).", examples=["30 d"]
+    )
+    mttr: PositiveTime | None = Field(
+        default=None, description="Mean time to the repair (exponential).", examples=["4 h"]
+    )
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -73,34 +77,18 @@ class _Chance(Model):
 class DomainFailures(_Chance):
     """Domains that fail: all servers with one value of a label at once."""
 
-    mtbf: PositiveTime | None = Field(
-        None, description="Mean time from a domain's repair to its next failure (exponential).", examples=["30 d"]
-    )
-    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["4 h"])
     scheduled: tuple[DomainFailure, ...] = Field((), description="Failures at planned times.")
 
 
 class PartFailures(_Chance):
     """Links or switches that fail."""
 
-    mtbf: PositiveTime | None = Field(
-        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
-    )
-    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
     scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
 
 
 class Failures(_Chance):
     """Servers that fail, and in a network links and switches. They come back empty."""
 
-    mtbf: PositiveTime | None = Field(
-        default=None,
-        description="Mean time from a server's repair to its next failure (exponential).",
-        examples=["30 d"],
-    )
-    mttr: PositiveTime | None = Field(
-        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
-    )
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = Field(
         default="lose",
@@ -207,11 +195,6 @@ class _Feature(Feature):
 
     def faults(self, point: Point) -> list[Faults]:
         return faults_of(point.scenario.cluster.failures, point)
-
-    def planned(self, scenario: Any) -> list[tuple[str, float]]:
-        spec = scenario.cluster.failures
-        several: list[Any] = [spec, *filter(None, (spec.links, spec.switches)), *spec.domains.values()]
-        return [("a failure", one.at) for each in several for one in each.scheduled]
 
 
 FEATURE = _Feature()

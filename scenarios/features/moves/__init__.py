@@ -11,11 +11,10 @@ from binwright.agents.world import Luck
 from binwright.fabric.placement.rules import Drain
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
-from binwright.scenarios.features.moves.details import moves_table
-from binwright.scenarios.features.moves.movers import fitted
+from binwright.scenarios.features.moves.metrics import moves_table
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
-from binwright.simcore.errors import suggest
+from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, Where, wrong
 from binwright.simcore.moves import Mover
 from binwright.simcore.registered import Registered
@@ -130,6 +129,67 @@ class _Way(Model):
     )
 
 
+def _keeps_off(scenario: Any) -> bool:
+    """Tell whether anything may keep requests off servers; labels alone do not, until requests ask for them."""
+    flavours = getattr(scenario.workload, "flavours", None)
+    asking = flavours is None or any(flavour.where for flavour in flavours)
+    taints = scenario.cluster.taints != set()
+    parts = any(rules.labels for _, rules in scenario.workload.gangs)
+    return bool(scenario.placement) or taints or parts or bool(scenario.ruled_by and asking)
+
+
+def _mover_of(section: Any, scenario: Any, key: str) -> Mover:
+    """Make the mover of a section that stands at a key, and refuse one that does not go with the scenario."""
+    mover: Mover = section.mover.build()
+    name, devices = type(mover).__name__, scenario.cluster.has_devices
+    room = key == "overflow.make_room"
+    for is_met, problem, remedy in (
+        (
+            not (mover.makes_room if room else mover.reschedules),
+            f"{name} plans nothing {'where a request needs room' if room else 'but room for a request'}",
+            f"Take {'make-room or agent' if room else 'another mover, such as agent'} here.",
+        ),
+        (
+            scenario.knowledge.lifetimes == "hidden" and mover.needs_lifetimes,
+            f"{name} asks how long requests stay, and the scenario hides it",
+            "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another mover, such as agent.",
+        ),
+        (
+            _keeps_off(scenario) and not mover.keeps_rules,
+            f"{name} does not look at rules of placement, and the scenario has some",
+            "Take a mover that does, such as agent, or remove the rules, labels and taints.",
+        ),
+        (
+            devices and not mover.on_devices,
+            f"{name} does not choose devices, and the servers have some",
+            "Take a mover that does, such as agent, or servers without devices.",
+        ),
+        (
+            scenario.cluster.network and not mover.reads_places,
+            f"{name} reserves no links, and the servers are in a network",
+            "Take a mover that does, such as agent, or servers without a network.",
+        ),
+        (
+            room and scenario.workload.gangs and not mover.reads_places,
+            f"{name} makes room for single requests, and some have parts",
+            "Take a mover that makes room for gangs, such as agent.",
+        ),
+        (
+            scenario.cluster.predicted and not mover.reads_places,
+            f"{name} goes by what is requested, and predicted peaks leave more",
+            "Take a mover that goes by what is held, such as agent, or a number in `overcommit`.",
+        ),
+        (
+            mover.only_devices and not devices,
+            f"{name} chooses devices, and the servers have none",
+            "Give the servers `devices`, or let the mover ask another agent.",
+        ),
+    ):
+        if is_met:
+            raise UserError(problem, key=f"{key}.mover", remedy=remedy)
+    return mover
+
+
 class _Feature(Feature):
     key = "moves"
     keys: ClassVar = {"": _Keys, "overflow": _Way}
@@ -160,23 +220,14 @@ class _Feature(Feature):
             raise wrong("nothing is moved", remedy, ("record",), "moves")
         scenario.moves.check_against(scenario.resources)
 
-    def doubt(self, points: Sequence[Any]) -> str:
-        if any(map(self.at, points)):
-            return ""
-        some = points[0]
-        keys = ["moves"] * (some.moves != MovesSpec.model_validate({}))
-        keys += ["costs.moves"] * bool(some.costs and some.costs.moves)
-        why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
-        return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
-
     def names(self, scenario: Any) -> list[Named]:
         return [each for n, where in enumerate(scenario.moves.fixed) for each in chosen(("moves", "fixed", n), where)]
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
         scenario, spec = point.scenario, point.scenario.moves
         room, schedule = way(scenario.overflow, "make_room"), scenario.rescheduling
-        makes = room and (room, fitted(room, scenario, "overflow.make_room"))
-        moves = schedule and (schedule, fitted(schedule, scenario, "rescheduling"))
+        makes = room and (room, _mover_of(room, scenario, "overflow.make_room"))
+        moves = schedule and (schedule, _mover_of(schedule, scenario, "rescheduling"))
         for asked, own in zip((makes, moves), luck("movers").spawn(2), strict=True):
             if asked:
                 asked[1].start(simulation.view, own)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
+from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Rule, Spread
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, together, wrong
@@ -142,35 +142,6 @@ def check_rule(
     return together(*checks)
 
 
-def check_rules(specs: Sequence[Any], values: Values, everywhere: set[str] | None, size: int | None) -> None:
-    """Refuse rules that keep requests out for ever: each could be kept, but not all of them."""
-    closed: set[int] = set()
-    for number, spec in enumerate(specs):
-        if isinstance(spec, Drain) and not spec.at and spec.until is None:
-            if isinstance(spec.drain, dict):
-                known = {label: values.get(label) for label in spec.drain if label in (everywhere or ())}
-                whole = all((known.get(label) or {label, ""}) <= {*wanted} for label, wanted in spec.drain.items())
-            else:
-                closed |= {*spec.drain}
-                whole = size is not None and len(closed) == size
-            if whole:
-                remedy = "Leave some out, or let it begin later, as at: 1 d."
-                raise wrong("leaves no server that takes requests", remedy, ("placement", number, "drain"))
-    near = [(number, spec) for number, spec in enumerate(specs) if isinstance(spec, Near)]
-    late = {spec.of for _, spec in near}
-    """The groups of which none can be the first."""
-    while True:
-        wait = {spec.of for _, spec in near if late.issuperset(spec.near)}
-        if wait == late:
-            break
-        late = wait
-    for number, spec in near:
-        if spec.of in late and late.issuperset(spec.near):
-            names = " and ".join(sorted(late))
-            remedy = "Let the first of one of these groups go where it likes: take out one of the rules."
-            raise wrong(f"none can be the first of {names}, which wait for one another", remedy, ("placement", number))
-
-
 def _known_group(group: str, every: bool, groups: set[str] | None, at: Keys) -> None:
     if group == EVERY and not every:
         raise wrong("does not stand for every group here", "Name the groups.", at, group)
@@ -212,9 +183,6 @@ class _Feature(Feature):
         size = None if scenario.grows else cluster.size
         check_placed(scenario, cluster.values, cluster.everywhere, cluster.taints, size)
 
-    def planned(self, scenario: Any) -> list[tuple[str, float]]:
-        return [("a drain", rule.at) for rule in scenario.placement if isinstance(rule, Drain)]
-
 
 def check_placed(
     scenario: Any, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
@@ -236,7 +204,6 @@ def check_placed(
             for at, parts in workload.gangs
             for label, keys in parts.labels.items()
         ),
-        partial(check_rules, rules, values, everywhere, size),
     )
 
 

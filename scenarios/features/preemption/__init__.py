@@ -1,6 +1,5 @@
 """Priorities and preemption: less urgent requests give way to one that fits nowhere."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -9,8 +8,7 @@ from pydantic import Field, model_validator
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.overflow import AfterPreemption, Word
-from binwright.scenarios.features.preemption.run import Preemption
-from binwright.scenarios.features.preemption.victims import VICTIM_RULES
+from binwright.scenarios.features.preemption.run import VICTIM_RULES, Preemption
 from binwright.simcore.fields import Model, PositiveTime, Shown, Text, Time, checked, wrong
 from binwright.simcore.unions import PlainOrMapping
 
@@ -70,14 +68,6 @@ class _Feature(Feature):
 
     def section(self, scenario: Any) -> Any:
         return way(scenario.overflow, "preempt")
-
-    def doubt(self, points: Sequence[Any]) -> str:
-        found = [self.section(each) for each in points]
-        if not any(each and (each.then, each.otherwise) == ("requeue", "drop") for each in found):
-            return ""
-        why = "since `overflow.preempt.otherwise` is drop"
-        remedy = "Write `otherwise: wait` to let them wait, or `then: drop`."
-        return f"evicted requests that fit on no other server are dropped at once, {why}. {remedy}"
 
     def by_priority(self, scenario: Any) -> bool:
         return True
