@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,34 +37,6 @@ class Guess(NamedTuple):
     column: str
     unit: str
     why: str
-
-
-@dataclass
-class Proposal:
-    """What a table's columns probably are.
-
-    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, `doubts` are sentences, and
-    `others` columns that are not read.
-    """
-
-    guesses: list[Guess] = field(default_factory=list)
-    labels: dict[str, str] = field(default_factory=dict)
-    empty: dict[str, str] = field(default_factory=dict)
-    keep: dict[str, str] = field(default_factory=dict)
-    doubts: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
-
-    @property
-    def workload(self) -> dict[str, Any]:
-        """The keys of `workload:` that read the table so, but for `path`."""
-        found: dict[str, Any] = {
-            "columns": {guess.name: guess.column for guess in self.guesses},
-            "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
-            "empty": self.empty,
-            "keep": self.keep,
-            "labels": self.labels,
-        }
-        return {"trace": "table", **{key: value for key, value in found.items() if value}}
 
 
 class _Column:
@@ -122,11 +93,16 @@ class _Column:
         return float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
 
 
-class _Look(Proposal):
-    """Goes over the columns, takes the best for each of ours, and notes what they are, and doubts."""
+class Proposal:
+    """Says what a table's columns probably are: it takes the best for each of ours, and notes doubts.
+
+    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, `doubts` are sentences, and
+    `others` columns that are not read.
+    """
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        super().__init__()
+        self.guesses, self.doubts = list[Guess](), list[str]()
+        self.labels, self.empty, self.keep = dict[str, str](), dict[str, str](), dict[str, str]()
         self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
         self.taken: set[str] = set()
         for name in ("cpu", "mem", "gpu", "disk"):
@@ -136,6 +112,18 @@ class _Look(Proposal):
         self.texts()
         self.others = [each.name for each in self.columns if each.name not in self.taken]
 
+    @property
+    def workload(self) -> dict[str, Any]:
+        """The keys of `workload:` that read the table so, but for `path`."""
+        found: dict[str, Any] = {
+            "columns": {guess.name: guess.column for guess in self.guesses},
+            "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
+            "empty": self.empty,
+            "keep": self.keep,
+            "labels": self.labels,
+        }
+        return {"trace": "table", **{key: value for key, value in found.items() if value}}
+
     def best(self, name: str, *kinds: str, fits: Callable[[_Column], bool] = lambda _: True) -> _Column | None:
         """Take the column of these kinds whose name says most, dates before others."""
         free = [each for each in self.columns if each.name not in self.taken and each.rank(name) is not None]
@@ -143,9 +131,6 @@ class _Look(Proposal):
         found.sort(key=lambda each: (each.kind != "date", each.rank(name)))
         if not found:
             return None
-        others = [each.name for each in found[1:] if (each.kind == "date") == (found[0].kind == "date")]
-        if others and name in ("arrival", "end", "lifetime", "cpu", "mem"):
-            self.doubts.append(f"{found[0].name} is taken for {name}; so might be {', '.join(others)}.")
         self.taken.add(found[0].name)
         return found[0]
 
@@ -219,15 +204,14 @@ class _Look(Proposal):
             if unit in ("kB", "MB") and binary:
                 self.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
             return unit, f"its name says {unit}"
-        why, rounded = f"{middle:,.10g} in the middle", not (values % 1000 != 0).all()
+        why = assumed = f"{middle:,.10g} in the middle"
         if data and middle >= 1e8:
             return "B", f"as large as bytes: {why}"
-        assumed = why
         if name == "cpu" and middle >= 100:
             unit, why = "millicores", f"{why}, more cores than a request asks for"
         elif data:
-            sizes = ((2e5, "KiB" if binary else "kB"), (200, "MB" if rounded and not binary else "MiB"), (0, "GiB"))
-            unit = next((unit for least, unit in sizes if middle >= least), "GiB")
+            small, large = "KiB" if binary else "kB", "MB" if (values % 1000 == 0).any() and not binary else "MiB"
+            unit = small if middle >= 2e5 else large if middle >= 200 else "GiB"
         else:
             return "", f"its name; {why}"
         verb = "are" if unit == "millicores" else "is"
@@ -270,7 +254,7 @@ def propose(path: Path) -> Proposal:
     if frame.is_empty():
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
-    look = _Look(frame)
+    look = Proposal(frame)
     names = {guess.name for guess in look.guesses}
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)

@@ -41,13 +41,10 @@ class Entry:
     mark: str = ""
     exact: bool = False
 
-    def show(self, metric: Metric) -> str:
-        """Write the value for people."""
-        return metric.exactly(self.mean) if self.exact else metric.write(self.mean, self.half)
-
-    def write(self, metric: Metric) -> str:
-        """Write the entry for people, with its mark."""
-        return self.show(metric) + (self.mark and f" {self.mark}")
+    def write(self, metric: Metric, size: float | None) -> str:
+        """Write the entry for people, with its mark; a time in the unit of a `size`."""
+        text = metric.exactly(self.mean, size) if self.exact else metric.write(self.mean, self.half, size)
+        return text + (self.mark and f" {self.mark}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +90,10 @@ class Table:
         ]
 
     @property
-    def headings(self) -> list[str]:
-        return [*map(self.heading, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
-
-    @property
     def sheet(self) -> Sheet:
         """The table as texts."""
-        metrics = [
-            metric.comparable([entry.mean for row in self.rows if (entry := row.entries[number])])
+        sizes = [
+            metric.shared_size([entry.mean for row in self.rows if (entry := row.entries[number])])
             for number, metric in enumerate(self.metrics)
         ]
         rows = []
@@ -108,21 +101,17 @@ class Table:
             done = row.runs - row.failed
             cells = [Cell(as_written(value)) for value in row.point] + [Cell(self.heading(row.agent))]
             cells.append(Cell(f"{done}/{row.runs}" if row.failed else str(row.runs), done, "wrong" * bool(row.failed)))
-            for metric, entry in zip(metrics, row.entries, strict=True):
+            for metric, size, entry in zip(self.metrics, sizes, row.entries, strict=True):
                 style = "best" if entry and entry.mark == BEST else ""
-                cells.append(Cell(entry.write(metric), metric.plain(entry.mean), style) if entry else Cell("-"))
+                cells.append(Cell(entry.write(metric, size), metric.plain(entry.mean), style) if entry else Cell("-"))
             rows.append(cells)
         words = len(self.swept) + 1
         shown = [place for place, one in enumerate(self.metrics) if one.table == "harm"]
         shown += [place for place, one in enumerate(self.metrics) if one.name in self._added]
         foremost = [words + 1, *(words + 1 + place for place in shown)] if self.metrics else []
-        headings = [*map(self._short, self.swept), *self.headings[len(self.swept) :]]
+        headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
         groups = [row.point for row in self.rows]
         return Sheet(headings, rows, words, groups=groups, foremost=foremost)
-
-    def texts(self) -> list[list[str]]:
-        """Return the cells as they are shown, row by row."""
-        return self.sheet.texts
 
     @property
     def family(self) -> str:

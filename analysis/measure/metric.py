@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import floor, inf, isinf, log10
 from typing import Any, ClassVar, Literal
 
@@ -52,15 +52,14 @@ class Metric:
         """Describe the column of a scenario with this currency, empty for none."""
         return replace(self, unit=currency) if self.unit == MONEY else self
 
-    def comparable(self, values: Sequence[float]) -> Metric:
-        """Describe it so that these values, in a column, are shown in one unit of time: that of the smallest.
+    def shared_size(self, values: Sequence[float]) -> float | None:
+        """Find the size in whose unit all these values, in a column, are shown: the smallest of times.
 
-        Times that are too far apart for that keep units of their own.
+        Times that are too far apart for that keep units of their own, and so do all other values: None.
         """
         sizes = [abs(value) for value in values if value]
-        if self.unit != "s" or not sizes or max(sizes) * self.scale(min(sizes))[0] >= MOST:
-            return self
-        return _OfSize(**asdict(self), size=min(sizes))
+        is_time = self.unit == "s" and sizes and max(sizes) * self.scale(min(sizes))[0] < MOST
+        return min(sizes) if is_time else None
 
     def scale(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to show them to people, and the unit to write behind."""
@@ -95,16 +94,16 @@ class Metric:
         none = np.isinf(half)
         return np.where(none, low, np.maximum(low, least))[()], np.where(none, high, np.minimum(high, most))[()]
 
-    def write(self, mean: float, half: float) -> str:
-        """Write the mean, and its interval where there is one, both with the same number of decimals."""
-        scale, unit = self.scale(mean)
+    def write(self, mean: float, half: float, size: float | None = None) -> str:
+        """Write the mean, and its interval where there is one, both with as many decimals; in the unit of a `size`."""
+        scale, unit = self.scale(mean if size is None else size)
         decimals = _decimals(scale * mean, scale * half)
         interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
         return f"{scale * mean:,.{decimals}f}{interval}{unit}"
 
-    def exactly(self, value: float) -> str:
+    def exactly(self, value: float, size: float | None = None) -> str:
         """Write a value without any chance in it to four digits, since all of them count."""
-        scale, unit = self.scale(value)
+        scale, unit = self.scale(value if size is None else size)
         return f"{scale * value:,.{_decimals(scale * value, abs(scale * value) / 100)}f}{unit}"
 
     def between(self, mean: float, low: float | None, high: float | None, *, sign: str = "") -> str:
@@ -114,16 +113,6 @@ class Metric:
         form = f"{sign},.{_decimals(scale * mean, scale * half)}f"
         interval = "" if low is None or high is None else f" [{scale * low:{form}}, {scale * high:{form}}]"
         return f"{scale * mean:{form}}{interval}{unit}"
-
-
-@dataclass(frozen=True, slots=True)
-class _OfSize(Metric):
-    """Shows all values as those of one `size` are shown."""
-
-    size: float = 0.0
-
-    def scale(self, size: float) -> tuple[float, str]:
-        return Metric.scale(self, self.size)
 
 
 def _decimals(mean: float, half: float) -> int:

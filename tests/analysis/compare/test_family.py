@@ -94,7 +94,7 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
     assert "paired" not in comparison.legend
     assert comparison.families == {"acceptance": 0}
     table = found.table()
-    assert [line[2] for line in table.texts()] == ["87.12", "87.13 *", "87.12"]
+    assert [line[2] for line in table.sheet.texts] == ["87.12", "87.13 *", "87.12"]
     assert table.legend.startswith("Exact")
     assert said(found).startswith("high accepts most")
 
@@ -102,7 +102,7 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
 def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
     found = made(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
     assert said(found) == "one and other accept most, 10 points above third"
-    assert [line[2] for line in found.table().texts()] == ["90.00 *", "90.00 *", "80.00"]
+    assert [line[2] for line in found.table().sheet.texts] == ["90.00 *", "90.00 *", "80.00"]
     chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
     rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]
     rows += [row("third", seed, acceptance=x - 0.25 - seed / 100) for seed, x in enumerate(chance)]

@@ -281,8 +281,8 @@ def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:
         for seed in range(8)
     ]
     found = table(tmp_path, rows)
-    assert found.headings[:2] == ["delay", "runs"]
-    assert [line[0] for line in found.texts()] == ["1", "2", "3"]
+    assert found.sheet.headings[:2] == ["delay", "runs"]
+    assert [line[0] for line in found.sheet.texts] == ["1", "2", "3"]
     assert marks(found, "acceptance") == ["", "", BEST]
     frame = Results(tmp_path).compare(metrics="acceptance").frame
     assert frame.select("agent", "verdict").rows() == [("1", "baseline"), ("2", "better"), ("3", "better")]

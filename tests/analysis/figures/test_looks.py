@@ -91,8 +91,8 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     sweep = {"product": {"cluster.servers": [2, 3]}}
     batch = Batch(scenario(sweep=sweep, headings=HEADINGS | {"of another day": "kept"}), tmp_path)
     results = batch.run()
-    first, *rest = results.table().texts()
-    assert {*results.table().headings} >= {"Servers", "agent", "runs", "Accepted (%)"}
+    first, *rest = results.table().sheet.texts
+    assert {*results.table().sheet.headings} >= {"Servers", "agent", "runs", "Accepted (%)"}
     assert first[1] == "First Fit"
     assert rest[0][1] == "worst-fit"
     for text in (results.compare().markdown(), results.compare().latex()):

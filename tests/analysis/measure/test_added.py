@@ -43,7 +43,7 @@ def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, caps
     assert (results.done["longest_queue"] > 0).any()
     (tmp_path / "mine.py").unlink()  # from here on only runs.parquet knows what it is
     results = Results(folder)
-    assert "longest queue" in results.table().headings
+    assert "longest queue" in results.table().sheet.headings
     assert main(["compare", str(folder), "--metric", "longest_queue"]) == 0
     assert "longest queue, lower is better" in capsys.readouterr().out
     figure = results.figure("differences", metrics=["longest_queue"])

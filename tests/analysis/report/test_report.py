@@ -93,7 +93,7 @@ def test_report_has_all_agents_failures_and_metrics(results: Results, source: st
         assert f"raises, seed {row['seed']}" in text
     assert results.failed["error"][0].strip() in text, "errors that differ in numbers are shown once"
     assert len(results.failed) == 3
-    for heading in results.table().headings:
+    for heading in results.table().sheet.headings:
         assert heading in text
     assert results.scenario_file.read_text("utf-8") in text
     assert bw.__doc__ is not None

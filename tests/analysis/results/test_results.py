@@ -104,7 +104,7 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
         assert results.done["acceptance"].null_count() == 6 * len(agents)
         figure = draw(results, "differences", metrics=["acceptance", "hours"])
         assert len(figure.axes[0].lines) + len(figure.axes[0].patches) > 0 or agents == "abc"
-        assert results.table().texts()[1][2] == "-" or agents == "abc"
+        assert results.table().sheet.texts[1][2] == "-" or agents == "abc"
 
     assert main(["report", str(tmp_path)]) == 0
 
