@@ -165,7 +165,6 @@ NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
     *("windows", "missing_models", "missing_groups", "unscored", "growing", "reasons", "random"),
     *("compiled", "check", "sites"),
-    "refused_sizes",
 )
 """What other columns of runs.parquet, and of the journal, are called."""
 OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import platform
 import shlex
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -34,7 +32,7 @@ from binwright.simcore.units import many_of
 MOST_ROWS = 3000
 """Of comparisons in one page; `binwright compare` shows those of the metrics after that."""
 MOST_REASONS = 6
-"""Reasons, and sizes, that have a column each."""
+"""Reasons that have a column each."""
 
 
 def refusals(results: ResultsFolder) -> str:
@@ -44,51 +42,17 @@ def refusals(results: ResultsFolder) -> str:
         noted = " for a reason that was noted" if "rejected" in done.columns and done["rejected"].sum() else ""
         return f"<p>No request was refused{noted}.</p>"
     names, shares, _ = refused_shares(done, [*results.swept, "agent"], MOST_REASONS)
-    rows = [(which, np.mean(runs, axis=0).tolist()) for which, runs in shares.items()]
-    heads = [f"{reason} %" for reason in names]
-    caption = "Requests that were refused, in % of all, by reason; means over the runs"
-    note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
-    return f'{_shares(results, caption, heads, rows).html("table-refused")}\n<p class="soft">{note}</p>'
-
-
-def _shares(
-    results: ResultsFolder,
-    caption: str,
-    heads: Sequence[str],
-    rows: Sequence[tuple[tuple[Any, ...], Sequence[float | None]]],
-) -> Sheet:
-    """Make a table of shares in percent, a row per point and agent."""
     cells = [
         [
             *(Cell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
-            *(Cell("-") if one is None else Cell(f"{one:.2f}", one) for one in numbers),
+            *(Cell(f"{share:.2f}", share) for share in np.mean(runs, axis=0).tolist()),
         ]
-        for which, numbers in rows
+        for which, runs in shares.items()
     ]
-    words = len(results.swept) + 1
-    return Sheet([*map(results.heading, results.swept), "agent", *heads], cells, words, caption)
-
-
-def by_size(results: ResultsFolder) -> str:
-    """Write how much of the requests of a size every agent refused, of the sizes that were refused most."""
-    done, total = results.done, Counter[str]()
-    if "refused_sizes" not in done.columns:
-        return ""
-    runs: dict[tuple[Any, ...], list[dict[str, list[int]]]] = {}
-    for *group, text in done.select(*results.swept, "agent", "refused_sizes").iter_rows():
-        counts = json.loads(text) if text else {}
-        total.update({size: refused for size, (_, refused) in counts.items()})
-        runs.setdefault(tuple(group), []).append(counts)
-    sizes = [size for size, _ in total.most_common(MOST_REASONS)]
-
-    def mean(size: str, mine: list[dict[str, list[int]]]) -> float | None:
-        shares = [100 * counts[size][1] / counts[size][0] for counts in mine if size in counts]
-        return sum(shares) / (len(shares) + sum(not counts for counts in mine)) if shares else None
-
-    rows = [(group, [mean(size, mine) for size in sizes]) for group, mine in runs.items()]
-    caption = "Of the requests of each size, how many % were refused; means over the runs"
-    table = _shares(results, caption, [f"{size or '-'} %" for size in sizes], rows).html("table-refused-sizes")
-    return f'{table}\n<p class="soft">Who asks for more is refused more: <code>binwright why RESULTS</code>.</p>'
+    heads = [*map(results.heading, results.swept), "agent", *(f"{reason} %" for reason in names)]
+    caption = "Requests that were refused, in % of all, by reason; means over the runs"
+    table = Sheet(heads, cells, len(results.swept) + 1, caption).html("table-refused")
+    return f'{table}\n<p class="soft">What stood in the way of one of them: <code>binwright why RESULTS</code>.</p>'
 
 
 def comparison_tables(results: ResultsFolder) -> str:
@@ -147,7 +111,7 @@ def compose(results: ResultsFolder, say: Listener = ignore, drawing: Listener = 
             f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_warnings(results)}{_counts(results)}</div>\n'
             f"{hero}</div>",
         ),
-        "refused": ("Why requests were refused", refusals(results) + _folded("By size", by_size(results))),
+        "refused": ("Why requests were refused", refusals(results)),
         "table": ("Table", f"{all_of_it}\n{_soft(table.legend)}"),
     }  # fmt: skip
     rest = {

@@ -101,7 +101,7 @@ def made(folder: Path, texts: list[str]) -> Results:
     agents = [agent, f"{agent}2"]
     rows = [
         row(name, seed, own=seed + number, acceptance=0.5 + seed / 100 + number / 10)
-        | {"reasons": json.dumps({heading: 1}), "refused_sizes": json.dumps({unit: [4, 1]})}
+        | {"reasons": json.dumps({heading: 1})}
         for number, name in enumerate(agents)
         for seed in range(6)
     ]

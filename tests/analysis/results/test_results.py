@@ -30,7 +30,7 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
     described = {metric.name: metric for metric in results.metrics}
     assert set(described) <= set(results.runs.columns)
     others = {"run", "agent", "seed", "cluster.servers", "version", "status", "error", "seconds", "random", "compiled"}
-    assert set(results.runs.columns) - set(described) == others | {"reasons", "refused_sizes"}
+    assert set(results.runs.columns) - set(described) == others | {"reasons"}
     assert described["fragmentation_mem"] == Metric(
         "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
     )
