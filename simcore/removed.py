@@ -20,6 +20,7 @@ REMOVED: Mapping[str, str] = {
     "command traces convert": "CSV is read as it is, compressed or not; `polars` writes Parquet of it.",
     "option traces describe --drop-faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
+    "workload.load": "Write `holding: H`: requests stay 1 to H steps.",
     **{
         f"workload.lublin.{jobs}": "Leave it out: the published parameters stand."
         for jobs in ("batch", "interactive", "all")

@@ -1,21 +1,17 @@
 """How many cpu and mem a request that may need several servers asks for: laws given exactly, as tables.
 
 Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 7) needs three
-servers at least. Laws read from trace files are in `binwright.workloads.traced_demands`. How long requests must be held
-for a load follows from the mean of their law.
+servers at least. Laws read from trace files are in `binwright.workloads.traced_demands`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.ordered_sums import dot
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Floats, Ints
 from binwright.workloads.lifetimes import pick
@@ -32,8 +28,6 @@ DEMANDS = Registry(
     },
 )
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"
-LONGEST = 10**9
-"""The most steps that a request may be held."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +44,6 @@ class Law:
         if not (whole and summed and pairs.any(axis=1).all()):
             remedy = "It has pairs int64 [k, 2] of 0 or more, not both 0, and weights [k] from 0 that sum to 1."
             raise WorkloadError("a demand returns no law", key="workload.demand", remedy=remedy)
-
-    @property
-    def mean(self) -> tuple[float, float]:
-        """Units of cpu and of mem that a request needs on average."""
-        return dot(self.weights, self.pairs[:, 0]), dot(self.weights, self.pairs[:, 1])
 
     def at(self, uniform: Floats) -> Ints:
         """Choose demands, int64 [n, 2] units, by uniforms float64 [n] in [0, 1): one for each, whatever the law.
@@ -127,35 +116,3 @@ class AlibabaLike:
 
     def law(self) -> Law:
         return Law(np.array([(25, 7), (50, 15)], np.int64), np.array([0.75, 0.25]))
-
-
-def average_load(demands: Demands, capacity: Mapping[str, float], holding: int) -> float:
-    """Return the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
-
-    It is what the cluster would hold in the long run if everything offered, one request a step, were placed at once,
-    whether it fits or not; a share of the capacity, averaged over cpu and mem. With the holding times of the fabric
-    experiments of arXiv:2106.02412 the uniform demand has .988 on alpha and beta and .96 on gamma and delta, where 95 %
-    was printed.
-    """
-    return _offered(demands, capacity) * (holding + 1) / 2
-
-
-def _offered(demands: Demands, capacity: Mapping[str, float]) -> float:
-    """Return the load that a request adds on average while it is held."""
-    demand = dict(zip(("cpu", "mem"), demands.law().mean, strict=True))
-    if missing := [name for name in demand if not capacity.get(name, 0) > 0]:
-        remedy = "Load is the mean of those of cpu and mem."
-        raise WorkloadError(f"the cluster has no {missing[0]}", key="workload.load", remedy=remedy)
-    return sum(demand[name] / capacity[name] for name in demand) / len(demand)
-
-
-def find_holding(demands: Demands, capacity: Mapping[str, float], load: float) -> int:
-    """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`; of two the shorter."""
-    offered, most = _offered(demands, capacity), average_load(demands, capacity, LONGEST)
-    if not offered <= load <= most:
-        remedy = "Take a larger cluster." if load < offered else "Offer larger requests, or take a smaller cluster."
-        problem = f"no holding time gives this load: one step gives {offered:.1%}, {LONGEST:,} steps give {most:.1%}"
-        raise WorkloadError(problem, key="workload.load", value=load, remedy=remedy)
-    exact = 2 * load / offered - 1
-    near = (max(1, floor(exact)), min(LONGEST, floor(exact) + 1))
-    return min(near, key=lambda holding: abs(average_load(demands, capacity, holding) - load))

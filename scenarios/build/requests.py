@@ -23,7 +23,6 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import changed
-from binwright.workloads.demands import find_holding
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
 from binwright.workloads.parts import in_gangs
@@ -110,10 +109,8 @@ class ScenarioRequests:
                 jobs = spec.lublin.draw(spec.requests, resources, self._total(), seed)
                 return in_gangs(jobs, spec.parts, seed) if spec.parts else jobs
             case MultiServer():
-                demand = spec.demand.build()
-                holding = spec.holding or find_holding(demand, self._total(), spec.load or 0.0)
-                drawing = MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step)
-                return drawing.draw(resources, seed)
+                how = spec.demand.build(), spec.holding, spec.bandwidth, spec.step
+                return MultiServerRequests(spec.requests, *how).draw(resources, seed)
             case Tenants():
                 arrivals, lifetimes, networks = spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build()
                 return TenantRequests(spec.requests, arrivals, lifetimes, networks).draw(resources, seed)

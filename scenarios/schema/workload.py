@@ -34,7 +34,6 @@ from binwright.simcore.fields import (
     Number,
     PositiveNumber,
     PositiveTime,
-    Share,
     Shown,
     Text,
     Units,
@@ -52,11 +51,11 @@ from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.simcore.types import Workload as Requests
-from binwright.simcore.units import COUNT, DATA, TIME, amount, measure_of, quanta
+from binwright.simcore.units import COUNT, DATA, LARGEST, TIME, amount, measure_of, quanta
 from binwright.workloads import ARRIVALS, LIFETIMES, TRACES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.changes import Change
-from binwright.workloads.demands import DEMANDS, LONGEST
+from binwright.workloads.demands import DEMANDS
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
 from binwright.workloads.lublin import Lublin
 from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
@@ -561,8 +560,8 @@ class Demand(Registered):
 
 
 def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
-    if not 0 <= pair[0] <= pair[1] <= LONGEST:
-        remedy = f"Give the lower bandwidth first, from 0, and at most {LONGEST:,} last."
+    if not 0 <= pair[0] <= pair[1] <= LARGEST:
+        remedy = f"Give the lower bandwidth first, from 0, and at most {LARGEST:,.0f} last."
         raise wrong("is an empty range" if pair[0] > pair[1] else "is too much", remedy, value=list(pair))
     return pair
 
@@ -576,29 +575,13 @@ class MultiServer(Roled):
         examples=["uniform", "azure-like", "{azure: {path: packing.sqlite, split: test}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[128])
-    holding: Count | None = Field(
-        default=None,
-        description="Each stays for a whole number of steps from 1 to this, drawn uniformly.",
-        examples=[30],
-    )
-    load: Share | None = Field(
-        default=None,
-        description="Instead of `holding`: the share of the cluster that requests would hold in the long run if all "
-        "were placed.",
-        examples=["95 %"],
+    holding: Count = Field(
+        description="Each stays for a whole number of steps from 1 to this, drawn uniformly.", examples=[30]
     )
     bandwidth: Annotated[
         tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
     ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
-
-    @model_validator(mode="after")
-    def _either(self) -> Self:
-        if (self.holding is None) == (self.load is None):
-            raise wrong(
-                "needs either holding or load", "`holding: 30`, or `load: 95 %` to have it found.", ("holding",)
-            )
-        return self
 
 
 @with_keys("workload")

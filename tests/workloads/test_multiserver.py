@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
 from binwright.scenarios.batch.batch import Batch
@@ -20,14 +18,11 @@ from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads import TRACES
 from binwright.workloads.demands import (
     DEMANDS,
-    LONGEST,
     AlibabaLike,
     AzureLike,
     Demands,
     Law,
     Uniform,
-    average_load,
-    find_holding,
 )
 from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traced_demands import Alibaba, Azure
@@ -35,9 +30,6 @@ from binwright.workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
 SPEC = MultiServerRequests(128, Uniform(), 31)
-ALPHA = {"cpu": 400.0, "mem": 400.0}
-GAMMA = {"cpu": 6400.0, "mem": 6400.0}
-DELTA = {"cpu": 25600.0, "mem": 25600.0}
 CONTAINERS = (
     "c_1,m_1,0,app_1,started,400,400,1.56\n"
     "c_1,m_1,287942,app_1,started,800,800,1.56\n"  # the same one again: not read
@@ -76,7 +68,8 @@ def test_published_demand_laws_are_exact() -> None:
     law = Uniform().law()
     assert law.pairs.tolist() == [[cpu, mem] for cpu in range(1, 51) for mem in range(1, 51)]
     assert set(law.weights) == {1 / 2500}
-    assert Uniform(3, 7).law().mean == pytest.approx((5, 5))
+    law = Uniform(3, 7).law()
+    assert law.weights @ law.pairs == pytest.approx((5, 5))
     # Flavours of 2017 on a machine of 64 cores and 360 GB.
     flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
     law = AzureLike().law()
@@ -85,7 +78,7 @@ def test_published_demand_laws_are_exact() -> None:
     assert set(law.weights) == {1 / 9}
     law = AlibabaLike().law()
     assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 7], [50, 15]], [0.75, 0.25])
-    assert law.mean == pytest.approx((31.25, 9.0))
+    assert law.weights @ law.pairs == pytest.approx((31.25, 9.0))
 
 
 # -- draws -----------------------------------------------------------------------------------------------------------
@@ -103,50 +96,6 @@ def test_a_workload() -> None:
     mixed = MultiServerRequests(20_000, Uniform(), 31, step=2.0).draw(("mem", "gpu", "cpu"), 3)
     assert mixed.demand[:, [2, 0]].tolist() == workload.demand.tolist()
     assert not mixed.demand[:, 1].any()
-
-
-# -- holding times for a load ----------------------------------------------------------------------------------------
-
-
-def simulated(spec: MultiServerRequests, capacity: float, seed: int) -> float:
-    """The load as it is defined, by a clock, from when the first may have gone: all is placed, nothing waits."""
-    workload = spec.draw(R, seed)
-    held: list[tuple[float, Any]] = []
-    loads = []
-    for arrival, duration, demand in zip(workload.arrival, workload.duration, units(workload), strict=True):
-        held = [(end, amounts) for end, amounts in held if end > arrival]  # what ends now has ended
-        held.append((arrival + duration, demand))
-        loads.append(sum(amounts for _, amounts in held).mean() / capacity)
-    assert spec.holding is not None
-    return float(np.mean(loads[spec.holding :]))
-
-
-@pytest.mark.parametrize("demand", POOL)
-@pytest.mark.parametrize("holding", [1, 40])
-def test_expected_load_is_the_mean_of_simulated_loads(demand: str, holding: int) -> None:
-    spec = MultiServerRequests(120, POOL[demand], holding)
-    loads = np.array([simulated(spec, 400, seed) for seed in range(60)])
-    error = loads.std(ddof=1) / np.sqrt(len(loads))
-    assert abs(loads.mean() - average_load(spec.demand, ALPHA, holding)) < 3.5 * error
-
-
-@pytest.mark.parametrize(("capacity", "published", "found"), [(ALPHA, 30, 29), (GAMMA, 480, 476), (DELTA, 1920, 1906)])
-def test_published_holding_times_are_found_for_their_load(
-    capacity: dict[str, float], published: int, found: int
-) -> None:
-    """What is printed is 95 %; the program's holding times have a little more."""
-    assert find_holding(Uniform(), capacity, 0.95) == found
-    assert 0.95 < average_load(Uniform(), capacity, published) < 0.99
-
-
-@given(demand=st.sampled_from(list(POOL.values())), load=st.floats(0.2, 1.4))
-def test_no_other_holding_time_is_nearer(demand: Demands, load: float) -> None:
-    capacity = {"cpu": 200.0, "mem": 350.0}
-    if not average_load(demand, capacity, 1) <= load <= average_load(demand, capacity, 10**6):
-        return
-    found = find_holding(demand, capacity, load)
-    near = {step: abs(average_load(demand, capacity, step) - load) for step in (found - 1, found, found + 1) if step}
-    assert min(near, key=lambda step: near[step]) == found
 
 
 # -- traces ----------------------------------------------------------------------------------------------------------
@@ -244,8 +193,8 @@ def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, m
     ("change", "message"),
     [
         ({"bandwidth": [0.6, 0.5]}, r"workload\.bandwidth: is an empty range \(got \[0\.6, 0\.5\]\)\n  Give the lower"),
-        ({"bandwidth": [0.1, LONGEST * 2.0]}, r"workload\.bandwidth: is too much .*\n.*at most 1,000,000,000"),
-        ({"load": 0.9}, "needs either holding or load"),
+        ({"bandwidth": [0.1, 2e9]}, r"workload\.bandwidth: is too much .*\n.*at most 1,000,000,000"),
+        ({"load": 0.9}, "Write `holding: H`"),
     ],
 )
 def test_impossible_requests(change: dict[str, Any], message: str) -> None:
@@ -253,11 +202,6 @@ def test_impossible_requests(change: dict[str, Any], message: str) -> None:
     workload = {"demand": "uniform", "requests": 128, "holding": 31} | change
     with pytest.raises(UserError, match=message):
         scenario_from({"cluster": cluster, "workload": workload, "agents": ["tetris"]})
-
-
-def test_loads_that_no_holding_time_gives() -> None:
-    with pytest.raises(WorkloadError, match=r"(?s)one step gives 51\.0%.*larger cluster"):
-        find_holding(SPEC.demand, {"cpu": 50, "mem": 50}, 0.4)
 
 
 @dataclass(frozen=True)
