@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.cli import FAILED
 from binwright.commands.console import new_table, note, out, pair, print_line, print_location, read_yaml
-from binwright.commands.progress import CountProgress, StatusLine, duration
+from binwright.commands.progress import Live, StatusLine, duration
 from binwright.scenarios.schema.load import folder_for, load_scenario
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def tune(args: Namespace) -> int:
 
     how = {name: getattr(args, name) for name in ("metric", "rounds", "population", "seeds", "held_out", "jobs")}
     agent = read_yaml("--agent", args.agent)
-    with CountProgress() as line:
+    with Live() as line:
         found = find(scenario, agent=agent, params=params, out=folder, on_progress=on_progress, finished=line, **how)
     out.print(found.comparison.rich(out.width))
     print_line((folder / "tuned.yaml").read_text("utf-8").rstrip("\n"))

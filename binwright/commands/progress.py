@@ -92,21 +92,23 @@ class StatusLine:
 
 
 class Live(StatusLine):
-    """The line of a batch: call it with every row, `on_progress` with how far runs are.
+    """The line of runs: call it with the row of each, `on_progress` with how far runs are.
 
-    The first `jobs` runs after those `before` wait for workers and compilation, and are not part of the rate.
+    The first `jobs` after those `before` wait for workers and compilation, and are not part of the pace. Without a
+    `total` it says how many there were in how long.
     """
 
-    def __init__(self, total: int, before: int, jobs: int) -> None:
+    def __init__(self, total: int = 0, before: int = 0, jobs: int = 0) -> None:
         super().__init__("runs", total, before)
-        self._jobs, self._rows, self._failed = jobs, 0, 0
+        self._began, self._first = self._printed, before + jobs
+        self._rows = self._failed = 0
         self._going: dict[str, RunProgress] = {}
 
     def __call__(self, row: dict[str, Any]) -> None:
         self._rows += 1
         self._failed += row["status"] != "done"
         self._going.pop(row.get("run", ""), None)
-        if self._rows == self.before + self._jobs:
+        if self._rows == self._first:
             self._pace = monotonic(), self._rows
         self.now_and_then()
 
@@ -116,46 +118,20 @@ class Live(StatusLine):
         self.now_and_then()
 
     def far(self) -> str:
-        """Say how far it is, as in `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
-        parts = [f"{self._rows} of {self.total}"]
+        """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
+        if not self.total:
+            return f"{self._rows:,} in {duration(monotonic() - self._began)}"
+        parts, shares = (
+            [f"{self._rows} of {self.total}"],
+            [each.requests / max(1, each.of) for each in self._going.values()],
+        )
         if self._failed:
             parts.append(f"{self._failed} failed")
-        going, warm = list(self._going.values()), self._rows > self.before + self._jobs
-        if warm and self._pace and (left := self.left(self._rows)):
-            rate = (self._rows - self._pace[1]) / (monotonic() - self._pace[0])
-            parts += [f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min", left]
-        if going:
-            parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
-            if not warm and all(each.requests > each.begun for each in going):
-                seconds = max(each.seconds * (each.of - each.requests) / (each.requests - each.begun) for each in going)
-                parts.append(f"{remaining(seconds, min(map(_share, going)))} left")
-        return ", ".join(parts)
-
-
-def _share(progress: RunProgress) -> float:
-    return progress.requests / max(1, progress.of)
-
-
-class CountProgress(StatusLine):
-    """The line of something that takes an unknown number of runs: call it with the row of each."""
-
-    def __init__(self) -> None:
-        super().__init__("runs")
-        self._rows = self._looks = 0
-        self._began = self._printed
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        self._rows += 1
-        self.now_and_then()
-
-    def looked(self, row: dict[str, Any]) -> None:
-        """Note that there was another look at a size."""
-        self._looks += 1
-
-    def far(self) -> str:
-        """Say how far it is, as in `120 in 40 s, 12 sizes tried`."""
-        tried = f", {self._looks:,} sizes tried" * (self._looks > 0)
-        return f"{self._rows:,} in {duration(monotonic() - self._began)}{tried}"
+        if shares:
+            parts.append(f"under way: {sum(shares) / len(shares):.1%}")
+        if shares or self._rows > self._first:
+            parts.append(self.left(self._rows + sum(shares)))
+        return ", ".join(filter(None, parts))
 
 
 def remaining(seconds: float, share: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
 from binwright.commands.console import out, print_line, print_location
-from binwright.commands.progress import CountProgress
+from binwright.commands.progress import Live
 from binwright.commands.running import list_failed, warn_of_runs, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
@@ -35,8 +35,8 @@ def size(args: Namespace) -> int:
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")
     until = " and ".join(args.until) if args.until else None
-    with CountProgress() as line:
-        how = {"jobs": args.jobs, "out": folder, "on_progress": line.looked, "finished": line}
+    with Live() as line:
+        how = {"jobs": args.jobs, "out": folder, "finished": line}
         found = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
     out.print(_table(found))
