@@ -61,24 +61,25 @@ class ByAgent(Mover):
         """Ask where a request would go, `item` of those that run; None where it stays."""
         request = draft.request(item)
         open_to = draft.open_to(request, None if anywhere else draft.fuller(item))
-        open_to[draft.running.server[item]] = False
+        open_to[draft.server[item]] = False
         answer = self.agent.decide(draft.showing(open_to), request) if open_to.any() else None
         # One who asks for nothing fits on a server that shows nothing, too.
         if not isinstance(answer, Placement) or not open_to[[share[0] for share in answer.shares]].all():
             return None
-        draft.hold(request, answer)
-        draft.hold(request, draft.at(item), -1)
+        draft.put(item, answer)
         return Move(request.index, answer)
 
 
 class Draft:
     """Holds what would be free if the moves planned so far were made, devices included.
 
-    A request is called by its place in the list of those that run, its `item`, and moves once in a plan.
+    A request is called by its place in the list of those that run, its `item`. `server` int64 [n] is where each would
+    be.
     """
 
     def __init__(self, view: View, running: Running) -> None:
-        self.running, self.free = running, view.free.copy()
+        self.running, self.free, self.server = running, view.free.copy(), running.server.copy()
+        self._moved: dict[int, Placement] = {}
         self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
         self.links = view.link_free.copy() if isinstance(view, NetworkView) else None
         self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
@@ -103,7 +104,9 @@ class Draft:
         return self.running.request(int(self.running.row[item]))
 
     def at(self, item: int) -> Placement:
-        """Tell where a request lay when the plan began."""
+        """Tell where a request would lie."""
+        if item in self._moved:
+            return self._moved[item]
         request, running = self.request(item), self.running
         if running.at is not None:
             return running.at(request.index)
@@ -111,6 +114,13 @@ class Draft:
         if running.devices is not None:
             return on_devices(request, server, int(running.devices[item]))
         return _place(request, server, node, self.free.shape[1])
+
+    def put(self, item: int, placement: Placement) -> None:
+        """Move a request there."""
+        request = self.request(item)
+        self.hold(request, placement)
+        self.hold(request, self.at(item), -1)
+        self._moved[item], self.server[item] = placement, placement.shares[0][0]
 
     def hold(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Take what a placement holds, or with sign -1 give it back."""
@@ -126,6 +136,11 @@ class Draft:
         if self.links is not None:
             each: Any = placement.amounts if isinstance(placement, Embedding) else request.bandwidth
             self.links[list(placement.links)] -= np.array(each, np.int64) * sign
+
+    def in_use(self) -> Flags:
+        """Tell which servers hold anything, bool [servers]."""
+        found: Flags = np.any(self.free != self._view.capacity, axis=(1, 2))
+        return found
 
     def emptiest_first(self) -> list[int]:
         """List the servers with something that may be moved, the emptiest first."""
@@ -194,97 +209,50 @@ class Empty(Mover):
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         if request is not None or not len(running.row):
             return []
-        allowed = np.zeros((0, 0), np.bool_)
-        if running.may is not None:
-            allowed = np.array([running.may(row) for row in running.row.tolist()], np.bool_)
-        order = np.argsort(-running.demand[:, 0], kind="stable").astype(np.int64)
-        at = np.column_stack([running.server, running.node]).astype(np.int64)
-        capacity, demand = np.ascontiguousarray(view.capacity), np.ascontiguousarray(running.demand, np.int64)
-        return moves_of(running, empty(view.free.copy(), capacity, at, demand, order, moves, allowed), len(capacity[0]))
-
-
-@kernel
-def empty(free: Ints, capacity: Ints, at: Ints, demand: Ints, order: Ints, moves: int, allowed: Flags) -> Ints:
-    """Return at most so many moves, int64 [any, 3] of requests, servers and nodes.
-
-    `free` and `capacity` int64 [servers, nodes, resources], and `at` int64 [n, 2], the server of each request and its
-    node, -1 where it is spread; `free` and `at` are changed by the moves. `order` int64 [n] sorts the requests;
-    `allowed` bool [n, servers] says where they may lie, [0, 0] for anywhere.
-    """
-    servers = len(free)
-    plan, old = np.empty((moves, 3), np.int64), np.empty((moves, 2), np.int64)
-    made, closed = 0, np.zeros(servers, np.bool_)
-    for item in order:
-        if len(allowed) and not allowed[item, at[item, 0]]:
-            closed[at[item, 0]] = True
-    for item in order:
-        if len(allowed) and made < moves and not allowed[item, at[item, 0]]:
-            server, node = _best_fit(free, capacity, at[item, 1], demand[item], item, closed, allowed, True)
-            if server >= 0:
-                plan[made] = item, server, node
-                _move(free, at, demand, item, server, node)
-                made += 1
-    count, held = np.zeros(servers, np.int64), np.zeros((servers, free.shape[2]), np.int64)
-    for item in range(len(at)):
-        count[at[item, 0]] += 1
-        held[at[item, 0]] += demand[item]
-    for server in range(servers):
-        if np.any(capacity[server].sum(axis=0) - free[server].sum(axis=0) != held[server]):
-            count[server] = 0  # something else is on it
-    took = np.zeros(servers, np.bool_)
-    for leaving in np.argsort(count, kind="mergesort"):
-        if not count[leaving] or closed[leaving] or took[leaving] or count[leaving] > moves - made:
-            continue
-        closed[leaving] = True
-        first, missed = made, False
-        for item in order:
-            if at[item, 0] != leaving:
+        draft, plan = Draft(view, running), list[Move]()
+        largest_first: list[int] = np.argsort(-running.demand[:, 0], kind="stable").tolist()
+        out, closed = draft.out_of_place(), np.zeros(len(view.free), np.bool_)
+        closed[running.server[out]] = True
+        for item in largest_first:
+            if item in out and len(plan) < moves:
+                plan += [move] if (move := _move(draft, item, ~closed)) else []
+        count, held = np.bincount(draft.server, minlength=len(closed)), np.zeros_like(view.capacity[:, 0])
+        np.add.at(held, draft.server, running.demand)
+        count[(held != (view.capacity - draft.free).sum(axis=1)).any(axis=1)] = 0  # something else is on it
+        receiving = set[int]()
+        for leaving in np.argsort(count, kind="stable").tolist():
+            if not 0 < count[leaving] <= moves - len(plan) or closed[leaving] or leaving in receiving:
                 continue
-            server, node = _best_fit(free, capacity, at[item, 1], demand[item], item, closed, allowed, False)
-            if server < 0:
-                missed = True
-                break
-            old[made], plan[made] = at[item], (item, server, node)
-            _move(free, at, demand, item, server, node)
-            made += 1
-        while missed and made > first:
-            made -= 1
-            _move(free, at, demand, plan[made, 0], old[made, 0], old[made, 1])
-        for step in range(first, made):
-            took[plan[step, 1]] = True
-    return plan[:made]
+            closed[leaving], made = True, list[Move]()
+            before = [(item, draft.at(item)) for item in largest_first if draft.server[item] == leaving]
+            for item, _ in before:
+                if not (move := _move(draft, item, ~closed & draft.in_use())):
+                    break
+                made.append(move)
+            if len(made) == len(before):
+                plan += made
+                receiving |= {move.placement.shares[0][0] for move in made}
+            else:
+                for item, placement in before[: len(made)]:
+                    draft.put(item, placement)
+        return plan
 
 
-@kernel
-def _move(free: Ints, at: Ints, demand: Ints, item: int, server: int, node: int) -> None:
-    """Move a request, in arrays that change."""
-    give_back(free, at[item, 0], at[item, 1], demand[item], 1)
-    give_back(free, server, node, demand[item], -1)
-    at[item, 0], at[item, 1] = server, node
-
-
-@kernel
-def _best_fit(
-    free: Ints, capacity: Ints, own: int, demand: Ints, item: int, closed: Flags, allowed: Flags, any_server: bool
-) -> tuple[int, int]:
-    """Return the server and node with the least free of the first resource, first on the server; -1 if there is none.
-
-    Servers in use come before the others, which take part with `any_server` only. `own` is the node of the request.
-    """
-    best, least = (-1, -1), (True, 0, 0)
-    for server in range(len(free)):
-        if closed[server] or (len(allowed) and not allowed[item, server]):
-            continue
-        unused = bool(np.all(free[server] == capacity[server]))
-        if unused and not any_server:
-            continue
-        for n in range(1 if own < 0 else free.shape[1]):
-            node = -1 if own < 0 else n
-            if has_room(free, server, node, demand):
-                key = (unused, free[server, :, 0].sum(), 0 if own < 0 else free[server, node, 0])
-                if best[0] < 0 or key < least:
-                    best, least = (server, node), key
-    return best
+def _move(draft: Draft, item: int, open_to: Flags) -> Move | None:
+    """Move a request to where Best-Fit puts it on these servers, bool [servers], first on those in use."""
+    request, free = draft.request(item), draft.free
+    open_to = draft.open_to(request, open_to)
+    parts = [share[2] for share in request.across(0, free.shape[1]).shares] if request.spread else [request.demand]
+    fits: Any = np.all(free >= np.array(parts), axis=2)
+    fits = fits.all(axis=1, keepdims=True) if request.spread else fits
+    server, node = np.nonzero(fits & open_to[:, None])
+    if not len(server):
+        return None
+    least = np.zeros(len(node)) if request.spread else free[server, node, 0]
+    best = np.lexsort((least, free[server, :, 0].sum(axis=1), ~draft.in_use()[server]))[0]
+    placement = _place(request, int(server[best]), -1 if request.spread else int(node[best]), free.shape[1])
+    draft.put(item, placement)
+    return Move(request.index, placement)
 
 
 MOST = 3
