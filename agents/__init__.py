@@ -40,7 +40,6 @@ AGENTS = Registry(
         "random-top": "binwright.agents.heuristics.servers.candidates:RandomTop",
         "in-line": "binwright.agents.heuristics.in_line:InLine",
         "nilas": "binwright.agents.heuristics.lifetimes:Nilas",
-        "lava": "binwright.agents.heuristics.lifetimes:Lava",
         "two-stage": "binwright.agents.heuristics.in_line:TwoStage",
         "solver": "binwright.agents.solver.online.agent:Solver",
         "formula": "binwright.agents.formulas.program:Formula",

@@ -96,6 +96,7 @@ REMOVED: Mapping[str, str] = {
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "agent cheapest-candidate": "Take `{best-home: {cut_off: 1}}`.",
     "agent gpu-lookahead": "Take fgd.",
+    "agent lava": "Take nilas.",
     "agent rl-scheduler": "Take in-line with an order, such as f1.",
     "trainer rl-scheduler": "Orders of a queue are not learned; take in-line with an order, such as f1.",
     "mover defragment": "Take empty, or agent with an agent of yours, which lower fragments, too.",
@@ -122,7 +123,6 @@ REMOVED: Mapping[str, str] = {
             "nulb": ("routes", "score"),
             "nalb": ("routes", "score", "search"),
             "nilas": ("steps",),
-            "lava": ("classes", "full", "steps"),
             "in-line": ("reservations",),
         }.items()
         for option in options

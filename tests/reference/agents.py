@@ -193,5 +193,5 @@ RULES: dict[str, Rule] = {
     "first-fit": first_fit, "best-fit": best_fit, "best-fit loose": best_fit_loose, "worst-fit": worst_fit,
     "balance-fit": balance_fit, "dot-product": dot_product, "funsearch": funsearch,
     "funsearch or": funsearch_or, "internal": internal, "in-line": first_fit,
-    "two-stage": best_fit, "nilas": best_fit, "lava": best_fit, "formula": first_fit,
+    "two-stage": best_fit, "nilas": best_fit, "formula": first_fit,
 }  # fmt: skip

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.lifetimes import Lava, Nilas
+from binwright.agents.heuristics.lifetimes import Nilas
 from binwright.fabric.devices import DeviceView
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
@@ -26,7 +26,7 @@ from tests.support.simulations import cases, simulate, workload_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
-STEPS, CLASSES = [1.0, 2.0, 4.0], [1.5, 4.0]
+STEPS = [1.0, 2.0, 4.0]
 
 
 class Rounded(Predictor):
@@ -80,76 +80,6 @@ class Written(Agent):
         return next((step for step, most in enumerate([0.0, *STEPS]) if after <= most), len(STEPS) + 1)
 
 
-class WrittenLava(Written):
-    """LAVA over first-fit, with plain sets."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: dict[int, dict[str, Any]] = {}
-        self.noted = 0
-        self.filled: set[int] = set()
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Nothing runs yet."""
-        assert not view.placed.total
-
-    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Follow what happened, take the first place of the least rank, and see whether the server is full then."""
-        for _, other, number, _, began in view.placed.since(self.noted):
-            of, state = self.class_of(other.duration), self.known.get(number)
-            if other.index in view.placed.running:
-                if state is None or not state["rows"] & view.placed.running:
-                    state = {"of": of, "until": began + self.limit(of), "rows": set(), "kept": None}
-                    self.known[number] = state
-                elif of > state["of"]:
-                    state["of"], state["until"] = of, began + self.limit(of)
-                state["rows"].add(other.index)
-            if other.index in self.filled and state is not None and state["kept"] is None:
-                state["kept"] = state["rows"] & view.placed.running
-        self.noted = view.placed.total
-        for number, state in list(self.known.items()):
-            rows = state["rows"] & view.placed.running
-            if not rows:
-                del self.known[number]
-            elif state["kept"] is not None and not state["kept"] & view.placed.running:
-                self.settle(state, max(0, state["of"] - 1), rows, view)
-            elif view.now > state["until"]:
-                self.settle(state, state["of"] + 1, rows, view)
-        answer = super().decide(view, request)
-        if isinstance(answer, Placement):
-            number = answer.shares[0][0]
-            room = zip(view.free[number].sum(axis=0), view.capacity[number].sum(axis=0), request.demand, strict=True)
-            if any(has > 0 and has - left + more >= 0.75 * has for left, has, more in room):
-                self.filled.add(request.index)
-        return answer
-
-    def settle(self, state: Any, of: int, rows: set[int], view: View) -> None:
-        """Give a server another class."""
-        kept = None if state["kept"] is None else set(rows)
-        state.update(of=of, until=view.now + self.limit(of), rows=rows, kept=kept)
-
-    def class_of(self, stays: float) -> int:
-        """Return the class of a lifetime."""
-        return sum(stays > limit for limit in CLASSES)
-
-    def limit(self, of: int) -> float:
-        """Return how long requests of a class stay at most."""
-        return [*CLASSES, inf][of]
-
-    def cost(self, view: View, request: Request, server: int, here: Any) -> Any:
-        """Return the rank of the server, and the step."""
-        state, of = self.known.get(server), self.class_of(request.duration)
-        step = super().cost(view, request, server, here)
-        if state is None:
-            return 3, 0, step
-        longer = state["of"] - of
-        if longer < 0:
-            return 4, -longer, step
-        if longer and state["kept"] is not None:
-            return 0, longer, step
-        return (1, 0, step) if state["kept"] is None and not longer else (2, longer, step)
-
-
 def played(case: Case, agent: Agent) -> tuple[list[int], list[int]]:
     """Let an agent play a case by wrong predictions; returns each request's server and node."""
 
@@ -177,26 +107,6 @@ def over_first(made: Nilas) -> Nilas:
 @given(cases())
 def test_nilas_is_its_definition(case: Case) -> None:
     assert played(case, over_first(Nilas())) == played(case, Written())
-
-
-class OtherLava(Lava):
-    classes, full = CLASSES, 0.75
-
-
-OPEN_FIRST = Case(
-    [[[4, 4]]] * 3,
-    [[4, 4]],
-    (0, 0),
-    [(0.0, 5.0, demand) for demand in [(1, 1), (1, 1), (1, 1), (1, 3), (1, 1), (1, 2), (1, 1)]],
-)
-"""The third server, open and of the class, takes the last request, though the second, a recycling one, has room."""
-
-
-@scaled(1)
-@given(cases())
-@example(OPEN_FIRST)
-def test_lava_is_its_definition(case: Case) -> None:
-    assert played(case, over_first(OtherLava())) == played(case, WrittenLava())
 
 
 class OnDevices(Nilas):
