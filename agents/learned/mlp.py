@@ -40,21 +40,28 @@ def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
 
 
 @kernel
-def dense(inputs: Floats, count: int, weights: Floats, at: int, outputs: Floats, width: int, rectified: bool) -> int:
-    """Compute one layer, whose numbers begin at `at`, into outputs[:width]; returns where the next layer's begin.
+def add_products(inputs: Any, count: int, weights: Any, at: int, outputs: Any, width: int) -> int:
+    """Add inputs[:count] times the weights that begin at `at` to outputs[:width]; returns where the next ones begin.
 
     Each output is added up in the order of the inputs, so that the last bits do not depend on the machine.
     """
-    bias = at + count * width
     # Places are never negative, and the loops three times as fast when the compiler knows.
-    for j in range(width):
-        outputs[np.uint64(j)] = weights[np.uint64(bias + j)]
     for i in range(count):
         x = inputs[i]
         if x != 0.0:
             row = at + i * width
             for j in range(width):
                 outputs[np.uint64(j)] += x * weights[np.uint64(row + j)]
+    return at + count * width
+
+
+@kernel
+def dense(inputs: Any, count: int, weights: Any, at: int, outputs: Any, width: int, rectified: bool) -> int:
+    """Compute one layer, whose numbers begin at `at`, into outputs[:width]; returns where the next layer's begin."""
+    bias = at + count * width
+    for j in range(width):
+        outputs[np.uint64(j)] = weights[np.uint64(bias + j)]
+    add_products(inputs, count, weights, at, outputs, width)
     if rectified:
         for j in range(width):
             outputs[j] = max(outputs[j], 0.0)

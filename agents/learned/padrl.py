@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
-from binwright.agents.learned.mlp import dense, flatten
+from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
 from binwright.agents.learned.replay import NONE
@@ -83,14 +83,8 @@ def observe(
     shared[2] = 1.0 if spread else 0.0
     remember(shared[:ASKED], weights, memory)
     for r in range(2):
-        left, total = 0, 0
-        for server in range(len(free)):
-            for node in range(2):
-                left += free[server, node, r]
-                total += capacity[server, node, r]
-        shared[ASKED + r] = left / total
-    for i in range(FORECAST):
-        shared[ASKED + 2 + i] = memory[2 * CELLS + i]
+        shared[ASKED + r] = free[:, :, r].sum() / capacity[:, :, r].sum()
+    shared[ASKED + 2 :] = memory[2 * CELLS :]
 
 
 @kernel
@@ -117,18 +111,6 @@ def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: 
 
 
 @kernel
-def score(place: Floats, common: Floats, weights: Floats) -> float:
-    """Score one place, `place` [PLACE]; `common` [HIDDEN] is what all places have in common of the hidden layer."""
-    value = 0.0
-    for j in range(HIDDEN):
-        total = common[j]
-        for i in range(PLACE):
-            total += weights[AT_PLACE + i * HIDDEN + j] * place[i]
-        value += weights[AT_PLACE + HIDDEN * PLACE + j] * max(total, 0.0)
-    return value
-
-
-@kernel
 def padrl(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, diary: Floats
 ) -> int:
@@ -138,7 +120,7 @@ def padrl(
     what was seen and done: how many rows there are so far, and then rows of `row_type`, whose first number is a random
     one in [0, 1) before they are written. It takes none once the diary is full.
     """
-    shared, common, places = np.empty(SHARED), np.empty(HIDDEN), 2 * len(free)
+    shared, common, hidden, places = np.empty(SHARED), np.empty(HIDDEN), np.empty(HIDDEN), 2 * len(free)
     number, width = int(diary[0]) if len(diary) else 0, 1 + SHARED + places * (1 + PLACE)
     if len(diary) and 1 + (number + 1) * width > len(diary):
         return -1
@@ -151,7 +133,10 @@ def padrl(
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
         mask[code] = describe(free, capacity, demand, spread, code // 2, code % 2, place)
         if mask[code] > 0:
-            scores[code] = score(place, common, weights)
+            hidden[:], scores[code] = common, 0.0
+            readout = add_products(place, PLACE, weights, AT_PLACE, hidden, HIDDEN)
+            for j in range(HIDDEN):
+                scores[code] += weights[readout + j] * max(hidden[j], 0.0)
     chosen = int(scores.argmax())
     if scores[chosen] == -np.inf:
         return -1
@@ -168,17 +153,6 @@ def row_type(servers: int) -> np.dtype[Any]:
     """Return how a decision lies in a diary: the action, what all places share, which fitted, and their inputs."""
     shapes = {"action": (), "shared": (SHARED,), "mask": (2 * servers,), "places": (2 * servers, PLACE)}
     return np.dtype([(name, np.float64, shape) for name, shape in shapes.items()])
-
-
-def diary_of(rows: int, servers: int) -> Floats:
-    """Make a diary for so many decisions."""
-    return np.zeros(1 + rows * row_type(servers).itemsize // 8)
-
-
-def begin_diary(diary: Floats, servers: int, rng: np.random.Generator) -> None:
-    """Empty a diary, and give it new random numbers."""
-    diary[0], numbers = 0.0, diary[1:].view(row_type(servers))["action"]
-    numbers[:] = rng.random(len(numbers))
 
 
 class PADRL(ScanAgent):
@@ -286,7 +260,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
         parts = [list(self.tensors.values())[part] for part in (slice(OF_FORECAST), slice(OF_FORECAST, None))]
         self.forecaster, self.optimiser = torch.optim.Adam(parts[0], lr=self.learning), torch.optim.Adam(parts[1])
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
-        self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
+        rows = max(replay.requests for replay in self._replays)
+        self._diary = np.zeros(1 + rows * row_type(self._width).itemsize // 8)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):
             remedy = f"Give more than {AHEAD + LENGTH} requests."
@@ -360,11 +335,11 @@ class PADRLTrainer(Proximal, NumaTrainer):
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             replay, placed, mine = self._replays[number], [], []
             for _ in range(self.plays):
-                diary = self._diary
-                begin_diary(diary, self._width, rng)
-                rule = Compiled(padrl, (weights, np.zeros(MEMORY), diary))
+                self._diary[0], rows = 0.0, self._diary[1:].view(row_type(self._width))
+                rows["action"] = rng.random(len(rows))
+                rule = Compiled(padrl, (weights, np.zeros(MEMORY), self._diary))
                 placed.append(replay.placed(rule, self.used()))
-                rows = diary[1:].view(row_type(self._width))[: int(diary[0])]
+                rows = rows[: int(self._diary[0])]
                 discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
                 mine.append(rows[rng.permutation(discriminative)[:share]])
             kept += mine

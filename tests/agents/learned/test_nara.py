@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.environments.observation import edge_index
 from binwright.agents.learned import ppo
-from binwright.agents.learned.nara import FEATURES, WIDTH, Form, infer, layers, product, shapes, wiring
+from binwright.agents.learned.mlp import dense
+from binwright.agents.learned.nara import FEATURES, WIDTH, Form, infer, layers, shapes, wiring
 from binwright.agents.learned.nara_network import GraphTensors, Policy, drawn_as_in_keras
 from binwright.agents.learned.nara_training import NaraTrainer
 from binwright.agents.learned.ppo import Proximal
@@ -118,7 +119,8 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
     rng = np.random.default_rng(seed)
     states, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 9), (9, units)))
     bias, found = rng.normal(size=units).astype(np.float32), np.zeros((5, units), np.float32)
-    product(states, inputs, weight, bias, found)
+    for state, out in zip(states, found, strict=True):
+        dense(state, inputs, np.append(weight[:inputs], bias), 0, out, len(bias), False)
     expected = np.tile(bias, (5, 1))
     for f in range(inputs):
         expected += states[:, f : f + 1] * weight[f]

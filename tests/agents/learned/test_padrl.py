@@ -15,8 +15,6 @@ from binwright.agents.learned.padrl import (
     FORECAST,
     MEMORY,
     SHAPES,
-    begin_diary,
-    diary_of,
     joined,
     padrl,
     row_type,
@@ -101,12 +99,13 @@ def test_diary_records_choices_and_their_candidates() -> None:
     workload, cluster = busy(300)
     simulation = Simulation(workload, Ledger(cluster), Overflow("stop"))
     replay, tensors = Replay(simulation), tensors_of(3)
-    diary = diary_of(replay.requests, len(cluster.capacity))
+    kind = row_type(len(cluster.capacity))
+    diary = np.zeros(1 + replay.requests * kind.itemsize // 8)
     chosen = []
     for _ in range(2):
-        begin_diary(diary, len(cluster.capacity), np.random.default_rng(1))
+        diary[0], diary[1:].view(kind)["action"] = 0, np.random.default_rng(1).random(replay.requests)
         placed = replay.placed(Compiled(padrl, (joined(tensors), np.zeros(MEMORY), diary)))
-        rows = diary[1:].view(row_type(len(cluster.capacity)))[: int(diary[0])]
+        rows = diary[1:].view(kind)[: int(diary[0])]
         actions, shared, mask, places = (rows[name] for name in ("action", "shared", "mask", "places"))
         actions = actions.astype(int)
         chosen.append(actions)
