@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, one_by_one, wire_of
-from binwright.fabric.multi_server import COMPLETE
+from binwright.fabric.multi_server import COMPLETE, has_any
 from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.reachable_servers import Flags
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
@@ -36,22 +37,19 @@ class CostWeights(NamedTuple):
 class RackIndex(NamedTuple):
     """Holds what a search for the best home reads and writes.
 
-    `most` int64 [resources + 1] is the largest server, and the capacity of its link. The racks of pod p are
-    `racks_by_pod[pods[p]:pods[p + 1]]`. `state` int64 [2] is the rack that is tried as home, and what its answer costs.
+    `most` int64 [resources + 1] is the largest server, and the capacity of its link. `state` int64 [2] is the rack that
+    is tried as home, and what its answer costs.
 
     Servers stand rack by rack: those of rack r are `order[until[r]:until[r + 1]]`. In the same places `free` int64
-    [servers, resources + 1] is what they have free, and all of it together, `shares` the same as shares, `imbalance`
-    how much of it is stranded, `cut_off` how much is cut off, and `wires` what their own links have free. The places of
-    servers that may be chosen are `able[since[r]:since[r + 1]]`. `tried` and `wanted`, what is still needed in shares,
-    are scratch.
+    [servers, resources] is what they have free, `shares` the same as shares, `imbalance` how much of it is stranded,
+    `cut_off` how much is cut off, `wires` what their own links have free, and `able` whether they may be chosen.
+    `wanted`, what is still needed in shares, is scratch.
     """
 
     network: Network
     most: Ints
     weights: CostWeights
     state: Ints
-    pods: Indices
-    racks_by_pod: Indices
     order: Indices
     until: Indices
     free: Ints
@@ -59,9 +57,7 @@ class RackIndex(NamedTuple):
     imbalance: Ints
     cut_off: Ints
     wires: Ints
-    able: Ints
-    since: Ints
-    tried: Ints
+    able: Flags
     wanted: Ints
 
 
@@ -69,43 +65,27 @@ HOME, COST = range(2)
 
 
 @lean
-def look(index: RackIndex, free: Ints, link_free: Ints) -> None:
-    """Write what every server has."""
-    resources: int = free.shape[2]
+def look(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Write what every server has, and whether it may be chosen.
+
+    Those may with anything free that have the bandwidth, or that hold the whole request.
+    """
     for place in range(len(index.order)):
         server = index.order[place]
-        low, high, total, everything = MOST, 0, 0, 0
-        for r in range(resources):
+        low, high, total, anything, everything = MOST, 0, 0, False, True
+        for r in range(len(demand)):
             amount = 0
             for node in range(free.shape[1]):
                 amount += free[server, node, r]
             part = share(amount, index.most[r])
             index.free[place, r], index.shares[place, r] = amount, part
-            low, high, total, everything = min(low, part), max(high, part), total + part, everything + amount
+            low, high, total = min(low, part), max(high, part), total + part
+            anything |= amount > 0
+            everything &= bool(amount >= demand[r])
         wire = wire_of(index.network, link_free, server)
-        index.free[place, resources], index.wires[place], index.imbalance[place] = everything, wire, high - low
+        index.wires[place], index.imbalance[place] = wire, high - low
         index.cut_off[place] = cut_off(total, wire, index.most[-1])
-
-
-@lean
-def gather(index: RackIndex, demand: Amounts, bandwidth: int, every: bool) -> None:
-    """Write which servers may be chosen: those with anything free and the bandwidth, or that hold the whole request.
-
-    With `every` all that have anything free.
-    """
-    count = 0
-    for rack in range(len(index.until) - 1):
-        index.since[rack] = count
-        for place in range(index.until[rack], index.until[rack + 1]):
-            takes = every or index.wires[place] >= bandwidth
-            if not takes:
-                takes = True
-                for r in range(len(demand)):
-                    takes &= bool(index.free[place, r] >= demand[r])
-            if takes and index.free[place, len(demand)] > 0:
-                index.able[count] = place
-                count += 1
-    index.since[-1] = count
+        index.able[place] = anything and (everything or wire >= bandwidth)
 
 
 @lean_inlined
@@ -157,21 +137,19 @@ class Best(NamedTuple):
 @lean
 def look_in(index: RackIndex, link_free: Ints, bandwidth: int, weighted: bool, rack: int, best: Best) -> Best:
     """Look for a better server in a rack."""
-    room, wires, since = index.network.room, index.wires, index.since
+    room, wires = index.network.room, index.wires
     first, (server, complete, value, cost, passed) = room.counts[0] == 0, best
-    joined = since[rack] < since[rack + 1]
-    joined = joined and (first or joins(index.network, link_free, rack, bandwidth, weighted))
-    for k in range(since[rack], since[rack + 1]):
-        place = index.able[k]
+    for place in range(index.until[rack], index.until[rack + 1]):
         other = int(index.order[place])
-        if room.chosen[other] == room.counts[3]:
+        if not index.able[place] or room.chosen[other] == room.counts[3]:
             continue
         gives, costs, completes = worth(index, place, bandwidth, first)
         gain = WHOLE * gives - costs
         if (gives == 0 and not completes) or (server >= 0 and (completes, gain) <= (complete, value)):
             continue
         # The first server needs a link, too, unless it completes the request.
-        if (completes and first) or (joined and wires[place] >= bandwidth):
+        works = (completes and first) or wires[place] >= bandwidth
+        if works and (first or joins(index.network, link_free, rack, bandwidth, weighted)):
             server, complete, value, cost = other, completes, gain, costs
         elif passed < 0:
             passed = other
@@ -190,11 +168,7 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weigh
         index.wanted[r] = share(need[r], index.most[r])
     pod, best = pod_of[home], Best(NONE, False, 0, 0, NONE)
     for away in range(3):
-        begin, end = (home, home + 1) if away == 0 else (0, len(index.since) - 1)
-        if away == 1:
-            begin, end = (index.pods[pod], index.pods[pod + 1]) if pod >= 0 else (0, 0)
-        for step in range(begin, end):
-            rack = index.racks_by_pod[step] if away == 1 else step
+        for rack in range(len(pod_of)):
             distance = 0 if rack == home else 1 if pod >= 0 and pod_of[rack] == pod else 2
             if distance == away:
                 best = look_in(index, link_free, bandwidth, weighted, rack, best)
@@ -225,25 +199,21 @@ def fill(
 def best_home(
     index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; else the status is the first rack's.
-
-    Racks of a pod in which nobody is able are homes to the same placement, so one of them is enough.
-    """
+    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; else the status is the first rack's."""
     best, least = NONE, 0
-    look(index, free, link_free)
-    gather(index, demand, bandwidth, False)
-    index.tried[:] = 0
+    look(index, free, link_free, demand, bandwidth)
+    pod_of, seen = index.network.routes.pod_of, NONE - 1
     for home in range(len(index.until) - 1):
-        if index.since[home] == index.since[home + 1]:
-            pod = index.network.routes.pod_of[home]
-            index.tried[pod] += 1
-            if index.tried[pod] > 1:
+        if not index.able[index.until[home] : index.until[home + 1]].any():  # as another such home of the pod
+            if pod_of[home] == seen:
                 continue
+            seen = pod_of[home]
         status = fill(index, free, link_free, demand, bandwidth, weighted, home)
         if status == COMPLETE and (best < 0 or index.state[COST] < least):
             best, least = home, index.state[COST]
     if best < 0:  # for what is to blame, with the first rack as home
-        gather(index, demand, bandwidth, True)
+        for place in range(len(index.order)):
+            index.able[place] = has_any(free, index.order[place])
     return fill(index, free, link_free, demand, bandwidth, weighted, max(0, best))
 
 
@@ -302,25 +272,20 @@ class BestHome(NetworkAgent):
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> RackIndex:
         topology, resources = view.topology, view.free.shape[2]
-        pods = topology.pod_of[topology.pod_of >= 0]
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
         return RackIndex(
             network=network,
             most=np.array(largest(view), np.int64),
             weights=self.weights,
             state=np.zeros(2, np.int64),
-            pods=np.concatenate([[0], np.cumsum(np.bincount(pods))]).astype(np.int32),
-            racks_by_pod=np.argsort(topology.pod_of, kind="stable")[topology.racks - len(pods) :].astype(np.int32),
             order=order,
             until=np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32),
-            free=np.zeros((topology.servers, resources + 1), np.int64),
+            free=np.zeros((topology.servers, resources), np.int64),
             shares=np.zeros((topology.servers, resources), np.int64),
             imbalance=np.zeros(topology.servers, np.int64),
             cut_off=np.zeros(topology.servers, np.int64),
             wires=np.zeros(topology.servers, np.int64),
-            able=np.zeros(topology.servers, np.int64),
-            since=np.zeros(topology.racks + 1, np.int64),
-            tried=np.zeros(topology.pod_of.max() + 2, np.int64),
+            able=np.zeros(topology.servers, np.bool_),
             wanted=np.zeros(resources, np.int64),
         )
 
