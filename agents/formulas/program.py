@@ -1,4 +1,4 @@
-"""Places by formulas without compiling them: a stack machine that takes every step for all places at once.
+"""Places by formulas without compiling them: a stack machine.
 
 Expressions and functions `score` name the same features of a place.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -59,8 +59,6 @@ def feature_named(name: str, resources: tuple[str, ...]) -> Feature:
     return known[name]
 
 
-BLOCK = 128
-"""Places that are scored together."""
 OPS = (
     *("constant", "feature", "negative", "abs", "exp", "log", "sqrt", "floor", "ceil", "not"),
     *("+", "-", "*", "/", "**", "min", "max", "<", "<=", "==", "where"),
@@ -68,7 +66,7 @@ OPS = (
 (CONSTANT, FEATURE, NEGATIVE, ABS, EXP, LOG, SQRT, FLOOR, CEIL, NOT,
  ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, MIN, MAX, LESS, AT_MOST, EQUAL, WHERE) = range(len(OPS))  # fmt: skip
 DECISIONS, LOST = range(2)
-"""Places in the last row of a program's stack: at how many decisions places fitted, and nothing was chosen because some
+"""Places in a program's counts: at how many decisions places fitted, and nothing was chosen because some
 of them scored no number."""
 
 
@@ -82,13 +80,12 @@ class Program(NamedTuple):
     """A formula as the interpreter takes it.
 
     `steps` float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
-    resource. `stack` float64 [depth + 1, BLOCK] is where it reckons, with counts in the last row, and `places` int64
-    [2, BLOCK] the servers and nodes that it reckons for: two threads need two programs.
+    resource. `stack` float64 [depth] is where it reckons, and `counts` float64 [2]: two threads need two programs.
     """
 
     steps: Floats
     stack: Floats
-    places: Ints
+    counts: Floats
 
 
 BEFORE = {"after": "free", "share": "free_share"}
@@ -124,8 +121,7 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
         steps.append((OPS.index(step.op), *known))
         depth += 1 - len(step.of)
         most = max(most, depth)
-    stack, places = np.zeros((most + 1, BLOCK)), np.zeros((2, BLOCK), np.int64)
-    return Program(np.array(steps, float), stack, places)
+    return Program(np.array(steps, float), np.zeros(most), np.zeros(2))
 
 
 Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
@@ -133,156 +129,132 @@ Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
 
 
 @lean_numeric_inlined
-def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, places: Ints, found: Floats) -> None:
-    """Write what a quantity of a resource is of some nodes of the server of each place into `found`."""
+def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, server: int, node: int) -> float:
+    """Return what a quantity of a resource is of some nodes of the server of a place."""
     free, capacity, _, spread = case
     quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
-    amounts = capacity if quantity == CAPACITY else free
     takes, relative = quantity in (AFTER, SHARE), quantity in (SHARE, FREE_SHARE)
-    part, odd = (asked // nodes, asked % nodes) if spread else (0, 0)
-    for i in range(len(found)):
-        server, node = places[0, i], places[1, i]
-        amount, installed, extreme, any_node = 0, 0, 0.0, False
-        for n in range(nodes):
-            is_own = spread or n == node
-            if (scope == OTHER and is_own) or (scope == PLACE and not is_own):
-                continue
-            here, room = amounts[server, n, r], capacity[server, n, r]
-            if takes:
-                here -= part + (n < odd) if spread else asked * (n == node)
-            amount += here
-            installed += room
-            if scope >= LEAST and room > 0:
-                value = here / (room if relative else QUANTUM)
-                if not any_node or (value < extreme if scope == LEAST else value > extreme):
-                    extreme = value
-                any_node = True
-        if scope >= LEAST:
-            found[i] = extreme
-        elif relative:
-            found[i] = amount / installed if installed > 0 else 0.0
-        else:
-            found[i] = amount / QUANTUM
+    amount, installed, extreme, any_node = 0, 0, 0.0, False
+    for n in range(nodes):
+        is_own = spread or n == node
+        if (scope == OTHER and is_own) or (scope == PLACE and not is_own):
+            continue
+        room = capacity[server, n, r]
+        here = room if quantity == CAPACITY else free[server, n, r]
+        if takes:
+            here -= asked // nodes + (n < asked % nodes) if spread else asked * (n == node)
+        amount += here
+        installed += room
+        if scope >= LEAST and room > 0:
+            value = here / (room if relative else QUANTUM)
+            if not any_node or (value < extreme if scope == LEAST else value > extreme):
+                extreme = value
+            any_node = True
+    if scope >= LEAST:
+        return extreme
+    if relative:
+        return amount / installed if installed > 0 else 0.0
+    return amount / QUANTUM
 
 
 @lean_numeric_inlined
-def _feature(case: Case, step: Floats, places: Ints, found: Floats) -> None:
-    """Write what a feature is at each place into `found` float64 [places]."""
+def _feature(case: Case, step: Floats, server: int, node: int) -> float:
+    """Return what a feature is at a place."""
     free, _, demand, spread = case
     quantity, nodes, asked = int(step[1]), free.shape[1], 0
     for each in range(len(demand)):
         asked += demand[each] * (each == int(step[3]))
     if quantity == NODES:
-        found[:] = nodes
-    elif quantity == SPREAD:
-        found[:] = 1.0 * spread
-    elif quantity == DEMAND:
-        found[:] = asked / QUANTUM
-    elif nodes == 2:  # a constant makes it twice as fast
-        _of_nodes(case, step, asked, 2, places, found)
-    else:
-        _of_nodes(case, step, asked, nodes, places, found)
+        return float(nodes)
+    if quantity == SPREAD:
+        return 1.0 * spread
+    if quantity == DEMAND:
+        return asked / QUANTUM
+    if nodes == 2:  # a constant makes it twice as fast
+        return _of_nodes(case, step, asked, 2, server, node)
+    return _of_nodes(case, step, asked, nodes, server, node)
 
 
 @lean_numeric_inlined
-def _score(case: Case, steps: Floats, stack: Floats, places: Ints, count: int) -> None:
-    """Write the scores of some places into stack[0]."""
+def _unary(op: int, x: Any) -> Any:
+    """Return an operation on one number."""
+    if op == NEGATIVE:
+        return -x
+    if op == ABS:
+        return abs(x)
+    if op == EXP:
+        return np.exp(x)
+    if op == LOG:
+        return np.log(x)
+    if op == SQRT:
+        return np.sqrt(x)
+    if op == FLOOR:
+        return np.floor(x)
+    if op == CEIL:
+        return np.ceil(x)
+    return 1.0 * (x == 0)
+
+
+@lean_numeric_inlined
+def _binary(op: int, x: float, y: float) -> Any:
+    """Return an operation on two numbers; of equals, and of what is no number, the first, as in Python."""
+    if op == ADD:
+        return x + y
+    if op == SUBTRACT:
+        return x - y
+    if op == MULTIPLY:
+        return x * y
+    if op == DIVIDE:
+        return x / y
+    if op == POWER:
+        return np.power(x, y)
+    if op == MIN:
+        return y if y < x else x
+    if op == MAX:
+        return y if y > x else x
+    if op == LESS:
+        return 1.0 * (x < y)
+    return 1.0 * (x <= y if op == AT_MOST else x == y)
+
+
+@lean_numeric_inlined
+def _score(case: Case, steps: Floats, stack: Floats, server: int, node: int) -> Any:
+    """Return the score of a place; changes `stack`."""
     top = -1
     for step in range(len(steps)):
-        op, value = int(steps[step, 0]), steps[step, 1]
-        if op == CONSTANT:
+        op = int(steps[step, 0])
+        if op <= FEATURE:
             top += 1
-            stack[top, :count] = value
-        elif op == FEATURE:
-            top += 1
-            _feature(case, steps[step], places, stack[top, :count])
+            stack[top] = steps[step, 1] if op == CONSTANT else _feature(case, steps[step], server, node)
         elif op < ADD:
-            x = stack[top, :count]
-            if op == NEGATIVE:
-                np.negative(x, x)
-            elif op == ABS:
-                np.absolute(x, x)
-            elif op == EXP:
-                np.exp(x, x)
-            elif op == LOG:
-                np.log(x, x)
-            elif op == SQRT:
-                np.sqrt(x, x)
-            elif op == FLOOR:
-                np.floor(x, x)
-            elif op == CEIL:
-                np.ceil(x, x)
-            else:
-                for i in range(count):
-                    x[i] = 1.0 if x[i] == 0 else 0.0
-        elif op == WHERE:
-            top -= 2
-            x, y, z = stack[top], stack[top + 1], stack[top + 2]
-            for i in range(count):
-                x[i] = y[i] if x[i] != 0 else z[i]
-        else:
+            stack[top] = _unary(op, stack[top])
+        elif op < WHERE:
             top -= 1
-            x, y = stack[top, :count], stack[top + 1, :count]
-            if op == ADD:
-                np.add(x, y, x)
-            elif op == SUBTRACT:
-                np.subtract(x, y, x)
-            elif op == MULTIPLY:
-                np.multiply(x, y, x)
-            elif op == DIVIDE:
-                np.divide(x, y, x)
-            elif op == POWER:
-                np.power(x, y, x)
-            elif op == MIN:  # of equals, and of what is no number, the first, as in Python
-                for i in range(count):
-                    x[i] = y[i] if y[i] < x[i] else x[i]
-            elif op == MAX:
-                for i in range(count):
-                    x[i] = y[i] if y[i] > x[i] else x[i]
-            elif op == LESS:
-                for i in range(count):
-                    x[i] = 1.0 if x[i] < y[i] else 0.0
-            elif op == AT_MOST:
-                for i in range(count):
-                    x[i] = 1.0 if x[i] <= y[i] else 0.0
-            else:
-                for i in range(count):
-                    x[i] = 1.0 if x[i] == y[i] else 0.0
+            stack[top] = _binary(op, stack[top], stack[top + 1])
+        else:
+            top -= 2
+            stack[top] = stack[top + 1] if stack[top] != 0 else stack[top + 2]
+    return stack[0]
 
 
 @lean_numeric
 def best_place(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    steps: Floats,
-    stack: Floats,
-    places: Ints,
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, steps: Floats, stack: Floats, counts: Floats
 ) -> int:
     """Choose, as a `Scan`, the place with the highest score on which the request fits; the first of equals.
 
-    What scores no number, or minus infinity, is nowhere. Changes `stack` and `places`.
+    What scores no number, or minus infinity, is nowhere. Changes `stack` and `counts`.
     """
-    servers, nodes = free.shape[0], free.shape[1]
-    sides = 1 if spread else nodes
-    best, most, count, fitting, undefined = -1, -np.inf, 0, 0, False
-    for server in range(servers):
-        for node in range(sides):
+    nodes: int = free.shape[1]
+    best, most, fitting, undefined = -1, -np.inf, False, False
+    for server in range(len(free)):
+        for node in range(1 if spread else nodes):
             if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                places[0, count], places[1, count] = server, node
-                count += 1
-            if count == BLOCK or (count > 0 and server == servers - 1 and node == sides - 1):
-                _score((free, capacity, demand, spread), steps, stack, places, count)
-                for i in range(count):
-                    score = stack[0, i]
-                    undefined |= np.isnan(score)
-                    if score > most:
-                        best, most = places[0, i] * nodes + places[1, i], score
-                fitting += count
-                count = 0
-    counts = stack[len(stack) - 1]
-    counts[DECISIONS] += fitting > 0
+                score = _score((free, capacity, demand, spread), steps, stack, server, node)
+                fitting, undefined = True, undefined or np.isnan(score)
+                if score > most:
+                    best, most = server * nodes + node, score
+    counts[DECISIONS] += fitting
     counts[LOST] += undefined and best < 0
     return best
 

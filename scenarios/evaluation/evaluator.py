@@ -262,7 +262,7 @@ class Evaluator:
         """Play a policy on the seeds of a split; returns the metric on each and `no_score`."""
         make, agents = keeping(policy.make)
         values = [self._prepared.value(make, seed) for seed in self.seeds[on]]
-        counts = sum(agent.numbers[1][-1] for agent in agents if isinstance(agent, Formula))
+        counts: Any = sum(agent.numbers[2] for agent in agents if isinstance(agent, Formula))
         return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
 
 

@@ -139,7 +139,7 @@ def _unscored(agent: Agent) -> dict[str, str]:
     """Say at how many decisions a formula had no score at all; a column if there are any."""
     if not isinstance(agent, Formula):
         return {}
-    counts = agent.numbers[1][-1]
+    counts = agent.numbers[2]
     said = no_score(int(counts[LOST]), int(counts[DECISIONS]))
     return {"unscored": said} if said else {}
 

@@ -191,7 +191,7 @@ class Plays:
             value = self._prepared.value(make, seed)
         except RunError:
             return nan
-        return nan if any(agent.numbers[1][-1][LOST] for agent in agents) else value
+        return nan if any(agent.numbers[2][LOST] for agent in agents) else value
 
 
 class Proposer:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 
 from binwright.agents.formulas.parse import expression, source
-from binwright.agents.formulas.program import BLOCK, LOST, Formula
+from binwright.agents.formulas.program import LOST, Formula
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.simcore.errors import UserError
@@ -56,21 +56,12 @@ def test_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:
     assert played(Formula(STRANGE), case) == played(Strange(), case)
 
 
-def test_more_places_than_a_block_holds_are_all_looked_at() -> None:
-    servers = BLOCK + 3
-    free = [[[5], [5]] for _ in range(servers)]
-    free[-1][1] = [4]
-    capacity = [[[9], [9]] for _ in range(servers)]
-    assert played(Formula("-free_a"), (free, capacity, (1,), False)) == (servers - 1, 1)
-    assert played(Formula("1"), (free, capacity, (1,), False)) == (0, 0)
-
-
 def test_decisions_without_a_score_are_counted() -> None:
     case = [[[4]], [[2]]], [[[9]], [[9]]], (1,), False
     some, none = Formula("sqrt(free_a - 1.5)"), Formula("0 / 0 + free_a")
     assert played(some, case) == (0, 0)
     assert played(none, case) is None
-    assert [agent.numbers[1][-1][LOST] for agent in (some, none)] == [0, 1]
+    assert [agent.numbers[2][LOST] for agent in (some, none)] == [0, 1]
 
 
 WRITTEN = {
