@@ -36,8 +36,8 @@ class Change:
 class ClusterEvents:
     """Lets parts of the cluster of a run fail as `faults` say, adds servers, and interrupts requests that run."""
 
-    def __init__(self, run: Simulation, queue: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
-        self._run, self._ledger, self._queue, self._gangs = run, run.ledger, queue, gangs
+    def __init__(self, run: Simulation, line: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
+        self._run, self._ledger, self._line, self._gangs = run, run.ledger, line, gangs
         self.changes: list[Change] = []
         self._down: set[tuple[Kind, int]] = set()  # links and switches
         self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
@@ -162,4 +162,4 @@ class ClusterEvents:
             else:
                 back = [run.rows.send_back(row, now, kept) for row in interrupted]
             run.rows.add_returned(back)
-            self._queue.take_back([one for one in back if not one.gang or one.gang.first == one.index])
+            self._line.take_back([one for one in back if not one.gang or one.gang.first == one.index])

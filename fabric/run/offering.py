@@ -52,8 +52,8 @@ class Offering:
 
     def _after_events(self) -> Generator[Request, None, None]:
         """Yield what needs an answer, offered after every single event; arrivals come first."""
-        run, queue = self._run, self._run.queue
-        while (coming := run.next_arrival) < inf or queue.requests or queue.held:
+        run, line = self._run, self._run.line
+        while (coming := run.next_arrival) < inf or len(line) or line.held:
             if self.is_hopeless():
                 return
             if coming <= run.next_change:
@@ -65,23 +65,23 @@ class Offering:
 
     def _offer(self) -> Iterator[Request]:
         """Offer the head of the line, again while somebody gets a place and others move up."""
-        run, queue, gangs, together = self._run, self._run.queue, self._run.gangs, self._run.overflow.together
+        run, waiting, gangs, together = self._run, self._run.line, self._run.gangs, self._run.overflow.together
         seen = 0
         run.view.now = run.clock.now
-        queue.readmit()
-        while len(line := queue.startable) > seen:
+        waiting.readmit()
+        while len(line := waiting.startable) > seen:
             before, run.offer = len(line), list(islice(line, together))
             seen = len(run.offer) - before
             while run.offer:
                 yield gangs.next_part(run.offer[0])
             gangs.abandon()  # one that the agent has left partway
-            line = queue.startable
+            line = waiting.startable
             seen += len(line)
             if len(line) == before or len(line) <= seen:
                 preempting = run.preempting if run.overflow.preempt else None
                 if not preempting or preempting.makes_room(islice(line, together)) != "now":
                     return
-                queue.readmit()
+                waiting.readmit()
                 seen = 0
 
     # -- from one offer to the next ------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Offering:
             run.released(at[ROW])
             return False
         if status == CHANGED:
-            return run.queue.readmit()
+            return run.line.readmit()
         at[BLOCKED] = 1  # and 0 afterwards, where others were evicted for who arrives
         return run.arrive_next() < run.overflow.together or not at[BLOCKED]
 

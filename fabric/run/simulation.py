@@ -42,7 +42,6 @@ from binwright.fabric.run.cluster_events import ClusterEvents
 from binwright.fabric.run.compiled_loop import CompiledLoop
 from binwright.fabric.run.gang_placement import GangPlacement
 from binwright.fabric.run.offering import Offering
-from binwright.fabric.run.views import LineOfRows
 from binwright.fabric.run.waiting_line import WaitingLine
 from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
@@ -86,10 +85,9 @@ class Simulation(RunArrays):
             if self.overflow.mode != "expand" and not expansion:
                 gangs.rule_out()
         self._make_arrays()
-        self._line = LineOfRows(self)
-        self.queue = WaitingLine(self, self._line)
+        self.line = WaitingLine(self)
         self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
-        self.events = events = ClusterEvents(self, self.queue, gangs, faults)
+        self.events = events = ClusterEvents(self, self.line, gangs, faults)
         self.changes, self.fail, self.evict = events.changes, events.fail, events.evict
         self.grow, self.repair, self.drain, self.reopen = events.grow, events.repair, ledger.drain, ledger.reopen
         for time, by in expansion:
@@ -149,11 +147,6 @@ class Simulation(RunArrays):
         return int(self.state.line[self.at[FIRST]]) if self.waiting else -1
 
     @property
-    def line(self) -> Sequence[Request]:
-        """The requests that wait, in order."""
-        return self._line
-
-    @property
     def partway(self) -> int:
         """How many parts of the gang that is being placed have a place so far."""
         return len(self._parts)
@@ -195,7 +188,7 @@ class Simulation(RunArrays):
             self._offers = self._offers or self.offering.requests()
             request = next(self._offers, None)
         elif self._parts:  # nothing happens between the parts of a gang
-            request = self.gangs.next_part(self._line[0])
+            request = self.gangs.next_part(self.line[0])
         else:
             request = self._next()
         if request is None:
@@ -225,7 +218,7 @@ class Simulation(RunArrays):
 
     def note_held(self) -> None:
         """Tell the loop how many requests wait apart from the line."""
-        self.at[HELD] = len(self.queue.held)
+        self.at[HELD] = len(self.line.held)
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
         """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
@@ -233,7 +226,7 @@ class Simulation(RunArrays):
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit. Whom a limit of its queue
         keeps waiting gets no place.
         """
-        offer, line = self.offer, self._line
+        offer, line = self.offer, self.line
         if request is None:
             head = offer[0] if offer else self._head
             if head is None:
@@ -311,7 +304,7 @@ class Simulation(RunArrays):
 
     def handle(self, status: int) -> None:
         """Do what the loop has stopped for."""
-        at, queue = self._at, self.queue
+        at = self._at
         row = int(at[ROW])
         if status == EVENT:
             self.vain = self._in_vain()  # then the loop goes on to its end
@@ -319,7 +312,7 @@ class Simulation(RunArrays):
             if not self.vain:
                 time = self.clock.next
                 self.state.clock[NOW] = time
-                at[STIRRED] = self.clock.run_to(time, queue.eager)
+                at[STIRRED] = self.clock.run_to(time, self.line.eager)
                 self.view.now = time
             self._run = None
         elif status == RELEASED:
@@ -328,12 +321,12 @@ class Simulation(RunArrays):
             if not (self._pacing and self._postponed(row, self._pacing)):
                 self.arrive_next()
         elif status == CHANGED:
-            queue.readmit()
+            self.line.readmit()
         else:
             gang = len(self.parts) and self.parts[row] > 1 and self.record.reason[row] >= 0
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
-            self._overflow(self._line[0], refusal)
+            self._overflow(self.line[0], refusal)
             self._run = None
 
     def released(self, row: int) -> None:
@@ -355,7 +348,7 @@ class Simulation(RunArrays):
         self.at[TAIL] += 1
         request = self.rows.next_request(row)
         self.view.now = self.clock.now
-        return self.queue.arrive(request)
+        return self.line.arrive(request)
 
     @property
     def next_arrival(self) -> float:
@@ -446,7 +439,7 @@ class Simulation(RunArrays):
         if self.quotas:
             self.quotas.refuse_held()
         while self.waiting:
-            self._refuse(self._line.popleft())
+            self._refuse(self.line.popleft())
 
     def moved(self, request: Request, server: int, node: int) -> None:
         """Note where a request lies that has been moved."""

@@ -1,16 +1,16 @@
-"""Shows the arrays of a run to what handles single requests: who holds what, and who waits."""
+"""Shows the arrays of a run to what handles single requests: who holds what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, MutableSequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, FIRST, HOLDS, LAST
+from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, HOLDS
 from binwright.fabric.ledger import Holding
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Request, part
+from binwright.simcore.types import part
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
@@ -72,53 +72,3 @@ class Holdings(MutableMapping[int, Holding]):
         found = rows[self._run.record.server[rows] == server].tolist()
         moving = [row for row, held in self._elsewhere.items() if server in held.servers]
         return [row for row in found if row not in self._elsewhere] + moving
-
-
-class LineOfRows(MutableSequence[Request]):
-    """Shows those who wait as requests, in order."""
-
-    def __init__(self, run: Simulation) -> None:
-        self._run = run
-
-    def __len__(self) -> int:
-        return self._run.waiting
-
-    def __iter__(self) -> Iterator[Request]:
-        return map(self._run.rows.next_request, self._run.waiting_rows.tolist())
-
-    def __getitem__(self, place: Any) -> Any:
-        rows = self._run.waiting_rows[place]
-        if isinstance(place, slice):
-            return [self._run.rows.next_request(row) for row in rows.tolist()]
-        return self._run.rows.next_request(int(rows))
-
-    def __setitem__(self, place: Any, request: Any) -> None:
-        self._run.waiting_rows[place] = request.index
-
-    def __delitem__(self, place: Any) -> None:
-        rows, place = self._run.waiting_rows, range(len(self))[place]
-        rows[place:-1] = rows[place + 1 :].copy()
-        self._run.at[LAST] -= 1
-
-    def index(self, request: Request, start: int = 0, stop: int | None = None) -> int:
-        """Return the place of a request."""
-        return self._run.waiting_rows.tolist().index(request.index)  # type: ignore[no-any-return]
-
-    def insert(self, place: int, request: Request) -> None:
-        """Put a request into the line, whose row is in the arrays of the run."""
-        run, at = self._run, self._run.at
-        place = range(len(self) + 1)[place]
-        if at[LAST] == len(run.state.line):
-            rows = self._run.waiting_rows.copy()
-            at[FIRST], at[LAST] = 0, len(rows)
-            self._run.waiting_rows[:] = rows
-        at[LAST] += 1
-        rows = self._run.waiting_rows
-        rows[place + 1 :] = rows[place:-1].copy()
-        rows[place] = request.index
-
-    def popleft(self) -> Request:
-        """Remove the first."""
-        request: Request = self[0]
-        self._run.at[FIRST] += 1
-        return request

@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from binwright.fabric.compiled.numa_loop import FIRST, LAST
 from binwright.simcore.types import Request
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
 
 
-class WaitingLine:
-    """Holds the requests of a run that wait."""
+class WaitingLine(Sequence[Request]):
+    """Shows who waits, whose rows are in the arrays of a run, as requests, in order."""
 
-    def __init__(self, run: Simulation, requests: MutableSequence[Request]) -> None:
-        self._run, self.requests = run, requests
+    def __init__(self, run: Simulation) -> None:
+        self._run = run
+
+    def __len__(self) -> int:
+        return self._run.waiting
+
+    def __iter__(self) -> Iterator[Request]:
+        return map(self._run.rows.next_request, self._run.waiting_rows.tolist())
+
+    def __getitem__(self, place: Any) -> Any:
+        rows = self._run.waiting_rows[place]
+        if isinstance(place, slice):
+            return [self._run.rows.next_request(row) for row in rows.tolist()]
+        return self._run.rows.next_request(int(rows))
+
+    def _insert(self, place: int, request: Request) -> None:
+        """Put a request at a place of the line."""
+        run, at = self._run, self._run.at
+        if at[LAST] == len(run.state.line):
+            rows = run.waiting_rows.copy()
+            at[FIRST], at[LAST] = 0, len(rows)
+            run.waiting_rows[:] = rows
+        at[LAST] += 1
+        rows = run.waiting_rows
+        rows[place + 1 :] = rows[place:-1].copy()
+        rows[place] = request.index
+
+    def remove(self, request: Request) -> None:
+        """Take a request out of the line."""
+        rows = self._run.waiting_rows
+        place = rows.tolist().index(request.index)
+        rows[place:-1] = rows[place + 1 :].copy()
+        self._run.at[LAST] -= 1
+
+    def popleft(self) -> Request:
+        """Take out the first."""
+        request: Request = self[0]
+        self._run.at[FIRST] += 1
+        return request
 
     @property
     def held(self) -> Sequence[Request]:
@@ -28,7 +66,7 @@ class WaitingLine:
     @property
     def startable(self) -> Sequence[Request]:
         """Those of the line that no limit of their queue keeps waiting."""
-        return self._run.queues.within_limits(self.requests) if self._run.queues else self.requests
+        return self._run.queues.within_limits(self) if self._run.queues else self
 
     @property
     def eager(self) -> bool:
@@ -74,7 +112,7 @@ class WaitingLine:
         place = self._place(request, False)
         if self._run.overflow.preempt:
             self._run.blocked = self._run.blocked and place > 0
-        self.requests.insert(place, request)
+        self._insert(place, request)
         return place
 
     def take_back(self, requests: Sequence[Request]) -> None:
@@ -85,4 +123,4 @@ class WaitingLine:
         if quotas:
             requests = [one for one in requests if quotas.admits(one, again=True)]
         for request in reversed(requests):
-            self.requests.insert(self._place(request, True), request)
+            self._insert(self._place(request, True), request)
