@@ -36,12 +36,11 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     took = inf
     for _ in range(2):
         simulation = Simulation(workload, Ledger(cluster))
-        decide, parts, none = as_argument(rule.scan, 2, rule.weights), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        go(
-            decide, rule.weights, simulation.requests, simulation.state, None, parts, None, none, 0, 0, inf, 1, False
-        )  # compiled or loaded
+        run = simulation.requests, simulation.state, None, simulation.tables, np.zeros(0, np.bool_), 0, 0, inf
+        decide = as_argument(rule.scan, 2, rule.weights)
+        go(decide, rule.weights, *run, 1, False)  # compiled or loaded
         began = process_time()
-        go(decide, rule.weights, simulation.requests, simulation.state, None, parts, None, none, 0, 0, inf, -1, False)
+        go(decide, rule.weights, *run, -1, False)
         took = min(took, process_time() - began)
     return len(workload) / took / 1e6
 

@@ -66,7 +66,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("fabric/run/cluster_events.py", 2, f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py"),
     ("fabric/run/views.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py"),
     ("fabric/compiled/numa_loop.py", 5, f"tests/fabric/compiled {SIMCORE}engine.py tests/scenarios/test_engines.py"),
-    ("fabric/compiled/quota_table.py", 3, f"{SIMCORE}quotas.py"),
+    ("fabric/compiled/tables.py", 3, f"{SIMCORE}quotas.py"),
     ("fabric/compiled/queue_loop.py", 2, "tests/fabric/compiled/test_queue_loop.py"),
     ("scenarios/features/quotas/run.py", 3, f"{SIMCORE}quotas.py"),
     ("scenarios/features/queues/run.py", 2, f"{SIMCORE}queues.py {SIMCORE}quotas.py"),

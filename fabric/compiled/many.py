@@ -27,6 +27,7 @@ from binwright.fabric.compiled.numa_loop import (
     move,
     refuse,
 )
+from binwright.fabric.compiled.tables import Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
@@ -43,15 +44,15 @@ class Many(NamedTuple):
     """Holds the requests and the states of many runs, whose arrays have the run as a further first axis.
 
     Shared are `requests.priority` and `state.capacity`; `state.left` is `state.free`. `possible` int64 [s] is how many
-    of `requests.rows` each run has, and `over` bool [s] whether there is nothing to answer any more. `parts` int64 [0]
-    says that there are no gangs.
+    of `requests.rows` each run has, and `over` bool [s] whether there is nothing to answer any more. `tables` are
+    empty.
     """
 
     requests: NumaRequests
     state: NumaState
     possible: Ints
     over: Flags
-    parts: Ints
+    tables: Tables
 
 
 def many_runs(capacity: Ints, count: int, rows: int) -> Many:
@@ -90,7 +91,7 @@ def many_runs(capacity: Ints, count: int, rows: int) -> Many:
         log=zeros(np.int64, len(log_of(len(capacity)))),
         answers=zeros(np.int64, 1),
     )
-    return Many(requests, state, zeros(np.int64), np.ones(count, np.bool_), nobody)
+    return Many(requests, state, zeros(np.int64), np.ones(count, np.bool_), no_tables())
 
 
 def copied(before: Arrays, after: Arrays) -> Arrays:
@@ -275,7 +276,7 @@ def _advance(
     Servers that changed after the first `changes` are not shown yet.
     """
     while not many.over[i]:
-        status = forward(requests, state, None, many.parts, None, None, np.inf)
+        status = forward(requests, state, None, many.tables, np.inf)
         _show_changed(scale.installed, state.log, state.free, shown.free[i], changes)
         changes = state.log[0]
         if status != ASK:

@@ -315,7 +315,7 @@ def _offer_next(
             requests.arrival[row] = clock[NOW] + rules.step if row > 0 else 0.0
         status = RELEASED
         while status == RELEASED:
-            status = forward(requests, run, None, many.parts, None, None, np.inf)
+            status = forward(requests, run, None, many.tables, np.inf)
             if status == RELEASED:
                 _release(state, i, run.free, at[ROW])
         if status != ASK:
@@ -326,7 +326,7 @@ def _offer_next(
         while rules.step >= 0 and rules.await_room and at[ENDS] > 0 and not _has_room(state, i, requests.demand[row]):
             clock[NOW] = run.due[0]
             while at[ENDS] > 0 and run.due[0] <= clock[NOW]:
-                end_next(run, None, many.parts, None, None, requests.demand, requests.nothing)
+                end_next(run, None, many.tables, requests.demand, requests.nothing)
                 _release(state, i, run.free, at[ROW])
         requests.arrival[row], state.at[i, 0] = clock[NOW], row
         begin(room, requests.demand[row])

@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.compiled.heap import pop, push
-from binwright.fabric.compiled.limit_table import LimitTable
-from binwright.fabric.compiled.limit_table import count as count_limits
-from binwright.fabric.compiled.quota_table import QuotaTable, exceeded, give_back, grant
+from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, exceeded, give_back, grant, parts_of
 from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
@@ -132,12 +130,6 @@ def move(left: Ints, free: Ints, log: Ints, demand: Amounts, server: int, node: 
 
 
 @inlined
-def parts_of(parts: Ints, row: int) -> int:
-    """Return how many parts a request has; `parts` int64 [n] is empty where there are no gangs."""
-    return parts[row] if len(parts) else 1
-
-
-@inlined
 def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
     for n in range(nodes):
         for r in range(len(demand)):
@@ -161,33 +153,30 @@ def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, 
 
 
 @inlined
-def readmits(at: Ints, quotas: QuotaTable | None) -> bool:
+def readmits(at: Ints, quotas: QuotaTable) -> bool:
     """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
-    if quotas is not None:
-        return bool(at[GUARDED] or (at[HELD] and (quotas.given_back[0] or quotas.reclaims)))
-    return bool(at[GUARDED])
+    return bool(at[GUARDED] or (at[HELD] and (quotas.given_back[0] or quotas.reclaims)))
 
 
 @lean_inlined
-def arrive(
-    requests: NumaRequests, state: NumaState, parts: Ints, quotas: QuotaTable | None, limits: LimitTable | None
-) -> int:
+def arrive(requests: NumaRequests, state: NumaState, tables: Tables) -> int:
     """Put the next request that arrives into the line, behind those that are as urgent, and return its place there.
 
-    The place is -1 where that is the caller's to do; the row is then in `ROW`. Changes `state` and `quotas`.
+    The place is -1 where that is the caller's to do; the row is then in `ROW`. Changes `state` and `tables`.
     """
+    quotas, limited, has_quota = tables.quotas, len(tables.limits.queue) > 0, len(tables.quotas.tenant) > 0
     line, at, priority, row = state.line, state.at, requests.priority, requests.rows[state.at[TAIL]]
     within = not at[GUARDED]
-    if limits is not None:
-        within &= not limits.never[row]
-    if quotas is not None:
-        many, demand = parts_of(parts, row), requests.demand[row]
+    many, demand = parts_of(tables.parts, row), requests.demand[row]
+    if limited:
+        within &= not tables.limits.never[row]
+    if has_quota:
         within &= not (at[HELD] and quotas.reclaims)
         within &= exceeded(quotas, quotas.used, demand, many, quotas.tenant[row]) < 0
     if not within:
         at[ROW] = row
         return -1
-    if quotas is not None:
+    if has_quota:
         grant(quotas, demand, many, row)
     at[TAIL] += 1
     compact(line, at)
@@ -217,14 +206,12 @@ def forward(
     requests: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints,
-    quotas: QuotaTable | None,
-    limits: LimitTable | None,
+    tables: Tables,
     until: float,
 ) -> int:
     """Let time go on to the next decision, or until the caller has to do something; returns why it stopped.
 
-    Changes `state`, `rules`, `quotas` and `limits`, which are as for `go`.
+    Changes `state`, `rules` and `tables`, which are as for `go`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
     due, at, clock = state.due, state.at, state.clock
@@ -235,11 +222,11 @@ def forward(
         if not at_once:
             if at[JUST_ANSWERED]:
                 at[JUST_ANSWERED] = 0
-                if readmits(at, quotas):
+                if readmits(at, tables.quotas):
                     return CHANGED
             if at[STIRRED] and min(end, until) > clock[NOW]:  # all that happens at one instant comes first
                 at[STIRRED], at[BLOCKED], at[SERVING] = 0, 0, 1
-                if readmits(at, quotas):
+                if readmits(at, tables.quotas):
                     return CHANGED
             if at[FIRST] < at[LAST] and not at[BLOCKED]:
                 return ASK
@@ -252,7 +239,7 @@ def forward(
                     return OVER
             if min(end, until) > next_arrival:
                 clock[NOW], at[SERVING] = max(clock[NOW], next_arrival), 0
-                if arrive(requests, state, parts, quotas, limits) < 0:
+                if arrive(requests, state, tables) < 0:
                     return ARRIVED
                 continue
             if end > until:
@@ -260,7 +247,7 @@ def forward(
                 return EVENT
             at[STIRRED] = 1 if at[BLOCKED] or at[HELD] else 0
         clock[NOW] = max(clock[NOW], end)
-        if end_next(state, rules, parts, quotas, limits, demands, nothing):
+        if end_next(state, rules, tables, demands, nothing):
             return RELEASED
 
 
@@ -268,15 +255,13 @@ def forward(
 def end_next(
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints,
-    quotas: QuotaTable | None,
-    limits: LimitTable | None,
+    tables: Tables,
     demands: Ints,
     nothing: Amounts,
 ) -> bool:
     """End the holding period that ends next, and release what it holds; tells whether the caller has to do that.
 
-    The row is then in `ROW`. Changes `state`, `rules`, `quotas` and `limits`.
+    The row is then in `ROW`. Changes `state`, `rules` and `tables`.
     """
     _, free, left, _, due, holder, at, _ = state[:8]
     servers, nodes_of, _, holds, log = state[11:16]
@@ -284,7 +269,7 @@ def end_next(
     at[ENDS] -= 1
     at[GONE] += 1
     pop(due, holder, at[ENDS])
-    many = parts_of(parts, row)
+    many = parts_of(tables.parts, row)
     elsewhere = at[GUARDED] > 0
     for part in range(row, row + many):
         elsewhere |= holds[part] == ELSEWHERE
@@ -297,10 +282,10 @@ def end_next(
             move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
             if rules is not None:
                 count(rules.mask, servers[part], rules.roles[part], -1)
-    if quotas is not None:
-        give_back(quotas, demands[row], many, row)
-    if limits is not None:
-        count_limits(limits, demands[row], many, row, False)
+    if len(tables.quotas.tenant):
+        give_back(tables.quotas, demands[row], many, row)
+    if len(tables.limits.queue):
+        count_limits(tables.limits, demands[row], many, row, False)
     return False
 
 
@@ -309,18 +294,16 @@ def bundled(
     requests: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints,
-    quotas: QuotaTable | None,
-    limits: LimitTable | None,
+    tables: Tables,
 ) -> Any:
     """Return a bundle of what `advance` and `begin` work on."""
-    return Bundle(requests, state, rules, parts, quotas, limits)
+    return Bundle(requests, state, rules, tables)
 
 
 @kernel
 def advance(run: Any, until: float) -> int:
     """Let a run go on to the next decision as `forward` does; `run` is what `bundled` has made."""
-    return forward(run.requests, run.state, run.rules, run.parts, run.quotas, run.limits, until)
+    return forward(run.requests, run.state, run.rules, run.tables, until)
 
 
 @kernel
@@ -328,7 +311,7 @@ def end_one(run: Any) -> int:
     """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
     requests, state = run.requests, run.state
     state.clock[NOW] = max(state.clock[NOW], state.due[0])
-    if end_next(state, run.rules, run.parts, run.quotas, run.limits, requests.demand, requests.nothing):
+    if end_next(state, run.rules, run.tables, requests.demand, requests.nothing):
         return int(state.at[ROW])
     return -1
 
@@ -388,8 +371,7 @@ def go(
     requests: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints,
-    quotas: QuotaTable | None,
+    tables: Tables,
     interested: npt.NDArray[np.bool_],
     stops: int,
     mode: int,
@@ -399,15 +381,13 @@ def go(
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
-    Where requests are gangs, `parts` int64 [n] says of how many parts, whose rows follow; it is empty where none are. A
-    gang is one answer.
+    A gang is one answer; `tables` say which requests are gangs, and have quotas.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
-    `rules` are the rules of placement; there is a form of the loop without any, and without `quotas`. `stops` says at
-    which refusals to stop, and `until` when the clock has something to do. With `ahead` time goes on afterwards, to the
-    next request.
+    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
+    and `until` when the clock has something to do. With `ahead` time goes on afterwards, to the next request.
 
-    Changes `state`, `rules` and `quotas`. Returns how many answers were made, why it stopped, and the last answer.
+    Changes `state`, `rules` and `tables`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
     _, _, duration, demands, spread, _, nothing = requests
@@ -419,13 +399,13 @@ def go(
     nodes = left.shape[1]
     made, code, status = 0, -1, ASK
     while status == ASK and (ahead or made != answers):
-        status = forward(requests, state, rules, parts, quotas, None, until)
+        status = forward(requests, state, rules, tables, until)
         if status != ASK or made == answers:
             break
         # -- one decision ----------------------------------------------------------------------------------------------
         row, now = line[at[FIRST]], clock[NOW]
         demand = demand_of(demands, row, nothing)
-        many, placed = parts_of(parts, row), 0
+        many, placed = parts_of(tables.parts, row), 0
         while placed < many:
             if rules is not None:
                 role = roles[row]
@@ -481,8 +461,8 @@ def go(
             continue
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        if quotas is not None:
-            give_back(quotas, demands[row], many, row)
+        if len(tables.quotas.tenant):
+            give_back(tables.quotas, demands[row], many, row)
         sequence[answered[0]] = row
         answered[0] += 1
         leave(at)

@@ -42,14 +42,14 @@ class Replay:
     """
 
     def __init__(self, simulation: Simulation, warm: tuple[int, float] | None = None) -> None:
-        if len(simulation.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
+        if len(simulation.tables.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
             raise ValueError("a replay plays no gangs, moves, evictions, or failures")
         if simulation.quotas or simulation.rules:
             raise ValueError("a replay keeps no quotas, and no rules of placement")
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
         self._warm = warm
-        self._parts, self._interested = simulation.parts, np.zeros(0, np.bool_)
+        self._tables, self._interested = simulation.tables, np.zeros(0, np.bool_)
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
         self._start = self._copied()
         self._answered = int(self._state.answers[0])
@@ -110,7 +110,7 @@ class Replay:
         """Let a rule answer, and return why the loop stopped."""
         decide = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
         how = self._mode if mode is None else mode
-        form = self._requests, self._state, None, self._parts, None, self._interested
+        form = self._requests, self._state, None, self._tables, self._interested
         _, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, inf, answers, ahead)
         if status == BROKEN:
             raise InfeasiblePlacement("a rule has taken a place that the request could not take")

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
-from binwright.fabric.compiled.limit_table import URGENT, LimitTable
 from binwright.fabric.compiled.numa_loop import (
     ALL,
     ARRIVED,
@@ -39,7 +38,7 @@ from binwright.fabric.compiled.numa_loop import (
     end_next,
     readmits,
 )
-from binwright.fabric.compiled.quota_table import QuotaTable
+from binwright.fabric.compiled.tables import URGENT, Tables
 from binwright.fabric.placement.role_views import Ruling
 from binwright.simcore.jit import kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import ordered
@@ -196,9 +195,7 @@ def to_offer(
     requests: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
-    parts: Ints,
-    quotas: QuotaTable | None,
-    limits: LimitTable | None,
+    tables: Tables,
     queue: Queue | None,
     together: int,
     window: float,
@@ -208,7 +205,7 @@ def to_offer(
 
     The line is offered once for everything at an instant: for ends, changes, and arrivals among the first `together`;
     at multiples of `window` if that is not 0. `queue` is that of a compiled run, whose promises end with the holding
-    periods; else the line goes by urgency. Changes all of these but `requests` and `parts`.
+    periods; else the line goes by urgency. Changes all of these but `requests`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
     line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.clock
@@ -233,21 +230,21 @@ def to_offer(
                 if queue is not None and queue.at[RUNNING] and state.holds[row] != EVICTED:
                     forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
                     queue.at[RUNNING] -= 1
-                if end_next(state, rules, parts, quotas, limits, demands, nothing):
+                if end_next(state, rules, tables, demands, nothing):
                     return RELEASED
                 change = min(due[0] if at[ENDS] else np.inf, until)
             if not at[STIRRED]:
                 clock[NOW] = target
             at[ARRIVING] = 1
-            if readmits(at, quotas):
+            if readmits(at, tables.quotas):
                 return CHANGED
         while coming <= clock[NOW]:
-            place = arrive(requests, state, parts, quotas, limits)
+            place = arrive(requests, state, tables)
             if place < 0:
                 return ARRIVED
             if queue is not None:
                 sort_in(queue, line, at[FIRST], at[LAST] - 1)
-            if place < together or limits is not None:
+            if place < together or len(tables.limits.queue):
                 at[STIRRED] = 1
             coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
         at[ARRIVING], changed, at[STIRRED] = 0, at[STIRRED], 0
@@ -261,8 +258,7 @@ def to_offer(
 @kernel
 def advance_line(run: Any, together: int, window: float, until: float) -> int:
     """Let a run go on to the next offer as `to_offer` does; `run` is what `numa_loop.bundled` has made."""
-    arrays = run.requests, run.state, run.rules, run.parts, run.quotas, run.limits
-    return to_offer(*arrays, None, together, window, until)
+    return to_offer(run.requests, run.state, run.rules, run.tables, None, together, window, until)
 
 
 def queue_of(run: RunArrays, how: InOrder) -> Queue:
@@ -274,7 +270,7 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
     ordered, timed, cubed = how.score is not None and how.by_wait is None, how.by_wait is not None, False
     if how.by_wait is not None and rows:
         cubed = len(how.by_wait(next(run.rows.requests(possible[:1])))) > 1
-    limited = run.limits is not None
+    limited = len(run.tables.limits.queue) > 0
     scratch = rows if ordered or timed or limited else 0
     demand = run.requests.demand
     queue = Queue(

@@ -11,8 +11,6 @@ import numpy as np
 
 from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
 from binwright.fabric.compiled.heap import push
-from binwright.fabric.compiled.limit_table import LimitTable, is_kept, limit_reached
-from binwright.fabric.compiled.limit_table import count as count_limits
 from binwright.fabric.compiled.numa_loop import (
     ASK,
     BROKEN,
@@ -26,7 +24,6 @@ from binwright.fabric.compiled.numa_loop import (
     demand_of,
     fits,
     move,
-    parts_of,
 )
 from binwright.fabric.compiled.queue_line import (
     ASKED,
@@ -45,11 +42,10 @@ from binwright.fabric.compiled.queue_line import (
     to_offer,
 )
 from binwright.fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
-from binwright.fabric.compiled.quota_table import QuotaTable
+from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED, SPREAD
-from binwright.simcore.types import Ints
 
 
 @kernel
@@ -59,9 +55,7 @@ def go_line(
     asked: NumaRequests,
     state: NumaState,
     queue: Queue,
-    parts: Ints,
-    quotas: QuotaTable | None,
-    limits: LimitTable | None,
+    tables: Tables,
     backfilling: int,
     together: int,
     window: float,
@@ -70,11 +64,11 @@ def go_line(
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers (without limit when negative).
 
-    `rule`, `weights`, `parts` and `quotas` are as for `numa_loop.go`, but every part is an answer, and an offer is one
-    at least. Whom `limits` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
+    `rule`, `weights` and `tables` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
+    Whom limits of `tables` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
     that is not 0. The clock has something to do at `until_event`.
 
-    Changes `state`, `queue`, `quotas` and `limits`. Returns how many answers were made, why it stopped, and the last
+    Changes `state`, `queue` and `tables`. Returns how many answers were made, why it stopped, and the last
     answer.
     """
     _, arrival, duration, demands, spread, _, nothing = asked
@@ -87,6 +81,7 @@ def go_line(
     ends, answered = at[ENDS], answers_given[0]
     first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[NOW], 0, -1, ASK
+    parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
     total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
     level = np.zeros((len(left) if backfilling == EASY else 0, nodes * kinds), np.int64)
@@ -98,14 +93,14 @@ def go_line(
         if seen < 0:
             at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[FIRST], at[LAST], clock[NOW] = first, last, now
-            status = to_offer(asked, state, None, parts, quotas, limits, queue, together, window, until_event)
+            status = to_offer(asked, state, None, tables, queue, together, window, until_event)
             ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[NOW]
             if status != ASK:
                 break
             seen = 0
         # -- one offer -------------------------------------------------------------------------------------------------
         waiting = last - first
-        if limits is not None:
+        if limited:
             waiting = 0
             for i in range(first, last):
                 row = line[i]
@@ -119,11 +114,11 @@ def go_line(
                 continue
         count = min(waiting, together)
         seen = count - waiting
-        plain = limits is None and not len(queue.divisor) and (count == waiting or not len(key))
+        plain = not limited and not len(queue.divisor) and (count == waiting or not len(key))
         chosen, begin = (line, first) if plain else (offered, 0)
         if not plain:
-            choose(queue, startable[:waiting] if limits is not None else line[first:last], arrival, now, count)
-        if backfilling == CONSERVATIVE and count < waiting and (counts[BEFORE] or limits is not None):
+            choose(queue, startable[:waiting] if limited else line[first:last], arrival, now, count)
+        if backfilling == CONSERVATIVE and count < waiting and (counts[BEFORE] or limited):
             # Others came before some who had a promise: those who are not offered lose it.
             latest = turn[chosen[begin : begin + count]].max() if count else 0
             for i in range(first, last):
@@ -187,7 +182,7 @@ def go_line(
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
-            if limits is not None and limit_reached(limits, demands[row], many, row) >= 0:
+            if limited and limit_reached(limits, demands[row], many, row) >= 0:
                 if backfilling == CONSERVATIVE and place[row] >= 0:
                     end = over(promise[row], expected[row])
                     hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
@@ -264,7 +259,7 @@ def go_line(
                     sequence[answered] = part
                     answered += 1
                 started += many
-                if limits is not None:
+                if limited:
                     count_limits(limits, demands[row], many, row, True)
                 if duration[row] < np.inf:
                     push(due, holder, ends, now + duration[row], row)
@@ -327,7 +322,7 @@ def go_line(
             made = min(made, answers)
         counts[COUNTED] += counted
         left_over = last - first
-        if limits is not None:
+        if limited:
             left_over = 0
             for i in range(first, last):
                 left_over += not is_kept(limits, demands[line[i]], parts_of(parts, line[i]), line[i], now)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.availability import copies, parts_from, take
-from binwright.fabric.compiled.numa_loop import demand_of, parts_of
+from binwright.fabric.compiled.numa_loop import demand_of
+from binwright.fabric.compiled.tables import parts_of
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints

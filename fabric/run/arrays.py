@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.fabric.changed_servers import log_of
-from binwright.fabric.compiled.limit_table import URGENT, LimitTable
 from binwright.fabric.compiled.numa_loop import (
     COUNTERS,
     ENDS,
@@ -22,7 +21,7 @@ from binwright.fabric.compiled.numa_loop import (
     end_at,
     end_one,
 )
-from binwright.fabric.compiled.quota_table import QuotaTable
+from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.views import Holdings
 from binwright.simcore.jit import prepared
@@ -48,12 +47,10 @@ class RunArrays(RunState):
         """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
         self.holds = np.zeros(0, np.int8)
         """What each row holds: `EVICTED`, `HOLDS` or `ELSEWHERE`, int8 [rows]."""
-        self.limits: LimitTable | None = None
-        """The limits of several queues, where there are some."""
+        self.tables = no_tables()
+        """How many parts gangs have, quotas, and limits of several queues, where there are some."""
         self.urgency = np.zeros(0, np.int64)
         """How urgent every row's queue is, int64 [rows]; empty where there are not several."""
-        self.quota_table: QuotaTable | None = None
-        """The quotas of the requests, where there are some."""
         self._run: Any = None
         self._bind: Any = None
         self._servers, self._pacing = ledger, pacing
@@ -75,8 +72,8 @@ class RunArrays(RunState):
         """Make what the kernels work on."""
         workload, record, pacing = self.workload, self.record, self._pacing
         possible, leads = record.outcome == PENDING, self.rows.leads
-        self.parts = np.zeros(0, np.int64) if workload.gangs is None else workload.gangs.parts
-        """How many parts the gang of every row has, int64 [rows]; empty without gangs."""
+        if workload.gangs is not None:
+            self.tables = self.tables._replace(parts=workload.gangs.parts)
         self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
         if pacing:  # who is next comes when the one before has its answer
             arrival = np.full(len(workload), -inf)
@@ -132,9 +129,7 @@ class RunArrays(RunState):
                 self.requests._replace(priority=self.order()),
                 self.state,
                 self.rules,
-                self.parts,
-                self.quota_table,
-                self.limits,
+                self.tables,
             )
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
@@ -171,19 +166,19 @@ class RunArrays(RunState):
         self._widen()
         if request.index < len(self.workload):
             return
-        columns = self.requests
+        columns, (parts, quotas, limits) = self.requests, self.tables
         for each in request.each():
             row = each.index
             columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
             columns.demand[row], columns.spread[row] = each.demand, each.spread
-            if len(self.parts):
-                self.parts[row] = each.parts
+            if len(parts):
+                parts[row] = each.parts
             if len(self.roles):
                 self.roles[row] = each.role
-            if self.quota_table:
-                self.quota_table.tenant[row] = self.quota_table.tenant[self.rows.source(row)]
-            if limits := self.limits:
-                source = self.rows.source(row)
+            source = self.rows.source(row)
+            if len(quotas.tenant):
+                quotas.tenant[row] = quotas.tenant[source]
+            if len(limits.queue):
                 limits.queue[row], self.urgency[row] = limits.queue[source], self.urgency[source]
                 limits.owner[:, row], self._run = limits.owner[:, source], None
             if len(self.priority):
@@ -206,16 +201,19 @@ class RunArrays(RunState):
         if len(self.priority):
             self.priority, self.interested = longer(self.priority), longer(self.interested)
         self.roles = longer(self.roles) if len(self.roles) else self.roles
-        self.parts = longer(self.parts) if len(self.parts) else self.parts
-        if quotas := self.quota_table:
-            self.quota_table = quotas._replace(tenant=longer(quotas.tenant), granted=longer(quotas.granted))
-        if limits := self.limits:
+        parts, quotas, limits = self.tables
+        if len(parts):
+            parts = longer(parts)
+        if len(quotas.tenant):
+            quotas = quotas._replace(tenant=longer(quotas.tenant), granted=longer(quotas.granted))
+        if len(limits.queue):
             names = ("queue", "never", "runs", "since", "until", "limit")
             grown = {name: longer(getattr(limits, name)) for name in names}
             for name in ("since", "until"):
                 grown[name][-more:] = np.nan
             owner = np.ascontiguousarray(longer(limits.owner.T).T)
-            self.limits, self.urgency = limits._replace(owner=owner, **grown), longer(self.urgency)
+            limits, self.urgency = limits._replace(owner=owner, **grown), longer(self.urgency)
+        self.tables = Tables(parts, quotas, limits)
         heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
         self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
         self.holds, self._run = self.state.holds, None

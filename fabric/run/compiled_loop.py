@@ -83,7 +83,7 @@ class CompiledLoop:
             stops, mode = self._stops()
             loop, *form = self._loop(rule)
             columns, until = run.requests._replace(priority=run.order()), inf if run.vain else run.clock.next
-            arrays = columns, run.state, run.rules, run.parts, run.quota_table, run.interested
+            arrays = columns, run.state, run.rules, run.tables, run.interested
             more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
             made += more
             run.follow()
@@ -110,7 +110,7 @@ class CompiledLoop:
             scan, weights = scan.incremental, (*weights, log, *self._known[2])
         decide = as_argument(scan, resources, weights)
         if self._ready is None or self._ready[0] is not decide:
-            form = run.requests, run.state, run.rules, run.parts, run.quota_table, run.interested
+            form = run.requests, run.state, run.rules, run.tables, run.interested
             self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
         return self._ready[1], decide, weights
 
@@ -173,7 +173,7 @@ class CompiledLoop:
         queue = self.queue
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, run.requests, run.state, queue, run.parts, run.quota_table, run.limits),
+            *(decide, rule.weights, run.requests, run.state, queue, run.tables),
             *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
         )
         if self._ready is None or self._ready[0] is not decide:

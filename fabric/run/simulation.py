@@ -115,7 +115,12 @@ class Simulation(RunArrays):
         if not at[TAIL]:
             return 0
         last = int(self.requests.rows[at[TAIL] - 1])
-        return last + (int(self.parts[last]) if len(self.parts) else 1)
+        return last + self.parts_of(last)
+
+    def parts_of(self, row: int) -> int:
+        """Return how many parts the gang of a row has; 1 for a request."""
+        parts = self.tables.parts
+        return int(parts[row]) if len(parts) else 1
 
     @property
     def stopped(self) -> bool:
@@ -323,7 +328,7 @@ class Simulation(RunArrays):
         elif status == CHANGED:
             self.line.readmit()
         else:
-            gang = len(self.parts) and self.parts[row] > 1 and self.record.reason[row] >= 0
+            gang = self.parts_of(row) > 1 and self.record.reason[row] >= 0
             refusal = Refusal(self.record.reasons[self.record.reason[row]]) if gang else None
             self.record.reason[row] = -1
             self._overflow(self.line[0], refusal)
@@ -337,7 +342,7 @@ class Simulation(RunArrays):
         if self.speeds and not self.speeds.is_over(row):
             return
         running = self.ledger.running
-        for part in range(row, row + (int(self.parts[row]) if len(self.parts) else 1)):
+        for part in range(row, row + self.parts_of(row)):
             if part in running:
                 self.ledger.release(part)
         self.freed(row)

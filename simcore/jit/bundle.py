@@ -21,5 +21,5 @@ class Bundle(structref.StructRefProxy):  # type: ignore[misc]
         return structref.StructRefProxy.__new__(cls, *members)
 
 
-structref.define_constructor(Bundle, BundleType, ["requests", "state", "rules", "parts", "quotas", "limits"])
+structref.define_constructor(Bundle, BundleType, ["requests", "state", "rules", "tables"])
 structref.define_boxing(BundleType, Bundle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.limit_table import REQUESTS, LimitTable, count, is_kept, limit_reached
+from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
@@ -66,7 +66,7 @@ class QueueBook:
         self._labels = [label for _, _, label, _ in limits]
         queue_of = np.full(rows, -1)
         queue_of[: len(workload)] = queues_of(queues, workload, at)
-        simulation.limits = table = LimitTable(
+        table = LimitTable(
             queue_of,
             never=queue_of < -1,
             first=np.array(first, np.int64),
@@ -79,9 +79,10 @@ class QueueBook:
             until=np.full(rows, np.nan),
             limit=np.full(rows, -1),
         )
+        simulation.tables = simulation.tables._replace(limits=table)
         demand = np.zeros(len(self._resources), np.int64)
         self._reached = prepared(limit_reached, table, demand, 1, 0)
-        self._count = prepared(count, table, demand, 1, 0, True)
+        self._count = prepared(count_limits, table, demand, 1, 0, True)
         self._is_kept = prepared(is_kept, table, demand, 1, 0, 0.0)
         # With nothing running, a limit that is reached is one for ever.
         for row in np.flatnonzero(queue_of[: len(workload)] >= 0).tolist():
@@ -94,14 +95,12 @@ class QueueBook:
     @property
     def table(self) -> LimitTable:
         """The limits, and what counts against them."""
-        table = self._simulation.limits
-        assert table is not None
-        return table
+        return self._simulation.tables.limits
 
     def _demand(self, row: int) -> tuple[Ints, int]:
         """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
         run = self._simulation
-        return run.requests.demand[row], int(run.parts[row]) if len(run.parts) else 1
+        return run.requests.demand[row], run.parts_of(row)
 
     def _reason(self, limit: int) -> str:
         """Say which limit that is."""

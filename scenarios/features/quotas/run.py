@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.compiled.quota_table import COHORTS, NO_TENANT, QuotaTable, exceeded, give_back, grant
+from binwright.fabric.compiled.tables import COHORTS, NO_TENANT, QuotaTable, exceeded, give_back, grant
 from binwright.fabric.placement.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preempt
@@ -44,7 +44,7 @@ class QuotaBook:
         """Of every quota quanta, by the place of a resource."""
         self._cohorts = [quota.cohort for quota in quotas]
         names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(quotas), len(self.resources))
-        simulation.quota_table = table = QuotaTable(
+        table = QuotaTable(
             tenants,
             nominal=np.full(shape, -1),
             most=np.full(shape, NO_BOUND),
@@ -55,6 +55,7 @@ class QuotaBook:
             granted=np.zeros(len(tenants), np.bool_),
             given_back=np.zeros(1, np.bool_),
         )
+        simulation.tables = simulation.tables._replace(quotas=table)
         for tenant, own in enumerate(self.nominal):
             for r, amount in own.items():
                 table.nominal[tenant, r] = amount
@@ -80,14 +81,12 @@ class QuotaBook:
     @property
     def table(self) -> QuotaTable:
         """The quotas, what is used of them, and by whom."""
-        table = self._simulation.quota_table
-        assert table is not None
-        return table
+        return self._simulation.tables.quotas
 
     def _demand(self, row: int) -> tuple[Ints, int]:
         """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
         run = self._simulation
-        return run.requests.demand[row], int(run.parts[row]) if len(run.parts) else 1
+        return run.requests.demand[row], run.parts_of(row)
 
     def lacks(self, request: Request, used: Ints | None = None) -> str:
         """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
