@@ -18,8 +18,8 @@ from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.backends.opencl_devices import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
-from binwright.agents.solver.search import published
-from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving import published
+from binwright.agents.solver.solving.first_fit import Packing
 from binwright.workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0

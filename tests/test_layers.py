@@ -25,7 +25,7 @@ LADDERS = {
         "cvd_rl hindsight nara padrl sched_rl", "nara_network", "nara_training",
     ),
     "agents.solver": (
-        "model", "language", "specification", "backends", "search", "local", "solving",
+        "model", "language", "specification", "backends", "local", "solving",
         "packing online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
@@ -128,7 +128,7 @@ def test_every_part_has_its_place_on_a_ladder() -> None:
         ("simcore.clock", "def f():\n    from binwright.fabric.ledger import Ledger"),
         ("fabric.topology", "from binwright.workloads import TRACES"),
         ("scenarios.batch.batch", "if TYPE_CHECKING:\n    from binwright import api"),
-        ("agents.heuristics.mine", "from binwright.agents.solver import search"),
+        ("agents.heuristics.mine", "from binwright.agents.solver import local"),
         ("agents.heuristics.mine", "import torch.nn as nn"),
         ("fabric.ledger", "from tests.reference.engine import fits"),
     ],

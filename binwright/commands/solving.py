@@ -74,7 +74,7 @@ def solve(args: Namespace) -> int:
 
 def _explain(args: Namespace) -> int:
     """Say what goals come to in an answer, and what stands in the way of a ball."""
-    from binwright.agents.solver.model.verify import faults
+    from binwright.agents.solver.model.verify import faults, utilisation
     from binwright.agents.solver.solving.answer import reached
     from binwright.agents.solver.solving.explain import obstacles
 
@@ -95,7 +95,7 @@ def _explain(args: Namespace) -> int:
         proven = _proven(file)
         goals = [
             one if (bound := proven.get((one.aim, one.text, one.value))) is None else one._replace(bound=bound)
-            for one in reached(problem, alloc)
+            for one in reached(problem, alloc, utilisation(problem, alloc)[0])
         ]
     found = {"goals": reached_json(goals), "left": left(problem, alloc)}
     ball_name, bin_name = called(problem.ball_names), called(problem.bin_names)

@@ -20,9 +20,9 @@ from binwright.agents.solver import examples, problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Fault, Problem
-from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving.answer import Answer, Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits, confine
@@ -34,7 +34,7 @@ SHOWN = 200_000
 """Dimensions whose utilisation goes with the answer, at most."""
 KINDS = ("vm-placement", "oktopus")
 """A vector problem and one that is not: each search loads its kernels."""
-TOLD = ("checked", "seconds", "interrupted", "impossible", "notes")
+TOLD = ("search", "checked", "seconds", "interrupted", "impossible")
 """What a search says of itself."""
 
 
@@ -114,7 +114,7 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
 def _found(answer: Answer) -> dict[str, Any]:
     """Say what a search has found, from which `verified` makes an answer once more."""
     objective = answer.problem.objective
-    return {name: getattr(answer, name) for name in ("alloc", "bins", "bound", "search", "at_fault", *TOLD)} | {
+    return {name: getattr(answer, name) for name in ("alloc", "bins", "bound", "at_fault", "notes", *TOLD)} | {
         "goal_bounds": [goal.bound for goal in objective.goals] if objective else []
     }
 
@@ -134,24 +134,22 @@ def verified(compiled: Problem, found: dict[str, Any], limits: Limits) -> dict[s
         problem = replace(problem, objective=problem.objective.bounded(bounds))
     if wrong := faults(problem, alloc):
         return _untrue(wrong[0])
-    left = len({unit for unit, place in zip(problem.unit_of.tolist(), alloc, strict=True) if place == NULL})
     at_fault = tuple(starmap(Fault, found["at_fault"]))
     told = {name: found[name] for name in TOLD}
-    answer = described(Allocated(left, problem, alloc, found["search"]), bound, at_fault=at_fault, **told)
+    answer = Answer(problem, alloc, proven=bound, at_fault=at_fault, of_search=found["notes"], **told)
     if any((goal.value - goal.bound) * (1 if goal.aim == "MINIMISE" else -1) < 0 for goal in answer.goals):
         return _untrue("a goal is better than its bound")
-    return {"result": as_json(answer) | {"resources": _resources(problem, alloc)}}
+    return {"result": as_json(answer) | {"resources": _resources(problem, answer.utilisation)}}
 
 
 def _untrue(problem: str) -> dict[str, Any]:
     return failure(f"the search gave a wrong answer: {problem}", OURS)
 
 
-def _resources(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]] | None:
+def _resources(problem: Problem, used: Sequence[int]) -> list[dict[str, Any]] | None:
     """Say what is used of every dimension, by resource; None if there are very many."""
     if problem.dims > SHOWN:
         return None
-    used, _ = utilisation(problem, alloc)
     capacity = problem.capacity.tolist()
     parts = [(family, slice(family.offset, family.offset + family.count)) for family in problem.families]
     return [

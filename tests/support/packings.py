@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.first_fit import Packing
 from binwright.simcore.types import Ints
 
 

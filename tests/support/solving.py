@@ -56,7 +56,7 @@ def nothing_compiled() -> Iterator[None]:
     """Let no kernel be there until the end: CP-SAT and plain Python are through small problems before."""
     over = threading.Event()
     with pytest.MonkeyPatch.context() as patch:
-        kernels = "search.ruin", "search.published", "backends.cpu", "local.runs"
+        kernels = "solving.ruin", "solving.published", "backends.cpu", "local.runs"
         for what in (*(f"{module}.prepare" for module in kernels), "local.runs.LocalSearch.prepare_goals"):
             patch.setattr(f"binwright.agents.solver.{what}", lambda *_: over.wait())
         yield

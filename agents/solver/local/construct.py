@@ -34,34 +34,32 @@ class Construction:
     def __init__(self, problem: Problem, tenants: Tenants, seed: int, over: Callable[[], bool]) -> None:
         """Begin with nothing placed."""
         self.problem, self._late = problem, over
-        self.tenants = [list(dict.fromkeys(problem.unit_of[balls].tolist())) for balls, _ in tenants.sets]
-        """[tenants]: their units"""
+        self._balls = [balls for balls, _ in tenants.sets]
+        self._tenant_units = [list(dict.fromkeys(problem.unit_of[balls].tolist())) for balls in self._balls]
         self.placed: dict[int, list[Placed]] = {}
         """By number of the tenant."""
         self._units = [balls for balls, _ in problem.units]
         self._evaluate, self._rejected = evaluator(problem.program), False
         self.where, self.used, self._over = [NULL] * problem.balls, [0] * problem.dims, [0] * len(problem.soft_allowed)
         """[balls]: the bins; [dims]: what is used; [soft groups]: members above their capacity."""
-        self._ceiling, self._capacity = problem.ceiling.tolist(), problem.capacity.tolist()
-        self._group, self._allowed = problem.soft_group.tolist(), problem.soft_allowed.tolist()
-        self._elastic, self._owned = problem.elastic.tolist(), (problem.owner != NULL).tolist()
-        self._pins = problem.pins.tolist()
+        self._ceiling, self._capacity, self._group, self._allowed, self._elastic, self._owner, self._pins = (
+            of.tolist()
+            for of in (
+                problem.ceiling, problem.capacity, problem.soft_group, problem.soft_allowed, problem.elastic,
+                problem.owner, problem.pins,
+            )
+        )  # fmt: skip
         self._foes: dict[int, list[list[int]]] = {}
         """By ball: the sets that must not lie in one bin whole."""
         for foes, chance in problem.foes:
             for ball in foes if chance == MICRO else ():
                 self._foes.setdefault(ball, []).append(foes)
-        self._pin = [int(problem.pins[balls].max()) for balls, _ in tenants.sets]
-        self._balls = [len(balls) for balls, _ in tenants.sets]
-        self._alone = [
-            not self._foes.keys().isdisjoint(balls) or pin != NULL
-            for (balls, _), pin in zip(tenants.sets, self._pin, strict=True)
-        ]
-        """[tenants]: whether no other one fits where it does"""
+        self._pin = [max(self._pins[ball] for ball in balls) for balls in self._balls]
         share = [sum(max(0, by) / max(1, self._ceiling[dim]) for dim, by in added or ()) for added in tenants.alone]
-        self._size = [sum(share[ball] for ball in balls) for balls, _ in tenants.sets]
-        self._kind = [tuple(tuple(tenants.alone[ball] or ()) for ball in balls) for balls, _ in tenants.sets]
-        """[tenants]: what their balls add alone; those that add the same are alike"""
+        self._size = [sum(share[ball] for ball in balls) for balls in self._balls]
+        self._alone = tenants.alone
+        self.best: list[int] = []
+        """The first allocation [balls] that left as few as `improve` came to; nothing before it began."""
         self._start, self._draws = stream(word(seed), TENANTS, 0), 0
         self._last = 0
         """Where the last tenant ended."""
@@ -79,61 +77,65 @@ class Construction:
     @property
     def left(self) -> list[int]:
         """List the tenants that are not placed: pinned ones, then the largest first."""
-        left = (tenant for tenant in range(len(self.tenants)) if tenant not in self.placed)
+        left = (tenant for tenant in range(len(self._balls)) if tenant not in self.placed)
         return sorted(left, key=lambda tenant: (self._pin[tenant] == NULL, -self._size[tenant], tenant))
 
     def construct(self, *, spread: bool = False) -> None:
         """Place the tenants that fit, from random bins on if they `spread`; those that can stay now come first."""
         now, failed = self.problem.unit_now.tolist(), set[Hashable]()
         for tenant in self.left if max(now) != NULL else ():
-            here = ((unit, now[unit]) for unit in self.tenants[tenant] if now[unit] != NULL)
+            here = ((unit, now[unit]) for unit in self._tenant_units[tenant] if now[unit] != NULL)
             self._keep(tenant, [part for unit, place in here if (part := self.put_unit(unit, place)) is not None])
         for tenant in self.left:
-            kind = self._kind[tenant], tenant if self._alone[tenant] else NULL
             self._rejected = False
             if spread:
                 self._last = self._drawn(self.problem.bins)
+            kind = self._kind(tenant)
             if kind not in failed and not self.insert(tenant, 48) and not self._rejected:
                 failed.add(kind)  # where one finds no room, another one like it does not either
             if self._late():
                 return
 
+    def _kind(self, tenant: int) -> Hashable:
+        """Return what is equal of tenants that fit alike: what their balls add, if they have no pins and foes."""
+        balls = self._balls[tenant]
+        if self._pin[tenant] != NULL or not self._foes.keys().isdisjoint(balls):
+            return tenant
+        return tuple(tuple(self._alone[ball] or ()) for ball in balls)
+
     def insert(self, tenant: int, starts: int) -> bool:
-        """Place a tenant whole; tells whether it fits anywhere that is looked at, from so many bins on."""
-        bins = self.problem.bins
-        most = min(bins, 64 + 4 * len(self.tenants[tenant]))  # that are filled before it is tried elsewhere
+        """Place a tenant whole; tells whether it fits anywhere that is looked at, from so many bins on.
+
+        It fills one bin after another. When a bin is left, its last units go out again until nothing of its own is
+        over: they go into the next one.
+        """
+        bins, units = self.problem.bins, self._tenant_units[tenant]
+        most = min(bins, 64 + 4 * len(units))  # that are filled before it is tried elsewhere
         for number in range(min(bins, starts)):
-            first = self._last + number * max(1, bins // starts)
+            begin = self._last + number * max(1, bins // starts)
             if number == 0 and self._pin[tenant] != NULL:
-                first = self._pin[tenant]
-            if self._put(tenant, [(first + offset) % bins for offset in range(most)]):
-                self._last = self.placed[tenant][-1].place
+                begin = self._pin[tenant]
+            waiting, put = units[::-1], list[Placed]()
+            for offset in range(most):
+                first = len(put)
+                while waiting and (part := self.put_unit(waiting[-1], (begin + offset) % bins)) is not None:
+                    put.append(part)
+                    waiting.pop()
+                while len(put) > first and self.is_over(put[first:], own=True):
+                    waiting.append(put[-1].unit)
+                    self.move(put.pop(), out=True)
+                if not waiting or self._late():
+                    break
+            if self._keep(tenant, put):
+                self._last = put[-1].place
                 return True
             if self._late():
                 return False
         return False
 
-    def _put(self, tenant: int, bins: list[int]) -> bool:
-        """Fill one bin after another with the units of a tenant; returns whether all of them got in.
-
-        When a bin is left, its last units go out again until nothing of its own is over: they go into the next one.
-        """
-        waiting, put = self.tenants[tenant][::-1], list[Placed]()
-        for place in bins:
-            first = len(put)
-            while waiting and (part := self.put_unit(waiting[-1], place)) is not None:
-                put.append(part)
-                waiting.pop()
-            while len(put) > first and self.is_over(put[first:], own=True):
-                waiting.append(put[-1].unit)
-                self.move(put.pop(), out=True)
-            if not waiting or self._late():
-                break
-        return self._keep(tenant, put)
-
     def _keep(self, tenant: int, put: list[Placed]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
-        if len(put) < len(self.tenants[tenant]) or self.is_over(put):
+        if len(put) < len(self._tenant_units[tenant]) or self.is_over(put):
             for part in put:
                 self.move(part, out=True)
             return False
@@ -143,7 +145,7 @@ class Construction:
     def is_over(self, put: list[Placed], *, own: bool = False) -> bool:
         """Tell whether something that units take is over, or something that is the bin's `own`."""
         return any(
-            self._elastic[dim] and self.used[dim] > self._ceiling[dim] and (not own or self._owned[dim])
+            self._elastic[dim] and self.used[dim] > self._ceiling[dim] and not (own and self._owner[dim] == NULL)
             for part in put
             for dim, _ in part.added
         )
@@ -152,33 +154,31 @@ class Construction:
         """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
         added: Added = []
         for ball in self._units[unit]:
-            more, fits = None, self._pins[ball] in (NULL, place) and not self._among_foes(ball, place)
-            if fits:
+            more = None
+            if self._pins[ball] in (NULL, place) and not self._is_among_foes(ball, place):
                 more = self._evaluate(ball, place, self.where)
                 self._rejected |= more is None
             if more is not None:
                 self._add(more, 1)
                 added += more
                 self.where[ball] = place
-            if more is None or not self._within(more):
+            if more is None or not self._is_within(more):
                 self.move(Placed(unit, place, added), out=True)
                 return None
         return Placed(unit, place, added)
 
-    def _among_foes(self, ball: int, place: int) -> bool:
+    def _is_among_foes(self, ball: int, place: int) -> bool:
         """Tell whether a set of foes would lie in this bin whole."""
         others = ([foe for foe in foes if foe != ball] for foes in self._foes.get(ball, ()))
         return any(all(self.where[foe] == place for foe in some) for some in others)
 
-    def _within(self, added: Added) -> bool:
+    def _is_within(self, added: Added) -> bool:
         """Tell whether dimensions and their soft groups keep their limits."""
-        for dim, _ in added:
-            group = self._group[dim]
-            if self.used[dim] > self._ceiling[dim] and not self._elastic[dim]:
-                return False
-            if group >= 0 and self._over[group] > self._allowed[group]:
-                return False
-        return True
+        return not any(
+            (self.used[dim] > self._ceiling[dim] and not self._elastic[dim])
+            or ((group := self._group[dim]) >= 0 and self._over[group] > self._allowed[group])
+            for dim, _ in added
+        )
 
     def _add(self, added: Added, sign: int) -> None:
         """Add to dimensions, or take off."""
@@ -193,6 +193,16 @@ class Construction:
         self._add(part.added, -1 if out else 1)
         for ball in self._units[part.unit]:
             self.where[ball] = NULL if out else part.place
+
+    def improve(self) -> None:
+        """Change the order of tenants until time is over, or nothing better was found for half of the steps."""
+        step = last = 0
+        self.best = self.alloc
+        while self.placed and (left := self.left) and step < max(50, 2 * last) and not self._late():
+            self.ruin_and_recreate()
+            step += 1
+            if self.count(self.left) < self.count(left):
+                last, self.best = step, self.alloc
 
     def ruin_and_recreate(self) -> None:
         """Take some tenants out, and place them and some that are left in a new order, if no more balls are left then.
@@ -222,7 +232,7 @@ class Construction:
 
     def count(self, some: Iterable[int]) -> int:
         """Count the balls of some tenants."""
-        return sum(self._balls[tenant] for tenant in some)
+        return sum(len(self._balls[tenant]) for tenant in some)
 
     def _drawn(self, n: int) -> int:
         """Draw the next number below n."""

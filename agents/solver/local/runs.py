@@ -21,7 +21,6 @@ from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import word
-from binwright.agents.solver.search.ruin import luby
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Ints
 
@@ -150,6 +149,13 @@ class LocalSearch:
         prepared(search.load, call, place, place.room.best)
         prepared(goals.begin, self._goals, place, score)
         prepared(search.polish, call, scan, self._goals, place, score, 0, 0, 0, place.where, place.head)
+
+
+def luby(number: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
+    while (number + 2) & (number + 1):
+        number -= (1 << ((number + 1).bit_length() - 1)) - 1
+    return (number + 2) >> 1
 
 
 def prepare(problem: Problem) -> None:

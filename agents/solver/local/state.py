@@ -16,10 +16,11 @@ from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.agents.solver.search.ruin import SPREADS
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
+SPREADS = (2048, 4096, 512, 8192)
+"""By how many 1024ths chance may raise a weight, run by run."""
 RING = 4
 """How many units are remembered for each dimension: those that touched it last."""
 COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, FRIENDS, STREAM, SPREAD = range(9)

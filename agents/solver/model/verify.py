@@ -54,12 +54,12 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     return wrong[:MESSAGES]
 
 
-def missed(problem: Problem, alloc: Sequence[int]) -> list[str]:
-    """Say which AT LEAST an allocation of all balls misses."""
+def missed(problem: Problem, utilisation: Sequence[int]) -> list[str]:
+    """Say which AT LEAST an allocation of all balls misses by its utilisation [dims]."""
     dims, amounts, or_none = problem.least
     if not len(dims):
         return []
-    used = np.array(utilisation(problem, alloc)[0], np.int64)[dims]
+    used = np.array(utilisation, np.int64)[dims]
     wrong = np.flatnonzero((used < amounts) & ~(or_none & (used <= 0)))
     return [
         f"{problem.name(int(dims[n]))} is used {used[n] / MICRO:g} of at least {amounts[n] / MICRO:g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
-from binwright.agents.solver.search import published, ruin
-from binwright.agents.solver.search.packing import TINY, first_fit
 from binwright.agents.solver.solving.answer import Progress
+from binwright.agents.solver.solving.first_fit import TINY, first_fit
+from binwright.agents.solver.solving.searches import searches
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
@@ -25,8 +26,8 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-SEARCHES = {"published": ("published", published), "solver": ("ours", ruin)}
-"""How `solve` is to search, and which module that takes."""
+SEARCHES = {"published": "published", "solver": "ours"}
+"""How `solve` is to search."""
 METHODS = (*HEURISTICS, *SEARCHES)
 PACKING = """
 BALLS len(DEMAND)
@@ -77,9 +78,11 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     if method not in METHODS:
         raise UserError("unknown way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
     check(demand, capacity)
+    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in SEARCHES:  # before the clock runs
         first_fit(TINY)
-        SEARCHES[method][1].prepare()
+        for one in searches(stated, "cpu", SEARCHES[method], seed, inf):
+            one.prepare()
     began, fewest, found = monotonic(), len(demand) + 1, None
 
     def note(bins: int) -> None:
@@ -99,8 +102,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
         return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, found)
-    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
-    answer = solve(stated, search=SEARCHES[method][0], seed=seed, time=seconds, progress=seen)
+    answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
     whole = None
     if answer.placed == len(demand):
         whole = np.unique(answer.alloc, return_inverse=True)[1]

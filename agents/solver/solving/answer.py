@@ -1,14 +1,16 @@
-"""Describe what a solver answers, an allocation and what is known of it, and verify it."""
+"""Describe what a solver answers: an allocation and what is known of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
+from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Fault, Problem, Wish
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.verify import faults, goals_of, missed
+from binwright.agents.solver.model.verify import faults, missed, utilisation
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
@@ -44,19 +46,6 @@ class Reached(NamedTuple):
         return abs(self.value - self.bound)
 
 
-class Allocated(NamedTuple):
-    """An allocation that a search has found."""
-
-    left: int
-    """Units that are not placed."""
-    problem: Problem
-    """With the number of bins."""
-    alloc: list[int]
-    """[balls]: the bin, -1 for a ball that is left out."""
-    search: str
-    """What found it."""
-
-
 @dataclass(frozen=True)
 class Answer:
     """What `solve` gives back; it has passed the verifier."""
@@ -65,34 +54,32 @@ class Answer:
     """With the number of bins of the answer."""
     alloc: list[int]
     """[balls]: the bin, -1 for a ball that is left out."""
-    bound: int
-    """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
-    status: Status
-    """`optimal`: all balls placed, in `bound` bins, and nothing, no goal either, can be better. `solved`: all placed.
-    `partial`: some, or all, but less is used than AT LEAST asks for. `unsolved`: none."""
-    checked: int
-    """Attempts, each a whole allocation that was built and checked."""
-    seconds: float
     search: str
     """What found it: `published`, or of ours `first fit`, `whole tenants`, `CP-SAT`, `depth first`, `local search` or
     `ruin and recreate`."""
-    interrupted: bool
-    """Ctrl-C."""
+    proven: int
+    """No allocation of all balls has fewer bins."""
     impossible: str
     """Why no allocation places all balls, where that is plain to see."""
     at_fault: tuple[Fault, ...]
     """Declarations that are impossible together, and of which none can be left out, where that is plain to see."""
-    wishes: tuple[Kept, ...]
-    """What is declared WITH a chance below one, and which sets hold."""
-    goals: tuple[Reached, ...]
-    """What became of each goal, if all balls are placed."""
-    notes: tuple[str, ...]
-    """What else is to be known about the answer."""
+    checked: int
+    """Attempts, each a whole allocation that was built and checked."""
+    seconds: float
+    interrupted: bool
+    """Ctrl-C."""
+    of_search: Sequence[str]
+    """Notes on the search."""
 
     @property
     def bins(self) -> int:
         """Return how many bins the problem has."""
         return self.problem.bins
+
+    @property
+    def bound(self) -> int:
+        """Return a number of bins that every allocation of all balls needs; `bins` where the number is fixed."""
+        return min(self.proven, self.bins)
 
     @property
     def placed(self) -> int:
@@ -114,6 +101,53 @@ class Answer:
         """Count the bins beyond the bound; None where their number is given."""
         return self.bins - self.bound if self.problem.searched else None
 
+    @cached_property
+    def wishes(self) -> tuple[Kept, ...]:
+        """List what is declared WITH a chance below one, and which sets do not hold."""
+        return tuple(Kept(wish, wish.broken(self.alloc)) for wish in self.problem.wishes)
+
+    @cached_property
+    def utilisation(self) -> list[int]:
+        """What is used of every dimension [dims], in millionths."""
+        return utilisation(self.problem, self.alloc)[0]
+
+    @cached_property
+    def goals(self) -> tuple[Reached, ...]:
+        """List what became of each goal, if all balls are placed."""
+        return () if NULL in self.alloc else reached(self.problem, self.alloc, self.utilisation)
+
+    @cached_property
+    def missed(self) -> list[str]:
+        """List which AT LEAST are missed, if all balls are placed."""
+        return [] if NULL in self.alloc else missed(self.problem, self.utilisation)
+
+    @cached_property
+    def status(self) -> Status:
+        """Tell how good it is.
+
+        `optimal`: all balls placed, in `bound` bins, and nothing, no goal either, can be better. `solved`: all placed.
+        `partial`: some, or all, but less is used than AT LEAST asks for. `unsolved`: none.
+        """
+        if max(self.alloc) == NULL:
+            return "unsolved"
+        if NULL in self.alloc or self.missed:
+            return "partial"
+        enough = self.bins == self.bound and all(kept.enough for kept in self.wishes)
+        return "optimal" if enough and not any(goal.gap for goal in self.goals) else "solved"
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """List what else is to be known about the answer, nothing twice."""
+        return tuple(dict.fromkeys([*self.of_search, *(f"AT LEAST: {text}" for text in self.missed), *self._broken()]))
+
+    def _broken(self) -> Iterator[str]:
+        for wish, broken in self.wishes:
+            if broken:
+                which = "; ".join(", ".join(map(self.problem.ball, members)) for members in broken[:10])
+                held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
+                which += "; ..." if len(broken) > 10 else ""
+                yield f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}"
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -130,42 +164,6 @@ class Progress:
     """What each goal has come to; nothing before all balls are placed."""
 
 
-def described(
-    found: Allocated,
-    bound: int,
-    *,
-    checked: int,
-    seconds: float,
-    interrupted: bool,
-    impossible: str,
-    at_fault: tuple[Fault, ...],
-    notes: Sequence[str],
-) -> Answer:
-    """Make an answer of an allocation that is verified; no note is there twice.
-
-    No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
-    """
-    left, problem, alloc, search = found
-    wishes = tuple(Kept(wish, wish.broken(alloc)) for wish in problem.wishes)
-    status: Status = "unsolved" if max(alloc) == NULL else "partial"
-    bound, less, goals = min(bound, problem.bins), list[str](), tuple[Reached, ...]()
-    if left == 0:
-        less, goals = missed(problem, alloc), reached(problem, alloc)
-        proven = problem.bins == bound and all(kept.enough for kept in wishes) and not any(goal.gap for goal in goals)
-        status = "partial" if less else "optimal" if proven else "solved"
-    notes = [*notes, *(f"AT LEAST: {text}" for text in less)]
-    for wish, broken in wishes:
-        if broken:
-            which = "; ".join(", ".join(map(problem.ball, members)) for members in broken[:10])
-            held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
-            which += "; ..." if len(broken) > 10 else ""
-            notes.append(f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}")
-    return Answer(
-        problem, list(alloc), bound, status, checked, seconds, search, interrupted, impossible, at_fault, wishes,
-        goals, tuple(dict.fromkeys(notes)),
-    )  # fmt: skip
-
-
 def verify(problem: Problem, alloc: list[int]) -> None:
     """Refuse an allocation that breaks a rule: the fault is that of the specification, or else ours."""
     wrong = faults(problem, alloc)
@@ -177,8 +175,9 @@ def verify(problem: Problem, alloc: list[int]) -> None:
     assert not wrong, f"the search gave a wrong answer: {wrong}"
 
 
-def reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
-    """Evaluate the goals for an allocation of all balls."""
-    goals = () if problem.objective is None else problem.objective.goals
-    values = zip(goals, goals_of(problem, alloc), strict=True)
+def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tuple[Reached, ...]:
+    """Evaluate the goals for an allocation of all balls with its utilisation [dims]."""
+    if problem.objective is None:
+        return ()
+    values = zip(problem.objective.goals, goal_values(problem.objective)(alloc, used), strict=True)
     return tuple(Reached(one.aim, one.text, one.number(one.signed(raw)), one.number(one.bound)) for one, raw in values)

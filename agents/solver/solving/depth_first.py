@@ -19,11 +19,10 @@ def suits(problem: Problem) -> bool:
     return problem.balls * problem.bins <= 10_000
 
 
-def allocations(problem: Problem, seed: int, over: Callable[[], bool]) -> Iterator[tuple[list[int], list[int]]]:
-    """Iterate over the right allocations of all balls until all have been tried, or time is `over`.
+def allocations(problem: Problem, seed: int, over: Callable[[], bool]) -> Iterator[list[int]]:
+    """Iterate over the right allocations of all balls [balls] until all have been tried, or time is `over`.
 
-    Each is the bins [balls] and what is used [dims], which change when the search goes on. That there is none proves
-    nothing where UTILFN subtracts and a SOFT group may be over what it falls below again.
+    That there is none proves nothing where UTILFN subtracts and a SOFT group may be over what it falls below again.
     """
     units, bins = len(problem.units), problem.bins
     state = Construction(problem, Tenants(problem.units, [None] * problem.balls), seed, lambda: False)
@@ -37,7 +36,7 @@ def allocations(problem: Problem, seed: int, over: Callable[[], bool]) -> Iterat
         depth = len(placed)
         if depth == units:
             if not state.is_over(placed):
-                yield state.where, state.used
+                yield state.where[:]
         elif tried[depth] < bins:
             part = state.put_unit(depth, turns[depth][tried[depth]])
             tried[depth] += 1

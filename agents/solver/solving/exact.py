@@ -8,10 +8,10 @@ least and largest value. All is in the whole numbers of the problem itself, and 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from itertools import pairwise
-from math import ceil, gcd
+from itertools import takewhile
+from math import ceil
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -35,6 +35,8 @@ SYMBOLS: dict[type[ast.AST], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 """How operators are written."""
+FOLLOWED = 60_000
+"""Nodes of the goals' program that are followed, at most."""
 
 
 class Proof(NamedTuple):
@@ -66,9 +68,9 @@ def prove(problem: Problem, over: Callable[[], bool], begin: list[int] | None = 
 
     It looks near `begin` [balls] first. Goals that cannot be stated are left out, with all that follow.
     """
-    stated, stop = _Model(problem, begin), Event()
+    stated, stop = _Model(problem), Event()
     with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
-        task = pool.submit(stated.run, stop)
+        task = pool.submit(stated.solve, begin, stop)
         try:
             while wait([task], 0.02).not_done and not over():
                 pass
@@ -115,15 +117,17 @@ class Bounded(NamedTuple):
         return self
 
 
+ZERO = Bounded.of(0)
+
+
 class _Model:
     """A problem in CP-SAT: a variable for each unit and bin, whether it is there; and goals, by their program."""
 
-    def __init__(self, problem: Problem, begin: list[int] | None) -> None:
+    def __init__(self, problem: Problem) -> None:
         sat: Any = cp_model
         self.problem, self.sat, self.model, self.solver = problem, sat, sat.CpModel(), sat.CpSolver()
         self.solver.parameters.num_workers = usable_threads()
         self.units = [members for members, _ in problem.units]
-        self.begin = begin
         self.there: list[dict[int, Any]] = []
         """[units]: by bin; bins that it cannot be in are left out"""
         self.used: dict[int, Bounded] = {}
@@ -134,41 +138,47 @@ class _Model:
         """What they come to, less being better."""
         self.places: dict[int, Bounded] = {}
         """By ball, those that goals ask for."""
-        self.data: Any = () if problem.objective is None else problem.objective.data
-        self.left = 60_000
-        """Nodes of the program that may still be followed."""
+        self.followed = 0
+        """Nodes of the program so far."""
 
-    def run(self, stop: Event) -> Proof:
-        """Solve for one goal after another."""
-        bounds: list[int] = []
-        alloc, sat = self.begin, self.sat
+    def solve(self, alloc: list[int] | None, stop: Event) -> Proof:
+        """Solve for one goal after another, last for the balls that stay, from an allocation if there is one."""
+        bounds, sat = list[int](), self.sat
+        objective = self.problem.objective
         try:
             if not self._state():
                 return Proof(None, True, ())
-            for goal in self._goals():
-                if goal is not None and goal.fixed:
-                    bounds.append(goal.low)
-                    continue
-                if goal is not None:
-                    self.model.minimize(goal.value)
-                self._hint(alloc)
-                status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
-                if status == sat.INFEASIBLE:
-                    return Proof(None, True, ())
-                if status not in (sat.OPTIMAL, sat.FEASIBLE):
-                    break
-                alloc = self._better(alloc, self._allocation())
-                if goal is not None and status != sat.OPTIMAL:
-                    bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
-                    break
-                if goal is not None:
-                    bounds.append(round(self.solver.objective_value))
-                    self.model.clear_objective()
-                    self.model.add(goal.value == bounds[-1])
+            goals, stay = self._goals(), self._stay()
         except _Unstated:
             return Proof(None, False, ())
-        objective = self.problem.objective
-        return Proof(alloc, False, tuple(bounds[: 0 if objective is None else len(objective.goals)]))
+        complete = objective is None or len(goals) == len(objective.goals)
+        for goal in [*goals, stay] if complete else [*goals, ZERO]:
+            if alloc is not None and goal.fixed:
+                bounds.append(goal.low)
+                continue
+            self.model.clear_hints()
+            if alloc is not None:
+                for members, places in zip(self.units, self.there, strict=True):
+                    for place, variable in places.items():
+                        self.model.add_hint(variable, alloc[members[0]] == place)
+            if not goal.fixed:
+                self.model.minimize(goal.value)
+            status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
+            if status == sat.INFEASIBLE:
+                return Proof(None, True, ())
+            if status not in (sat.OPTIMAL, sat.FEASIBLE):
+                break
+            alloc = self._better(alloc, self._allocation())
+            if goal.fixed:
+                bounds.append(goal.low)
+            elif status == sat.OPTIMAL:
+                bounds.append(round(self.solver.objective_value))
+                self.model.clear_objective()
+                self.model.add(goal.value == bounds[-1])
+            else:
+                bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
+                break
+        return Proof(alloc, False, tuple(bounds[: len(goals)]))
 
     def _better(self, before: list[int] | None, now: list[int]) -> list[int]:
         """Return the allocation that is better by the goals: it may have had no time to come back to the one before."""
@@ -178,29 +188,26 @@ class _Model:
 
         return now if before is None or rank(now) <= rank(before) else before
 
-    def _hint(self, alloc: list[int] | None) -> None:
-        self.model.clear_hints()
-        if alloc is None:
-            return
-        for members, places in zip(self.units, self.there, strict=True):
-            for place, variable in places.items():
-                self.model.add_hint(variable, alloc[members[0]] == place)
-
     def _allocation(self) -> list[int]:
         chosen = [next(at for at, where in places.items() if self.solver.boolean_value(where)) for places in self.there]
         return [chosen[unit] for unit in self.problem.unit_of.tolist()]
 
     def _state(self) -> bool:
-        """State everything but goals; False if a unit fits nowhere."""
-        problem, model = self.problem, self.model
+        """State everything but goals; False if a unit fits nowhere. Units are friends as it is."""
+        problem, model, evaluate = self.problem, self.model, evaluator(self.problem.program)
         ceiling, capacity, allowed = (
             limits.tolist() for limits in (problem.ceiling, problem.capacity, problem.soft_allowed)
         )
         terms: dict[int, list[tuple[Any, int]]] = {}
         for members in self.units:
-            places = {}
-            for place, sums in self._additions(members):
-                if problem.program.non_negative and any(amount > ceiling[dim] for dim, amount in sums.items()):
+            places, pins = {}, {p.NULL, *problem.pins[members].tolist()}
+            for place in range(problem.bins):
+                additions = [evaluate(ball, place, ()) if pins <= {p.NULL, place} else None for ball in members]
+                sums: dict[int, int] = {}
+                for dim, amount in (each for added in additions for each in added or ()):
+                    sums[dim] = sums.get(dim, 0) + amount
+                beyond = problem.program.non_negative and any(by > ceiling[dim] for dim, by in sums.items())
+                if None in additions or beyond:
                     continue
                 places[place] = model.new_bool_var("")
                 for dim, amount in sums.items():
@@ -212,81 +219,46 @@ class _Model:
         over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
-            scale = gcd(*(amount for _, amount in pairs)) or 1
-            total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by // scale for _, by in pairs])
-            self.used[dim] = Bounded(total * scale, low, high).checked()
+            total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by for _, by in pairs])
+            self.used[dim] = Bounded(total, low, high).checked()
             if high > ceiling[dim]:
-                model.add(total <= ceiling[dim] // scale)
+                model.add(total <= ceiling[dim])
             if problem.soft_group[dim] >= 0 and high > capacity[dim]:
                 above = model.new_bool_var("")
-                model.add(total <= capacity[dim] // scale).only_enforce_if(~above)
+                model.add(total <= capacity[dim]).only_enforce_if(~above)
                 over.setdefault(int(problem.soft_group[dim]), []).append(above)
         for group, those in over.items():
             model.add(sum(those) <= allowed[group])
-        for sets, together in ((problem.friends, True), (problem.foes, False)):
-            for balls, chance in sets:
-                if chance == p.MICRO:
-                    self._keep(balls, together)
+        for foes, chance in problem.foes:
+            some = [self.there[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
+            for at in set(some[0]).intersection(*some[1:]) if chance == p.MICRO else ():
+                model.add(sum(places[at] for places in some) <= len(some) - 1)
         return all(ceiling[dim] >= 0 or dim in terms for dim in range(problem.dims))
 
-    def _additions(self, members: list[int]) -> Iterator[tuple[int, dict[int, int]]]:
-        """Iterate over the bins that a unit may be in, and what it adds there, by dimension."""
-        problem, evaluate = self.problem, evaluator(self.problem.program)
-        for place in range(problem.bins):
-            sums: dict[int, int] = {}
-            for ball in members:
-                added = None if problem.pins[ball] not in (p.NULL, place) else evaluate(ball, place, ())
-                if added is None:
-                    break
-                for dim, amount in added:
-                    sums[dim] = sums.get(dim, 0) + amount
-            else:
-                yield place, sums
-
-    def _keep(self, balls: list[int], together: bool) -> None:
-        """Keep balls in one bin, or not all in one."""
-        some = [self.there[unit] for unit in sorted({int(self.problem.unit_of[ball]) for ball in balls})]
-        if together:
-            rules = [
-                first.get(at, 0) == second.get(at, 0)
-                for first, second in pairwise(some)
-                for at in first.keys() | second.keys()
-            ]
-        else:
-            common = set(some[0]).intersection(*some[1:])
-            rules = [sum(places[at] for places in some) <= len(some) - 1 for at in sorted(common)]
-        for rule in rules:
-            self.model.add(rule)
-
-    def _goals(self) -> Iterator[Bounded | None]:
-        """Yield what each goal comes to, less being better, and last the balls that stay, with a minus.
-
-        None comes first, for any allocation, if that is to be found.
-        """
-        objective, now = self.problem.objective, self.problem.now.tolist()
+    def _stay(self) -> Bounded:
+        """Return the number of balls that stay where they are, with a minus."""
+        now = self.problem.now.tolist()
         stays = [
             places[now[ball]]
             for members, places in zip(self.units, self.there, strict=True)
             for ball in members
             if now[ball] in places
         ]
-        stay = Bounded(sum(stays), 0, len(stays)).negated()
+        return Bounded(sum(stays), 0, len(stays)).negated()
+
+    def _goals(self) -> list[Bounded]:
+        """Return what each goal comes to, less being better, up to one that cannot be stated."""
+        objective = self.problem.objective
         if objective is None:
-            yield None if stay.fixed else stay
-            return
-        if self.begin is None:
-            yield None
+            return []
         try:
             [function] = ast.parse(goals(objective, spelt=True)[0]).body
             assert isinstance(function, ast.FunctionDef)
             self._follow(function.body)
         except _Unstated:
-            return
-        for value in self.goals:
-            if max(-value.low, value.high) > 2**53:  # CP-SAT tells values as floats
-                return
-            yield value
-        yield stay
+            return []
+        told = (max(-goal.low, goal.high) <= 2**53 for goal in self.goals)  # CP-SAT tells values as floats
+        return [goal for goal, _ in zip(self.goals, takewhile(bool, told), strict=False)]
 
     def _variable(self, low: int, high: int) -> Bounded:
         made = Bounded(None, low, high).checked()
@@ -320,17 +292,17 @@ class _Model:
         """Run both branches, and let what they assign depend on the test."""
         if test.fixed:
             return self._follow(one.body if test.low else one.orelse)
-        before = self.local.copy()
+        otherwise, before = self._is("==", test, ZERO), self.local.copy()
         self._follow(one.body)
         yes, self.local = self.local, before.copy()
         self._follow(one.orelse)
         no, self.local = self.local, before
         for name in yes.keys() | no.keys():
-            then, other = yes.get(name, Bounded.of(0)), no.get(name, Bounded.of(0))
+            then, other = yes.get(name, ZERO), no.get(name, ZERO)
             if then is not other and not (then.fixed and then[1:] == other[1:]):
                 chosen = self._variable(min(then.low, other.low), max(then.high, other.high))
-                self.model.add(chosen.value == then.value).only_enforce_if(test.value)
-                self.model.add(chosen.value == other.value).only_enforce_if(~test.value)
+                self.model.add(chosen.value == then.value).only_enforce_if(~otherwise.value)
+                self.model.add(chosen.value == other.value).only_enforce_if(otherwise.value)
                 then = chosen
             self.local[name] = then
         return None
@@ -343,8 +315,8 @@ class _Model:
         return value.low
 
     def _value(self, node: ast.expr) -> Bounded:
-        self.left -= 1
-        if self.left < 0:
+        self.followed += 1
+        if self.followed > FOLLOWED:
             raise _Unstated
         match node:
             case ast.Constant(value=int(number)):
@@ -356,7 +328,7 @@ class _Model:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
                 return Bounded.of(-number)
             case ast.UnaryOp(operand=test):
-                return self._test("==", self._value(test), Bounded.of(0))
+                return self._is("==", self._value(test), ZERO)
             case ast.Subscript(value=ast.Name(id="used"), slice=dim):
                 return self._used(self._number(dim))
             case ast.Subscript(slice=ast.BinOp(left=first, right=index)):
@@ -371,20 +343,6 @@ class _Model:
                 return self._operation(SYMBOLS[type(operator)], self._value(left), self._value(right))
         raise AssertionError(f"programs have no {ast.unparse(node)}")
 
-    def _read(self, offset: int, index: Bounded) -> Bounded:
-        """Read the table; an index outside of it is one that is not used."""
-        first, last = max(0, offset + index.low), min(len(self.data) - 1, offset + index.high)
-        if last - first >= CHOICES or last < first:
-            raise _Unstated
-        row = self.data[first : last + 1].tolist()
-        if index.fixed or len(set(row)) == 1:
-            return Bounded.of(row[0])
-        index = self._extreme("max", index, Bounded.of(first - offset))
-        index = self._extreme("min", index, Bounded.of(last - offset))
-        found = self._variable(min(row), max(row))
-        self.model.add_element(index.value - (first - offset), row, found.value)
-        return found
-
     def _place(self, ball: int) -> Bounded:
         """Return the bin of a ball."""
         if ball not in self.places:
@@ -393,9 +351,25 @@ class _Model:
             self.places[ball] = self._fix(Bounded(total, min(places), max(places)))
         return self.places[ball]
 
+    def _read(self, offset: int, index: Bounded) -> Bounded:
+        """Read the table; an index outside of it is one that is not used."""
+        assert self.problem.objective is not None
+        data = self.problem.objective.data
+        first, last = max(0, offset + index.low), min(len(data) - 1, offset + index.high)
+        if last - first >= CHOICES or last < first:
+            raise _Unstated
+        row = data[first : last + 1].tolist()
+        if index.fixed or len(set(row)) == 1:
+            return Bounded.of(row[0])
+        index = self._extreme("max", index, Bounded.of(first - offset))
+        index = self._extreme("min", index, Bounded.of(last - offset))
+        found = self._variable(min(row), max(row))
+        self.model.add_element(index.value - (first - offset), row, found.value)
+        return found
+
     def _used(self, dim: int) -> Bounded:
         """Return what is used of a dimension, a variable from then on."""
-        used = self.used.get(dim, Bounded.of(0))
+        used = self.used.get(dim, ZERO)
         if not isinstance(used.value, int | self.sat.IntVar):
             high = min(used.high, int(self.problem.ceiling[dim]))
             used = self.used[dim] = self._fix(used._replace(high=max(high, used.low)))
@@ -412,14 +386,16 @@ class _Model:
         if kind in ("*", "qmul", "qdiv"):
             product = self._product(left, Bounded.of(p.MICRO) if divides else right)
             return product if kind == "*" else self._quotient(product, right.low if divides else p.MICRO)
-        if kind in ("<", "<=", "==", "!="):
-            return self._test(kind, left, right)
+        if kind in ("<", "<=", "=="):
+            return self._is(kind, left, right)
+        if kind == "!=":
+            return Bounded.of(1).plus(self._is("==", left, right).negated())
         if not divides:  # and, or: of booleans
             return self._extreme("min" if kind in ("min", "and") else "max", left, right)
         whole = self._quotient(left, right.low)
         if kind == "//":
             return whole
-        return self._fix(Bounded(left.value - right.low * whole.value, min(0, right.low + 1), max(0, right.low - 1)))
+        return Bounded(left.value - right.low * whole.value, min(0, right.low + 1), max(0, right.low - 1))
 
     def _product(self, left: Bounded, right: Bounded) -> Bounded:
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
@@ -427,36 +403,29 @@ class _Model:
         if low < high and (left.fixed or right.fixed):
             return Bounded(left.value * right.value, low, high).checked()
         found = self._variable(low, high)
-        if found.fixed:
-            return found
-        self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
+        if not found.fixed:
+            self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 
     def _quotient(self, one: Bounded, by: int) -> Bounded:
         """Divide by a number, rounded down."""
         if by < 0:
             one, by = one.negated(), -by
-        if one.fixed:
-            return Bounded.of(one.low // by)
         found = self._variable(one.low // by, one.high // by)
         self.model.add(found.value * by <= one.value)
         self.model.add(found.value * by >= one.value - (by - 1))
         return found
 
-    def _test(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        if kind == "!=" and right[1:] == (0, 0) and left[1:] == (0, 1) and isinstance(left.value, self.sat.IntVar):
-            return left
+    def _is(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
+        """Return whether one is less than, at most, or equal to another one."""
         less, low, high = left.plus(right.negated()).checked()
-        apart = low > 0 or high < 0
-        if {"<": high < 0, "<=": high <= 0, "==": False, "!=": apart}[kind]:
+        most = -1 if kind == "<" else 0
+        if low > most or (kind == "==" and high < 0):
+            return ZERO
+        if high <= most and (kind != "==" or low == 0):
             return Bounded.of(1)
-        if {"<": low >= 0, "<=": low > 0, "==": apart, "!=": False}[kind]:
-            return Bounded.of(0)
         test = self.model.new_bool_var("")
-        yes, no = {
-            "<": (less <= -1, less >= 0), "<=": (less <= 0, less >= 1), "==": (less == 0, less != 0),
-            "!=": (less != 0, less == 0),
-        }[kind]  # fmt: skip
+        yes, no = (less == 0, less != 0) if kind == "==" else (less <= most, less >= most + 1)
         self.model.add(yes).only_enforce_if(test)
         self.model.add(no).only_enforce_if(~test)
         return Bounded(test, 0, 1)

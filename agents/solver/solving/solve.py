@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 from numbers import Real
 from operator import index
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,14 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound, opened_bound
-from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, goals_of
-from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.packing import Packing, first_fit, is_compiled, next_fit
 from binwright.agents.solver.solving import depth_first, exact
-from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described, verify
+from binwright.agents.solver.solving.answer import Answer, Progress, verify
+from binwright.agents.solver.solving.bin_count import fewest, rounds
+from binwright.agents.solver.solving.first_fit import TINY, Packing, first_fit, is_compiled, next_fit
 from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
@@ -36,8 +36,7 @@ PATIENCE = 2_000
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
 SMALL = 100_000
-"""Balls times bins up to which single balls are placed in plain Python, and proofs are looked for; and allocations of
-which the best by its goals is found by trying them all."""
+"""Balls times bins up to which single balls are placed in plain Python, and proofs are looked for."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
 
 
@@ -94,6 +93,22 @@ class _Over(Exception):
     """Raised when time is over, or patience with wishes; or when nothing can be better."""
 
 
+class _Allocated(NamedTuple):
+    """An allocation that a search has found."""
+
+    problem: Problem
+    """With the number of bins."""
+    alloc: list[int]
+    """[balls]: the bin, -1 for a ball that is left out."""
+    search: str
+    """What found it."""
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether all balls are placed."""
+        return NULL not in self.alloc
+
+
 class _Search:
     """Places balls in plain Python, proves what it can, and makes rounds of attempts with bins that `fewest` says."""
 
@@ -107,26 +122,23 @@ class _Search:
         attempts: int | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        self.start = clock.monotonic()
-        self.problem, self.device, self.seed, self.progress = problem, device, seed, progress
-        self.attempts = attempts
-        self.end = inf
+        self.start, self.end, self.reserve = clock.monotonic(), inf, RESERVE
         if time is not None:
             # What the verifier takes for a node and a ball, and first fit and the rest for a ball.
             checks = (3e-8 * problem.program.steps + 1e-5) * problem.balls
-            self.end = self.start + time - min(time / 2, checks)
-        self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
-        self.searches = searches(problem, device, search, seed, self.end)
-        self.ours = search == OURS
+            self.end, self.reserve = self.start + time - min(time / 2, checks), min(RESERVE, time / 4)
+        self.problem, self.device, self.seed, self.attempts = problem, device, seed, attempts
+        self.progress, self.shown = progress, 0.0
         self.packing = Packing.of(problem)
         """The dense form, if it is a vector problem."""
+        self.searches = searches(problem, device, search, seed, self.end)
+        self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
         self.kernels: Future[None] | None = None
         """What is compiled now, or is compiled."""
-        self.shown = 0.0
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
-        self.best: Allocated | None = None
+        self.best: _Allocated | None = None
         """The allocation with the lowest rank."""
         self.rank = (0, 0, 0)
         """Of the best: units left, or where there are tenants balls of those not placed whole; wishes not met; bins."""
@@ -146,7 +158,7 @@ class _Search:
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        if self.problem.balls * self.problem.bins > SMALL:
+        if not self.small:
             self.compile()
         if (few := self.problem.source.without_goals()) is not None and (objective := self.problem.objective):
             bound = opened_bound(few, lower_bound(few))
@@ -157,7 +169,7 @@ class _Search:
             self.most = self.problem.limits[1]
             self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
         if self.ours:
-            self.construct_all()
+            self.construct()
             if self.attempts is None and not self.impossible:
                 self.prove()
         # Of a small problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
@@ -167,13 +179,12 @@ class _Search:
             self.search()
         if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
             raise _Over
-        if self.problem.objective is not None and self.best is not None and self.best.left == 0:
+        if self.problem.objective is not None and self.best is not None and self.best.complete:
             self.improve(self.best.problem, self.best.alloc)
 
     def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
-        left = len(np.unique(problem.unit_of[np.array(alloc) == NULL]))
-        rank = self._rank_of(found := Allocated(left, problem, alloc, search))
+        rank = self._rank_of(found := _Allocated(problem, alloc, search))
         if self.best is None or rank < self.rank:
             self.best, self.rank, self.better = found, rank, self.checked
         if rank[:2] != (0, 0):
@@ -181,13 +192,14 @@ class _Search:
         self.bins = min(problem.bins, self.bins or self.most)
         return True
 
-    def _rank_of(self, found: Allocated) -> tuple[int, int, int]:
-        left, missing = found.left, 0
-        if left and self.tenants is not None:
-            left = int((self.tenants.whole(found.alloc) == NULL).sum())
-        elif not left:
-            missing = _missing(found.problem, found.alloc)
-        return left, missing, found.problem.bins
+    def _rank_of(self, found: _Allocated) -> tuple[int, int, int]:
+        problem, alloc, _ = found
+        if found.complete:
+            missing = sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)
+            return 0, missing, problem.bins
+        if self.tenants is not None:
+            return int((self.tenants.whole(alloc) == NULL).sum()), 0, problem.bins
+        return len(np.unique(problem.unit_of[np.array(alloc) == NULL])), 0, problem.bins
 
     @property
     def settled(self) -> bool:
@@ -198,31 +210,28 @@ class _Search:
         """Return the problem with this many bins, if they are searched."""
         return self.problem.with_bins(bins) if self.problem.searched else self.problem
 
-    def construct_all(self) -> None:
+    def construct(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
 
         Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
         """
         problem, left = self.problem, self.end - clock.monotonic()
-        small = problem.balls * problem.bins <= SMALL
-        if self.packing is not None and not (small and self.attempts is None):
+        if self.packing is not None and not (self.small and self.attempts is None):
             return
         if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
             return
         over = self.within(left / 2)
         found = tenants(problem, over)
-        if found is None or not (small or found.several):
+        if found is None or not (self.small or found.several):
             return
         if found.several:
             self.tenants = found
-            if self.best is not None:
-                self.rank = self._rank_of(self.best)
         else:
             found, over = found._replace(sets=problem.units), self.within(min(self.reserve, left))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct(self.with_bins(bins), found, over)
+                self.construct_into(self.with_bins(bins), found, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -230,23 +239,15 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
+    def construct_into(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
         """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made = Construction(problem, found, self.seed, over)
-        step, last, best, left = 0, 0, made.alloc, problem.balls
-        several = self.tenants is not None
+        made, several = Construction(problem, found, self.seed, over), self.tenants is not None
         try:
             made.construct(spread=not (several or self.problem.searched or self.problem.objective))
-            # It goes on while it found something better in the second half of its steps.
-            while made.placed and made.left and step < max(50, 2 * last) and not over():
-                if (now := made.count(made.left)) < left:
-                    last, left, best = step, now, made.alloc
-                made.ruin_and_recreate()
-                step += 1
+            made.improve()
         finally:
-            best = made.alloc if made.count(made.left) < left else best
             # Some tenant may take what depends on other tenants after all.
-            if max(best) != NULL and not faults(problem, best):
+            if max(best := made.best or made.alloc) != NULL and not faults(problem, best):
                 self.checked += 1
                 self.keep(problem, best, TENANTS if several else FIRST_FIT)
 
@@ -272,22 +273,19 @@ class _Search:
         def enough() -> bool:  # where searches are as good, once they are compiled
             return over() or (soon() and self.kernels is not None and self.kernels.done())
 
-        is_vector = self.packing is not None and self.problem.objective is None
+        is_vector, has_goals = self.packing is not None, self.problem.objective is not None
         while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
-            if self.settled and self.problem.objective is None and not self.staying:
+            if self.settled and not has_goals and not self.staying:
                 break
             problem = self.with_bins(self.bound)
             if exact.suits(problem) and exact.installed():
-                nothing = self.prove_by_cp_sat(problem, enough if is_vector else over)
+                nothing = self.prove_by_cp_sat(problem, enough if is_vector and not has_goals else over)
             else:
                 self.unproven = self.unproven or exact.suits(problem)
                 # Local search comes to better goals from first fit than from what this finds.
-                if problem.objective is not None or not depth_first.suits(problem) or self.settled:
+                if has_goals or self.settled or not depth_first.suits(problem):
                     break
-                alloc, _, through = self.try_all(problem, enough)
-                nothing = through and alloc is None
-                if alloc is not None:
-                    self.keep(problem, alloc, "depth first")
+                nothing = self.try_all(problem, enough)
             if not nothing:
                 break
             self.impossible = PROVEN if self.bound == self.most else ""
@@ -296,7 +294,7 @@ class _Search:
     def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
         """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
         best = self.best
-        begin = best.alloc if best is not None and best.left == 0 and best.problem.bins == problem.bins else None
+        begin = best.alloc if best is not None and best.complete and best.problem.bins == problem.bins else None
         proof = exact.prove(problem, over, begin)
         self.checked += 1
         if proof.alloc is not None:
@@ -306,22 +304,18 @@ class _Search:
             self.keep(problem, proof.alloc, "CP-SAT")
         return proof.impossible
 
-    def try_all(self, problem: Problem, over: Callable[[], bool]) -> tuple[list[int] | None, tuple[int, ...], bool]:
-        """Try all allocations until it is `over`, without goals until one keeps all wishes.
+    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
+        """Try all allocations until it is `over`, or one keeps all wishes; returns whether it is proven that none is.
 
-        Returns the best, what its goals come to, less being better, and whether it is known that nothing is better.
+        Where UTILFN subtracts and there are SOFT groups, that nothing was found proves nothing.
         """
-        evaluate = None if problem.objective is None else goal_values(problem.objective)
-        best, values = None, tuple[int, ...]()
-        for where, used in depth_first.allocations(problem, self.seed, over):
+        nothing = problem.program.non_negative or not len(problem.soft_allowed)
+        for where in depth_first.allocations(problem, self.seed, over):
+            nothing = False
             self.checked += 1
-            now = (_missing(problem, where),) if evaluate is None else evaluate(where, used)
-            if best is None or now < values:
-                best, values = where[:], now
-            if evaluate is None and now == (0,):
-                return best, values, True
-        sound = problem.program.non_negative or not len(problem.soft_allowed)
-        return best, values, sound and not over()
+            if self.keep(problem, where, "depth first"):
+                break
+        return nothing and not over()
 
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread."""
@@ -329,6 +323,8 @@ class _Search:
             self.kernels = self.compiler.submit(self._prepare)
 
     def _prepare(self) -> None:
+        if self.packing is not None:
+            first_fit(TINY)
         for one in self.searches:
             one.prepare()
 
@@ -383,17 +379,11 @@ class _Search:
         return self.bins
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look for allocations that are better by the goals: by trying all of a tiny problem, or by local search."""
+        """Look by local search for allocations that are better by the goals."""
         assert problem.objective is not None
-        values = goals_of(problem, alloc)
-        if all(goal.signed(goal.bound) == raw for goal, raw in zip(problem.objective.goals, values, strict=True)):
+        goals = problem.objective.goals
+        if tuple(goal.signed(goal.bound) for goal in goals) == goals_of(problem, alloc):
             return
-        tiny = not problem.wishes and problem.bins**problem.balls <= SMALL and depth_first.suits(problem)
-        if tiny:
-            best, values, through = self.try_all(problem, lambda: clock.monotonic() >= self.end)
-            if best is not None and through:
-                proven = replace(problem, objective=problem.objective.bounded(values))
-                return self.keep_better(proven, best, values)
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)
         if not self.compiled(self.end):
@@ -401,21 +391,13 @@ class _Search:
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.keep_better(problem, run.where.tolist(), run.values)
-        return None
-
-    def keep_better(self, problem: Problem, alloc: list[int], values: tuple[int, ...]) -> None:
-        """Keep an allocation that is better by the goals."""
-        assert problem.objective is not None
-        goals = zip(problem.objective.goals, values, strict=True)
-        self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
-        self.best = Allocated(0, problem, alloc, LOCAL)
-        self.look_at_clock()
+            self.goals = tuple(one.number(one.signed(raw)) for one, raw in zip(goals, run.values, strict=True))
+            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
+            self.look_at_clock()
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
-        now = clock.monotonic()
-        best = self.best
+        now, best = clock.monotonic(), self.best
         if self.progress is not None and now - self.shown > 0.2 and best is not None:
             self.shown = now
             placed = best.problem.balls - best.alloc.count(NULL)
@@ -427,7 +409,7 @@ class _Search:
 
     def last_resort(self) -> None:
         """Answer although time is over, by first fit with all bins: what can stay where it is does."""
-        if self.best is not None and self.best.left == 0:
+        if self.best is not None and self.best.complete:
             return
         until = clock.monotonic() + self.reserve
         if self.packing is not None:
@@ -469,20 +451,15 @@ class _Search:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches[0].name)
-        found = self.best or nothing
-        if found.left and self.tenants is not None:  # without parts of tenants, unless others need what they give
-            whole = self.tenants.whole(found.alloc).tolist()
-            found = found if faults(found.problem, whole) else found._replace(alloc=whole)
+        nothing = _Allocated(self.problem, [NULL] * self.problem.balls, self.searches[0].name)
+        problem, alloc, search = self.best or nothing
+        if NULL in alloc and self.tenants is not None:  # without parts of tenants, unless others need what they give
+            whole = self.tenants.whole(alloc).tolist()
+            alloc = alloc if faults(problem, whole) else whole
         at_fault = self.blame() if self.impossible and not interrupted else ()
-        verify(found.problem, found.alloc)
-        answer = described(
-            found, self.bound, checked=self.checked, seconds=clock.monotonic() - self.start, interrupted=interrupted,
-            impossible=self.impossible, at_fault=at_fault, notes=(),
-        )  # fmt: skip
-        return replace(answer, notes=(*self.notes(answer.status), *answer.notes))
-
-
-def _missing(problem: Problem, alloc: list[int]) -> int:
-    """Count the sets beyond those that wishes may leave out that an allocation of all balls does not keep."""
-    return sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)
+        verify(problem, alloc)
+        seconds, notes = clock.monotonic() - self.start, list[str]()
+        proofs = self.bound, self.impossible, at_fault
+        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, notes)
+        notes += self.notes(answer.status)
+        return answer

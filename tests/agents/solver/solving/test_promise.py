@@ -18,7 +18,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.search.packing import Packing, first_fit, next_fit
+from binwright.agents.solver.solving.first_fit import Packing, first_fit, next_fit
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled

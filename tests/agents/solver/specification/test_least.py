@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import goals_of, missed
+from binwright.agents.solver.model.verify import goals_of, missed, utilisation
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.properties import scaled
@@ -39,7 +39,7 @@ def test_at_least_declarations_count_what_is_missed(asked: list[tuple[int, str, 
     for alloc in product(range(3), repeat=4):
         used = {"C": loads(alloc, 3), "BALLS": [alloc.count(place) for place in range(3)]}
         less = [(used[of][s], q) for s, of, q, none in asked if used[of][s] < q and not (none and used[of][s] == 0)]
-        assert len(missed(given, alloc)) == len(less)
+        assert len(missed(given, utilisation(given, alloc)[0])) == len(less)
         if not asked:
             continue
         first = goals_of(given, alloc)[0] / 10**6

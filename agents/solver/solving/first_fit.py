@@ -1,4 +1,4 @@
-"""Describe vector problems as their own searches read them, and answer one, however many balls it has, by first fit."""
+"""Answer vector problems, however many balls they have, by first fit."""
 
 from __future__ import annotations
 

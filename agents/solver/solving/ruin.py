@@ -17,15 +17,14 @@ from math import inf
 import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.local.runs import luby
+from binwright.agents.solver.local.state import SPREADS
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import RUIN, below_kernel, stream_kernel, word
-from binwright.agents.solver.search.packing import TINY, Packing, fit, fits, take
+from binwright.agents.solver.solving.first_fit import TINY, Packing, fit, fits, take
 from binwright.fabric.array_kernels import overwrite
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
-
-SPREADS = (2048, 4096, 512, 8192)
-"""By how many 1024ths chance may raise a weight, attempt by attempt."""
 
 
 def attempts(
@@ -54,13 +53,6 @@ def prepare() -> None:
     """Compile the search, or read what is kept of it."""
     stop, weight = np.zeros(1, np.int64), TINY.weigh()
     improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop))
-
-
-def luby(number: int) -> int:
-    """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
-    while (number + 2) & (number + 1):
-        number -= (1 << ((number + 1).bit_length() - 1)) - 1
-    return (number + 2) >> 1
 
 
 def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints) -> Ints:

@@ -17,7 +17,7 @@ from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import below_kernel, stream_kernel, word
-from binwright.agents.solver.search.packing import TINY, Packing, fits, take
+from binwright.agents.solver.solving.first_fit import TINY, Packing, fits, take
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 

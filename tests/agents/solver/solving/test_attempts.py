@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
+from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack
-from binwright.agents.solver.search import published, ruin
-from binwright.agents.solver.search.bin_count import fewest, rounds
-from binwright.agents.solver.search.packing import Packing
-from binwright.agents.solver.search.ruin import luby
+from binwright.agents.solver.solving import published, ruin
+from binwright.agents.solver.solving.bin_count import fewest, rounds
+from binwright.agents.solver.solving.first_fit import Packing
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
