@@ -42,14 +42,11 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
     name, colon, number = str(device).partition(":")
     attempts: Callable[..., Iterator[Found]] = cpu.attempts
     prepare: Callable[[Problem], object] = cpu.prepare
-    find: Callable[[], object] = lambda: None
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl
-        from binwright.agents.solver.backends.opencl_devices import choose
 
         which = int(number) if colon else None
         attempts, prepare = partial(opencl.attempts, number=which), lambda problem: opencl.prepare(problem, which)
-        find = partial(choose, which)
     elif device != "cpu":
         remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
         raise UserError("unknown device", key="device", value=device, remedy=remedy)
@@ -67,7 +64,8 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
         yield from dense.attempts(problem, packing, seed, first, count, end)
 
     def prepare_dense() -> None:
-        find()
+        if device != "cpu":
+            prepare(problem)  # which tells that there is no such device
         dense.prepare()
 
     name, dense = (RUIN, ruin) if search == OURS else (PUBLISHED, published)
