@@ -1,13 +1,11 @@
 """Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,29 +94,6 @@ def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: li
     assert executed == [], "what was complete after the first resumption is complete"
 
 
-def test_a_finished_run_is_in_the_journal_whatever_happens_next(tmp_path: Path) -> None:
-    """Not in a buffer: power may fail, and nobody gets to close files then."""
-    found: list[int] = []
-
-    def look(row: dict[str, Any]) -> None:
-        rows, _ = rows_of(tmp_path / "journal.jsonl")
-        assert rows[-1] == row
-        found.append(len(rows))
-
-    Batch(scenario(), tmp_path).run(finished=look)
-    assert found == [1, 2, 3, 4, 5, 6]
-
-
-def test_fresh_runs_everything_again(tmp_path: Path, executed: list[str]) -> None:
-    first = Batch(scenario(), tmp_path).run()
-    again = Batch(scenario(), tmp_path).run(fresh=True)
-    assert len(executed) == 12
-    assert same(again, first)
-    executed.clear()
-    assert len(Batch(scenario(), tmp_path).run().runs) == 6
-    assert executed == []
-
-
 def test_a_batch_computes_only_the_runs_it_lacks(tmp_path: Path, executed: list[str]) -> None:
     Batch(scenario(replications=2), tmp_path).run()
     executed.clear()
@@ -199,10 +174,6 @@ REQUESTS = {
     "mem": pl.Float64, "outcome": pl.Enum, "decided": pl.Float64, "wait": pl.Float64, "end": pl.Float64,
     "server": pl.Int32, "node": pl.Int8, "reason": pl.Enum, "origin": pl.Int32, "warm": pl.Boolean,
 }  # fmt: skip
-SAMPLES = [
-    "time", "decisions", "servers", "in_use", "waiting", "failures", "used_cpu", "used_mem", "free_cpu", "free_mem",
-    "stranded_cpu", "stranded_mem", "capacity_cpu", "capacity_mem",
-]  # fmt: skip
 
 
 def test_requests_agree_with_the_metrics(tmp_path: Path) -> None:
@@ -233,19 +204,6 @@ def test_requests_agree_with_the_metrics(tmp_path: Path) -> None:
         assert set(rows.select("cpu", "mem").unique().rows()) == {(1.0, 2.0), (2.0, 6.0), (3.0, 1.0)}
 
 
-def test_samples_agree_with_the_metrics(tmp_path: Path) -> None:
-    results = Batch(scenario(record=["samples"], overflow={"expand": {"by": 1, "limit": 4}}), tmp_path).run()
-    for metrics in results.runs.to_dicts():
-        rows = results.samples(metrics["run"])
-        assert rows.columns == SAMPLES
-        assert rows["in_use"].mean() == pytest.approx(metrics["servers_used"])
-        assert rows["servers"][0] == 2
-        assert rows["servers"].max() == metrics["servers"]
-        assert ((rows["used_cpu"] + rows["free_cpu"]) == 8 * rows["servers"]).all()
-        assert ((rows["used_mem"] + rows["free_mem"]) == 16 * rows["servers"]).all()
-        assert (rows["stranded_cpu"] <= rows["free_cpu"]).all()
-
-
 # -- determinism -------------------------------------------------------------------------------------------------------
 
 
@@ -269,22 +227,6 @@ def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, name: str, 
     assert tree(second.folder / "details").items() < tree(first.folder / "details").items()
     one, other = (first.requests(run) for run in first.runs["run"])
     assert not one.equals(other)
-
-
-@pytest.mark.long
-def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Neither a hash seed nor what ran before is in the results."""
-    import subprocess
-    import sys
-
-    text = yaml.safe_dump(data(agents=["random", "internal"], record=["requests"], replications=1))
-    (tmp_path / "s.yaml").write_text(text)
-    here = Batch(load_scenario(tmp_path / "s.yaml"), tmp_path / "here").run()
-    command = [sys.executable, "-m", "binwright", "run", "s.yaml", "--out", "there"]
-    environment = os.environ | {"PYTHONHASHSEED": "77"}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert same(Results(tmp_path / "there"), here)
-    assert tree(tmp_path / "there" / "details") == tree(tmp_path / "here" / "details")
 
 
 # -- comparison --------------------------------------------------------------------------------------------------------
@@ -317,15 +259,6 @@ def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mo
         last = warm[0].filter(pl.col("outcome") == "placed").tail(1)
         assert used - last["cpu"][0] / 16 < 0.4, "it stops as soon as it is reached"
     assert differs
-
-
-def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Path) -> None:
-    results = Batch(scenario(warm_start={"until": "100 %", "with": "first-fit"}), tmp_path).run()
-    assert len(results.failed) == 6
-    for error in results.failed["error"]:
-        assert "never reached 100% of cpu" in error
-        assert "60 requests were offered" in error
-        assert "Traceback" not in error
 
 
 # -- what the user must mend -------------------------------------------------------------------------------------------

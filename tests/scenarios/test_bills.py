@@ -121,18 +121,6 @@ def test_a_file_of_carbon_that_cannot_be_read_is_refused(
         check_scenario(scenario_from(data(costs)))
 
 
-def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_path: Path) -> None:
-    path = tmp_path / "price.csv"
-    path.write_text("at,MW,price\n2026-01-01 00:00,7,.3\n2026-01-01 00:30,8,-.1\n")
-    file = {"path": str(path), "column": "price", "time": "at", "every": "30 min", "start": "10 min"}
-    found = measured(scenario_from(data({"servers": {"power": POWER}, "electricity": {"price": file}})), 0)["costs"]
-    assert found is not None
-    assert found.electricity is not None
-    assert found.electricity.values.tolist() == [0.3, -0.1]
-    assert (found.electricity.every, found.electricity.start, found.electricity.repeats) == (1800, 600, False)
-    assert (found.carbon, found.spec.switch_off, found.resource) == (None, None, 0)
-
-
 def test_a_scenario_has_its_costs_measured(tmp_path: Path) -> None:
     """One server with one request at a time: 150 W of 100 to 300 W for an hour of 100 g and one of 400 g a kWh."""
     hours = [f"2026-12-31T{hour}:00:00Z,{intensity}\n" for hour, intensity in ((21, 100), (22, 400), (23, 9))]
@@ -185,9 +173,3 @@ def test_money_is_in_the_currency_that_the_scenario_says(tmp_path: Path) -> None
     assert {name for name, unit in units[1].items() if unit == "€"} == money
     assert all(unit == ("" if name in money else units[1][name]) for name, unit in units[0].items())
     assert " €" in str(results.table())
-
-
-def test_hours_are_counted_without_power_and_prices(tmp_path: Path) -> None:
-    (run,) = bw.run(plain(costs={}, replications=1, agents=["first-fit"]), out=tmp_path).runs.to_dicts()
-    assert run["server_hours_on"] == pytest.approx(2 * run["hours"])
-    assert not {"energy", "carbon", "cost", "net_month"} & run.keys()

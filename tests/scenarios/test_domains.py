@@ -72,16 +72,6 @@ def test_random_failures_of_racks_are_those_of_whole_racks_and_of_their_own_stre
     assert runs[0] == runs[1]
 
 
-def test_added_servers_belong_to_racks_that_fail() -> None:
-    cluster = {**DATA["cluster"], "expansion": [{"at": 1, "by": 3}]}
-    cluster["failures"] = {"domains": {"rack": {"scheduled": [{"at": 4.5, "domain": "1"}]}}}
-    world = build_world(bw.scenario({**DATA, "cluster": cluster}))
-    domains = world.faults(0)[0].domains
-    assert domains is not None
-    assert domains(7) == [[0, 1], [2, 3], [4, 5], [6]]
-    assert domains(4) == [[0, 1], [2, 3]]
-
-
 @pytest.mark.parametrize(
     ("domains", "message"),
     [
@@ -98,25 +88,3 @@ def test_mistakes(domains: dict[str, Any], message: str, tmp_path: Path) -> None
     with pytest.raises(UserError, match=message):
         bw.run(bw.scenario(failing({"domains": domains})), out=tmp_path / "out", jobs=1)
     assert not (tmp_path / "out").exists()
-
-
-def in_network(domains: dict[str, Any], **more: Any) -> bw.Scenario:
-    marked = [{"servers": {"rack": ["rack-0", "rack-2"]}, "labels": {"feed": "a"}}]
-    cluster = {"network": {"topology": "alpha", "marked": marked}, "node": {"cpu": 10, "mem": 10}}
-    cluster["failures"] = {"domains": domains, "on_failure": "requeue", **more}
-    workload = {"demand": "uniform", "requests": 128, "holding": 31}
-    return bw.scenario({**DATA, "cluster": cluster, "workload": workload, "agents": ["tetris"]})
-
-
-def test_a_rack_of_a_network_fails_at_a_set_time() -> None:
-    scheduled = [{"at": 3.5, "domain": "rack-1", "repair_after": 4}]
-    simulation = build_world(in_network({"rack": {"scheduled": scheduled}})).simulation(0)
-    while simulation.advance() is not None:
-        simulation.answer(None)
-    rack = range(10, 20)
-    expected = [(3.5, "failure", one) for one in rack] + [(7.5, "repair", one) for one in rack]
-    assert [(change.time, change.what, change.subject) for change in simulation.changes] == expected
-    with pytest.raises(UserError, match=r"domains\.rack\.scheduled\.0\.domain: there is no such domain.*rack-1"):
-        build_world(in_network({"rack": {"scheduled": [{"at": 1, "domain": "rack-11"}]}}))
-    with pytest.raises(UserError, match=r"domains\.row: no server has this label"):
-        build_world(in_network({"row": {"mtbf": 5, "mttr": 1}}))

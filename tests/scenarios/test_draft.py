@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,26 +116,6 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     Path("vms.yaml").write_text(text.replace("workload:", "workload:\n  changes: [{demand: +200 %}]", 1))
     assert main(["traces", "describe", "vms.yaml"]) == 0
     assert "15 requests over 5 h" in capsys.readouterr().out
-
-
-def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["traces", "describe", table.name, "--out", "sub/vms.yaml"]) == 0
-    assert main(["traces", "describe", "sub/vms.yaml", "--fit", "--out", "fit.yaml"]) == 0
-    scenario = load_scenario("fit.yaml")
-    assert scenario.cluster == load_scenario("sub/vms.yaml").cluster
-    asked = build_world(
-        scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"requests": 50})})
-    ).draw(3)
-    assert len(asked) == 50
-    drawn = set(map(tuple, asked.demand.tolist()))
-    assert {(4_000_000, 8_192_000), (2_000_000, 4_096_000)} < drawn
-    assert len(drawn) == 4
-    capsys.readouterr()
-    assert main(["traces", "describe", "--fit", table.name]) == 0
-    said = capsys.readouterr()
-    assert yaml.safe_load(said.out)["workload"]["requests"] == 5
-    assert "the 4 most frequent demands, which are 100.0% of them" in said.out
-    assert "? TerminatedAt is empty" in said.err
 
 
 def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,16 +24,6 @@ def asked(**changes: Any) -> dict[str, Any]:
     return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
 
 
-def test_room_is_made_for_gangs(tmp_path: Path) -> None:
-    flavours = [{"cpu": 4, "parts": 2}, {"cpu": 1, "weight": 5}]
-    placed = []
-    for way in ("drop", {"make_room": {"moves": 9, "mover": "agent"}}):
-        given = asked(overflow=way, agents=["worst-fit"], workload=random_requests(200, "10 s", flavours, "40 s"))
-        _, requests = first_run(given, tmp_path)
-        placed.append(requests.filter((pl.col("cpu") == 4) & (pl.col("outcome") == "placed")).height)
-    assert placed[1] > placed[0] + 10
-
-
 @pytest.mark.parametrize("changes", [
     {},
     {"rescheduling": {"every": "10 s", "moves": 9, "mover": {"agent": {"agent": "best-fit"}}}},

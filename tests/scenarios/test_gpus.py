@@ -18,7 +18,6 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.traces.library import FOLDER, find_servers
-from tests.support.documentation import blocks
 from tests.support.mixed import MIXED
 
 
@@ -35,18 +34,6 @@ def test_groups_have_devices() -> None:
     assert devices is not None
     assert devices.models == ("V100", "unnamed")
     assert (devices.count.tolist(), devices.model.tolist(), devices.added) == ([4, 4, 2, 0], [0, 0, 1, -1], (0, -1))
-
-
-def test_seeds_number_servers_anew() -> None:
-    scenario = scenario_from(changed(numbering="drawn"))
-    found = {seed: build_cluster(scenario, seed) for seed in range(6)}
-    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in found.items() if each.devices}
-    assert len(set(counts.values())) > 1
-    assert all(sorted(each) == [0, 2, 4, 4] for each in counts.values())
-    for each in found.values():
-        assert each.devices is not None
-        assert each.capacity[:, 0, 2].tolist() == (each.devices.count * QUANTUM).tolist()
-        assert each.devices.added == (0, -1)  # as the last one that is written
 
 
 @pytest.mark.parametrize(
@@ -140,28 +127,6 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(again.done()) == 1
     servers_file(tmp_path, [["n1", 96000, 2048, 4, "G2"], ["n2", 8000, 1024, 1, "P100"]])
     assert not Batch(chosen, tmp_path / "out").done()  # its servers are other ones now
-
-
-def test_an_agent_from_outside_chooses_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that is documented takes the devices with most free, and is not for servers without any."""
-    monkeypatch.chdir(tmp_path)
-    [example] = [block.text for block in blocks("python") if block.text.startswith("# emptiest.py")]
-    Path("emptiest.py").write_text(example)
-    flavours = [{"cpu": 1, "gpu": 0.3, "weight": 3}, {"cpu": 1, "gpu": 1}]
-    written = {**MIXED, "workload": {**MIXED["workload"], "flavours": flavours}}
-    Path("s.yaml").write_text(yaml.safe_dump({**written, "agents": ["emptiest.py:Emptiest", "first-fit"]}))
-    results = bw.run("s.yaml", "record=[devices]", out=tmp_path / "out", jobs=1)
-    assert not len(results.failed), results.failed["error"].to_list()
-    assert results.done["agent"].to_list() == ["emptiest.py:Emptiest", "first-fit"]
-    apart, together = results.done["fragmented_gpu"].to_list()
-    assert apart > together > 0
-    checked = bw.check_agent("emptiest.py:Emptiest")
-    assert list(checked.decisions) == ["servers with devices"]
-    assert set(checked.declined.values()) == {"it chooses devices, and the servers have none"}
-    cluster = {"servers": 2, "node": {"cpu": 8, "mem": "32 GB", "gpu": 2}}
-    Path("plain.yaml").write_text(yaml.safe_dump({**MIXED, "cluster": cluster}))
-    with pytest.raises(UserError, match="Emptiest chooses devices, and the servers have none"):
-        bw.run("plain.yaml", "agents=[emptiest.py:Emptiest]", out=tmp_path / "plain", jobs=1)
 
 
 def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:

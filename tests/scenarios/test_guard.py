@@ -1,15 +1,11 @@
 """Agents that end the process or think for ever: their runs say so, and nothing else is disturbed."""
 
-import signal
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.run.sandbox import TooLong, limited
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {
@@ -41,22 +37,6 @@ def test_decision_limit_is_no_part_of_a_runs_identity(tmp_path: Path) -> None:
     assert len(names) == 1
 
 
-def test_only_a_main_thread_is_watched() -> None:
-    found: list[str] = []
-
-    def slow() -> None:
-        with limited(0.01):
-            time.sleep(0.05)
-            found.append("done")
-
-    thread = threading.Thread(target=slow)
-    thread.start()
-    thread.join()
-    assert found == ["done"]
-    with pytest.raises(TooLong), limited(0.01):
-        time.sleep(1)
-
-
 @pytest.mark.parametrize("when", ["request.index == 7", "True"])
 def test_an_agent_that_exits_python_fails_its_run_only(tmp_path: Path, when: str) -> None:
     asked = plain(agents=[agent(tmp_path, f"if {when}: raise SystemExit(3)"), "first-fit"], replications=2)
@@ -73,17 +53,3 @@ def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: 
     (tmp_path / "imported.py").write_text("import sys\nsys.exit(3)\n")
     assert main(["validate", "quickstart", "--set", f"agents=[{tmp_path / 'imported.py'}:Mine]"]) == 2
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
-
-
-def test_an_alarm_just_at_the_end_disturbs_nobody() -> None:
-    before, interrupted = signal.getsignal(signal.SIGALRM), 0
-    for number in range(60):
-        try:
-            with limited(0.01):
-                time.sleep(0.0096 + number * 1e-5)
-        except TooLong:
-            interrupted += 1
-        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-        assert signal.getsignal(signal.SIGALRM) is before
-    time.sleep(0.02)
-    assert 0 < interrupted < 60

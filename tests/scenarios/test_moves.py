@@ -10,7 +10,6 @@ import pytest
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
-from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
 from tests.support.batches import TIMES
@@ -198,19 +197,6 @@ def test_fixed_requests_stay(tmp_path: Path) -> None:
         assert set(pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")["mem"]) == groups
     with pytest.raises(UserError, match="no such label"):
         run(scenario(**changes, moves={"fixed": [{"tenant": "acme"}]}), tmp_path)
-
-
-def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
-    plain, _ = run(scenario(), tmp_path)
-    costs = {"servers": {"price": 1}, "moves": {"each": 0.5}}
-    data = scenario(overflow={"make_room": {"moves": 3}}, costs=costs, moves={"downtime": "2 s"})
-    row, _ = run(data, tmp_path)
-    assert row["scheduled"] > plain["scheduled"]
-    assert row["moves"] > 0
-    assert row["cost"] == pytest.approx(row["server_hours_on"] + 0.5 * row["moves"])
-    assert "moves" not in plain
-    [one] = plan(scenario_from(data))
-    assert refused(one).reasons["requests"].sum() == row["rejected"]
 
 
 @pytest.mark.parametrize(

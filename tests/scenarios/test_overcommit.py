@@ -88,17 +88,6 @@ def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_
     assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
 
 
-def test_urgent_requests_preempt_on_servers_with_predicted_peaks(tmp_path: Path) -> None:
-    given = data(warm_start=None, replications=1, overflow={"preempt": {}})
-    given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}, "overcommit": {"cpu": {"predict": {"limit": 0.8}}}}
-    for priority, flavour in enumerate(given["workload"]["flavours"]):
-        flavour["priority"] = priority
-    given["workload"] |= {"requests": 60, "lifetimes": {"exponential": {"mean": "10 min"}}}
-    found = runs(given, tmp_path)
-    assert found["status"].to_list() == ["done"] * len(found), found["error"].to_list()
-    assert found["preemptions"].min() > 0  # type: ignore[operator]
-
-
 OWN = """
 from binwright.fabric.peak_predictors import PeakPredictor
 

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.record import PENDING, PLACED
 from binwright.simcore.types import Agent, Placement, Request, View
 from tests.support.properties import scaled
-from tests.support.scenarios import first_run
 
 BASE: dict[str, Any] = {
     "cluster": {
@@ -215,27 +213,3 @@ def test_any_three_features_go_together(network: bool, agent: str, seed: int, da
         patch.chdir(folder)
         Path("mine.py").write_text(WATCH)
         check_conserved(scenario_from(scenario), Path(folder) / "out", patch)
-
-
-def test_in_a_network_gangs_are_placed_whole_and_the_less_urgent_give_way(tmp_path: Path) -> None:
-    data = laid_over(laid_over(NETWORK, FEATURES["preempt"]), FEATURES["gangs"])
-    data["workload"]["requests"] = 200
-    _, requests = first_run({**data, "record": ["requests"]}, tmp_path, "python")
-    priority = dict(requests.select("row", "priority").rows())
-    evicted = requests.filter(pl.col("evicted_for") >= 0).select("row", "evicted_for").rows()
-    assert len(evicted) > 5
-    assert all(priority[row] < priority[other] for row, other in evicted)
-    gangs = requests.group_by("gang").agg(pl.len(), pl.col("outcome", "decided").n_unique()).filter(pl.col("len") > 1)
-    assert len(gangs) > 20
-    assert gangs.select("outcome", "decided").rows() == [(1, 1)] * len(gangs)
-
-
-def test_in_a_network_a_gang_needs_room_on_servers_that_its_labels_leave_it(tmp_path: Path) -> None:
-    marked = [{"servers": [0], "labels": {"zone": "a"}}, {"servers": [1, 2, 3], "labels": {"zone": "b"}}]
-    data = laid_over(NETWORK, {"cluster": {"network": {"marked": marked}}})
-    data["workload"]["flavours"] = [
-        {"cpu": cpu, "mem": 1, "where": {"zone": zone}, "parts": 2} for cpu, zone in ((6, "a"), (5, "b"))
-    ]
-    _, requests = first_run({**data, "record": ["requests"]}, tmp_path, "python")
-    outcomes = set(requests.select("cpu", "outcome").rows())
-    assert outcomes == {(6.0, "impossible"), (5.0, "placed")}

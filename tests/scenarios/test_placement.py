@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from binwright.cli import main
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
@@ -216,16 +215,3 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
     file.write_text("id,arrival,lifetime,group\n0,0,9,web\n")
     with pytest.raises(UserError, match="cpu"):
         build_world(scenario_from(data)).draw(0)
-
-
-def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "asked.csv").write_text("id,arrival,lifetime,cpu,group\n0,0,9,1,web\n1,1,9,1,db\n")
-    scenario = tmp_path / "asked.yaml"
-    scenario.write_text(
-        "cluster: {servers: 3, node: {cpu: 4}}\nworkload: {trace: table, path: asked.csv}\nagents: [first-fit]\n"
-        "placement: [{apart: [wbe, db], per: server}, {at_most: 1, of: '*', per: server}]\n"
-    )
-    assert main(["run", str(scenario), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "no request has, in 1 of 1 runs: wbe: Did you mean 'web'?" in said
-    assert "Known: db, web." in said

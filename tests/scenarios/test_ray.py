@@ -110,8 +110,3 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(UserError, match=r"a cluster needs ray, which is not installed\n  Run pip install"):
         Batch(scenario_from(data()), tmp_path / "out").run(on="ray")
     assert not list(tmp_path.iterdir())
-
-
-def test_finished_runs_need_no_cluster(tmp_path: Path) -> None:
-    first = Batch(scenario(), tmp_path / "out").run()
-    assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)

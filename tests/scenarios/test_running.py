@@ -114,23 +114,6 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     assert "the cluster cannot hold what runs already at the start: 1 of these requests got no place there" in said
 
 
-def test_a_run_that_stops_before_anything_arrives_says_so(tmp_path: Path, trace: dict[str, Any]) -> None:
-    small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}}, overflow="stop")
-    found = Batch(small, tmp_path / "results").run()
-    assert "request 1 runs already at the start and fits nowhere, so that `overflow: stop`" in found.failed["error"][0]
-
-
-def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> None:
-    """Also where so much is reached before: what runs is there in any case."""
-    warm = {"resource": "cpu", "until": "10 %", "with": "best-fit"}
-    row, asked = first_run(scenario(trace, warm_start=warm), tmp_path / "results")
-    assert row["offered"] == 3
-    assert asked["warm"].to_list() == [True, True, False, False, False]
-    row, asked = first_run(scenario(trace, warm_start={**warm, "until": "70 %"}), tmp_path / "more")
-    assert asked["warm"].to_list() == [True, True, True, False, False]
-    assert row["offered"] == 2
-
-
 # Changes
 
 
@@ -175,21 +158,6 @@ def test_agents_are_told_what_is_left(trace: dict[str, Any]) -> None:
     assert noisy.foresight
     assert noisy.expected[1] not in (401, 500)
     assert noisy.foresight.again(1, 300) >= 300
-
-
-def test_tables_tell_what_is_left_of_those_that_ran_as_long(tmp_path: Path) -> None:
-    """Rows before the start stay 10, 20, ... 100 s; one that has run for 35 s stays for 70 s, and so 35 s more."""
-    rows = [(float(n), 10.0 * (n + 1), 1.0) for n in range(10)] + [(965.0, 80.0, 1.0), (1000.0, 5.0, 1.0)]
-    file = tmp_path / "t.csv"
-    file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},{c}\n" for n, (a, s, c) in enumerate(rows)))
-    given = {"trace": "table", "path": str(file), "start": 11}
-    forget()
-    made = scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}})
-    found = build_world(made).draw(0)
-    assert found.running == 1
-    assert found.expected.tolist() == [35, 60]  # the one that still runs counts as seen for 35 s
-    assert found.foresight
-    assert found.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
 
 
 def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.analysis.compare.table import site_table
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.features.sites.build import best_hours
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, scenario_from
@@ -113,25 +112,6 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     rows = [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
     assert [line[:2] for line in sheet.texts] == rows
     assert results.figure("timeline", metrics=["carbon"]).axes
-
-
-def test_a_run_is_the_same_again_and_all_agents_meet_the_same_requests() -> None:
-    scenario = scenario_from(
-        data({"router": "home", "flexible": {"until": "12 h", "share": "40 %", "of": {"group": "web"}}})
-    )
-    first, again = (build_world(scenario).draw(3) for _ in range(2))
-    assert first.postponed is not None
-    assert np.array_equal(first.arrival, again.arrival)
-    plain = build_world(scenario_from(data({}))).draw(3)
-    assert np.sort(first.arrival - first.postponed) == pytest.approx(plain.arrival)
-    assert (np.diff(first.arrival) >= 0).all()
-    roles = first.roles
-    assert roles is not None
-    webs = np.array([role.group == "web" for role in roles.all])[roles.of]
-    late = first.postponed > 0
-    assert late.any()
-    assert (webs | ~late).all()
-    assert first.postponed.max() <= 12 * 3600
 
 
 EVERY = st.sampled_from([1800.0, 3600.0, 5400.0])

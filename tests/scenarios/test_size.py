@@ -343,18 +343,6 @@ def test_clusters_and_agents_of_one_size_are_refused(
 # -- the figure ----------------------------------------------------------------------------------------------------
 
 
-def test_size_figure_draws_the_target_and_every_answer(sized: Any) -> None:
-    found = sized
-    figure = found.results.figure("size")
-    above, below = figure.axes
-    assert [line.get_ydata()[0] for line in above.lines if line.get_linestyle() == "--"] == [99.0]
-    marks = [line.get_xdata().tolist() for line in below.lines if line.get_marker() != "None"]
-    assert [mark[0] for mark in marks] == found.frame["size"].to_list()
-    ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
-    assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
-    assert "until acceptance >= 99 %" in figure.get_label()
-
-
 SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]
 
 

@@ -55,21 +55,6 @@ def test_a_request_stays_for_its_lifetime_divided_by_the_speed(tmp_path: Path) -
     assert not row["compiled"]
 
 
-def test_servers_that_are_added_are_as_fast_as_those_of_the_last_group(tmp_path: Path) -> None:
-    scenario = given(1, 3, requests=5, every=1)
-    scenario["cluster"]["expansion"] = [{"at": 2.5, "by": 1}]
-    _, requests = first_run({**scenario, "agents": ["worst-fit"]}, tmp_path)
-    assert requests.filter(requests["server"] == 2)["duration"].unique().to_list() == [20]
-
-
-def test_speeds_follow_servers_that_are_numbered_by_chance(tmp_path: Path) -> None:
-    scenario = given(1, 2, 4, requests=6, every=1)
-    scenario["cluster"]["numbering"] = "drawn"
-    _, requests = first_run(scenario, tmp_path)
-    stays = dict(zip(requests["server"].to_list(), requests["duration"].to_list(), strict=True))
-    assert sorted(stays.values()) == [15, 30, 60]
-
-
 def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
     _, requests = first_run(given(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)

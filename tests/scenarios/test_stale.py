@@ -164,11 +164,3 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
         os.utime(file, (1, 1))
         accepted.append(session.run(mine).runs["acceptance"].sum())
     assert len(set(accepted)) == 3
-
-
-def test_a_label_names_the_same_runs(tmp_path: Path) -> None:
-    def labelled(label: str) -> Results:
-        return Batch(scenario(agents=[{"name": "first-fit", "label": label}]), tmp_path).run()
-
-    labelled("old")
-    assert labelled("new").runs["agent"].to_list() == ["new"] * 3

@@ -13,7 +13,7 @@ from binwright.scenarios.learn.training import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
-from tests.support.training import TINY, falling, interrupted
+from tests.support.training import TINY, interrupted
 
 SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
 
@@ -62,20 +62,6 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=rows.append)
     assert not rows
     assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
-
-
-def test_settings_leave_the_columns_of_the_log_as_they_are_and_any_value_is_written(tmp_path: Path) -> None:
-    learner = {"agent": {falling(tmp_path): {"warm": [0.0]}}}
-    alone = bw.train(learning(**learner, iterations=2), out=tmp_path / "alone")
-    sweep = {"loss": ["squared", "huber"], "warm": [[0, 0.3], [0.5]]}
-    log = bw.train(learning(**learner, iterations=2, sweep=sweep), out=tmp_path / "swept", jobs=1)
-    assert set(alone.columns) < set(log.columns)
-    assert log["loss"].dtype == pl.Float64
-    assert log["set.loss"].unique().sort().to_list() == ["huber", "squared"]
-    assert log["set.warm"].unique().sort().to_list() == ["[0,0.3]", "[0.5]"]
-    assert (tmp_path / "swept" / "loss=huber,warm=(0,0.3)" / "seed-0" / "best.safetensors").exists()
-    found = pl.read_parquet(tmp_path / "swept" / "sweep.parquet")
-    assert found["set.warm"].to_list() == ["[0,0.3]", "[0.5]"] * 2
 
 
 def test_a_summary_has_the_best_validation_of_every_seed() -> None:

@@ -1,13 +1,11 @@
 """Workloads of virtual networks, and scenarios of them: what they draw, what is refused, what runs."""
 
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import binwright as bw
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
@@ -16,7 +14,6 @@ from binwright.workloads.generators import TenantRequests
 from binwright.workloads.lifetimes import Fixed as Forever
 from binwright.workloads.virtual import Hose, Machines, Pairs
 from tests.support.batches import changed
-from tests.support.scenarios import random_requests
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
 TREE = {
@@ -137,18 +134,3 @@ def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, va
     with pytest.raises(ScenarioError, match=problem) as caught:
         scenario_from(changed(data, *key.split("."), to=value))
     assert caught.value.remedy
-
-
-def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:
-    """A run that would be compiled is not, when single decisions are timed; its results are the same."""
-    data = {
-        "cluster": {"servers": 3, "node": {"cpu": 8}},
-        "workload": random_requests(50, 1, [{"cpu": 1}, {"cpu": 3}], {"fixed": 9}),
-        "agents": ["best-fit"],
-    }
-    plain, timed = (
-        bw.run(bw.scenario(data | {"record": record}), out=tmp_path / str(len(record))) for record in ([], ["times"])
-    )
-    assert (plain.done["compiled"][0], timed.done["compiled"][0]) == (True, False)
-    assert plain.done["acceptance"].equals(timed.done["acceptance"])
-    assert len(timed.times(timed.done["run"][0])) == 50

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.reproduction.experiment import publication
-from binwright.reproduction.publications.cvd_rl import BATCHES, batches, of_batches
 from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
@@ -93,22 +91,3 @@ def test_shipped_starts_are_measured_as_vmagent_does(tmp_path: Path, monkeypatch
     runs = Batch(load_scenario("cvd/vmagent", asked), tmp_path / "out").run().done.sort("seed")
     expected = [vmagent.play(listed, start, 5, 32, "first-fit", False)[0] for start in (2899, 8131)]
     assert runs["scheduled"].to_list() == expected
-
-
-def test_batches_overlap_and_the_longest_of_each_says_how_full_servers_are() -> None:
-    assert batches(204, 5).shape == (200, 5)
-    assert batches(69, 50).shape == (20, 50)
-    assert batches(69, 50)[[0, -1]][:, [0, -1]].tolist() == [[0, 49], [19, 68]]
-    assert batches(2, 5).tolist() == [[0, 1]]
-    assert batches(6, 5).tolist() == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]
-    (experiment,) = (one for one in publication("cvd-rl").experiments if one.name == "vmagent")
-    for condition, asked in experiment.conditions.items():
-        scenario, servers = (pair.partition("=")[2] for pair in condition.split(";"))
-        size = BATCHES[scenario][int(servers)]
-        assert len(batches(asked.seeds, size)) == 1000 // size
-        assert asked.seeds == batches(asked.seeds, size).max() + 1
-
-    lengths, rates = np.array([10.0, 30, 20, 60]), np.array([0.5, 0.9, 0.75, 0.8])
-    assert of_batches(lengths, 3) == pytest.approx((20 + 110 / 3) / 2)
-    assert of_batches(lengths, 3, rates, 3) == pytest.approx((90 + 80) / 2)
-    assert of_batches(lengths, 3, rates, 6) == pytest.approx((80 + 60) / 2), "of half as many servers"

@@ -9,7 +9,6 @@ import pytest
 
 import binwright as bw
 from binwright.cli import main
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import Run, plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
@@ -94,29 +93,6 @@ def test_a_request_that_was_sent_back_counts_once(tmp_path: Path) -> None:
     assert (row["rejected"], row["lost"]) == (0, 1)
 
 
-def test_labels_refused_most_for_the_same_requests_come_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One server: a large request always finds it taken, whoever asks; of the small ones one tenant's come late."""
-    asks = [("ann", 0, 4), ("ann", 1, 4), ("bob", 2, 4), ("bob", 3, 8), ("ann", 4, 8), ("cid", 20, 4)]
-    csv = "id,arrival,end,cpu,team\n" + "".join(f"{at},{at},{at + 10},{cpu},{who}\n" for who, at, cpu in asks)
-    (tmp_path / "vms.csv").write_text(csv)
-    data = {
-        "name": "teams",
-        "cluster": {"servers": 1, "node": {"cpu": 8}},
-        "workload": {"trace": "table", "path": str(tmp_path / "vms.csv"), "labels": {"team": "team"}},
-        "agents": ["first-fit"],
-    }
-    bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
-    found = bw.why(tmp_path / "results")
-    assert isinstance(found, RefusedRequests)
-    assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
-    assert found.kinds.select("offered", "refused").rows() == [(2, 2), (4, 1)]
-    assert main(["why", str(tmp_path / "results")]) == 0
-    words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "bob 2 2 100.0 62.5" in words
-
-
 def test_rules_devices_and_what_is_impossible() -> None:
     groups = [
         {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},
@@ -143,36 +119,6 @@ def test_rules_devices_and_what_is_impossible() -> None:
     found = why(large, ids["no server could hold it, even empty"])
     assert found.answer.startswith("impossible")
     assert set(found.servers["why"]) == {"lacks cpu"}
-
-
-def test_devices_stand_in_the_way_whatever_else_is_asked_for(tmp_path: Path) -> None:
-    """Two V100 and a T4, a server each: `v` lacks cpu where two devices have .4 free, and wants .6 of one."""
-    table = tmp_path / "requests.csv"
-    table.write_text(
-        "id,arrival,lifetime,cpu,mem,gpu,models\n"
-        "none,100,1000,1,1,2,T4\n1,110,1000,2,1,0.6,V100\n2,110,1000,2,1,0.6,V100\nv,120,1000,1,1,0.6,V100\n"
-        "four,130,1000,1,1,4,\n"
-    )
-    node = {"cpu": 4, "mem": "64 GB"}
-    run = run_of(
-        cluster={
-            "groups": [
-                {"count": 1, "node": node, "devices": {"model": "V100", "count": 2}},
-                {"count": 1, "node": node, "devices": {"model": "T4", "count": 1}},
-            ]
-        },
-        workload={"trace": "table", "path": str(table), "units": {"mem": "GB"}},
-        agents=["fgd"],
-    )
-    other = "has devices of other models"
-    for wanted, time, words in (
-        ("none", 0.0, [other, "lacks gpu"]),
-        ("v", 20.0, ["lacks cpu", other]),
-        ("four", 30.0, ["lacks gpu", "lacks gpu"]),
-    ):
-        found = why(run, wanted)
-        assert (found.time, found.servers["why"].to_list()) == (time, words), wanted
-        assert found.answer.startswith("refused" if wanted == "v" else "impossible")
 
 
 def test_waiting_and_the_network() -> None:
@@ -232,21 +178,3 @@ def test_why_prints_the_refusal_and_writes_the_servers(tmp_path: Path, capsys: p
         assert said in capsys.readouterr().err
     assert main(["why", str(tmp_path)]) == 2
     assert "is no folder of results" in capsys.readouterr().err
-
-
-def test_times_are_dates_where_the_trace_has_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = tmp_path / "vms.csv"
-    table.write_text("start,end,cpu\n2026-03-01 08:00,2026-03-05,2\n2026-03-02 09:30,2026-03-05,7\n")
-    columns = {"arrival": "start", "end": "end", "cpu": "cpu"}
-    fields = {
-        "cluster": {"servers": 1, "node": {"cpu": 8}},
-        "workload": {"trace": "table", "path": str(table), "columns": columns},
-    }
-    Batch(scenario_from({**fields, "agents": ["best-fit"], "replications": 1}), tmp_path / "out").run()
-    assert main(["why", str(tmp_path / "out")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "1 2026-03-02 09:30:00 2026-03-02 09:30:00 1" in said
-    assert main(["why", str(tmp_path / "out"), "--request", "1"]) == 0
-    assert "25.5 h after the first one, at 2026-03-02 09:30:00." in " ".join(capsys.readouterr().out.split())
-    assert main(["why", str(tmp_path / "out"), "--request", "7f3e-uuid"]) == 2
-    assert "Requests are named by their row, 0 to 1." in capsys.readouterr().err
