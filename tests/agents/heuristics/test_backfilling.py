@@ -14,11 +14,10 @@ from binwright.agents.heuristics.orders import ORDERS
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import rng
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
@@ -116,34 +115,11 @@ def test_jobs_placed_by_another_agent_count(
 # -- small ones, by hand -----------------------------------------------------------------------------------------------
 
 
-def test_on_nodes_and_across_them() -> None:
-    """The third takes half of both nodes. The fourth leaves it enough of the first node, and the last would not."""
-    case = Case(
-        [[[4], [4]]], [[0], [0]], (5,), [(0, 4, (3,)), (0, 6, (4,)), (0, 8, (6,)), (0, 7, (1,)), (0, 6, (1,))], "wait"
-    )
-    for backfilling, starts in (("easy", [0, 0, 6, 0, 6]), ("any", [0, 0, 7, 0, 4])):
-        simulation = Simulation(
-            workload_of(case.requests), WatchedLedger(cluster_of(case)), Overflow("wait", together=9)
-        )
-        agent = InLine(backfilling=backfilling)  # type: ignore[arg-type]
-        agent.start(simulation.view, rng.stream(0, "agent"))
-        play(simulation, agent)
-        assert simulation.record.decided.tolist() == starts
-
-
 @pytest.mark.parametrize("commit", [False, True])
 def test_a_job_of_no_time_is_not_passed(commit: bool) -> None:
     todo = [Job(0, 10, 10, 3), Job(1, 0, 0, 4), Job(2, 100, 100, 1)]
     for backfilling in ("easy", "conservative")[: 2 - commit]:
         assert played([4], todo, InLine(backfilling=backfilling, commit=commit)) == [0, 10, 10]  # type: ignore[arg-type]
-
-
-def test_commit_keeps_the_chosen_job_first_though_a_shorter_one_arrives() -> None:
-    """A shorter job comes while the first waits; whoever passes must be over before the first could start."""
-    todo = [Job(0, 6, 6, 3), Job(1, 5, 5, 2), Job(2, 1, 1, 2), Job(3, 3, 3, 1), Job(3, 2, 2, 1)]
-    assert played([4], todo, InLine(order="sjf")) == [0, 7, 6, 6, 6]
-    assert played([4], todo, InLine(order="sjf", commit=True)) == [0, 6, 6, 7, 7]
-    assert played([4], todo, InLine(order="sjf", backfilling="easy", commit=True)) == [0, 6, 6, 7, 3]
 
 
 # -- orders ------------------------------------------------------------------------------------------------------------
@@ -226,29 +202,3 @@ def test_requested_times_are_apart_from_real_ones(ends: str, waits: list[float],
     path = jobs_log(tmp_path, (0, 9, 3, 6), (1, 2, 4, 2), (2, 1, 1, 50), (2, 1, 1, 3))
     found = Batch(queue(path, ends=ends), tmp_path / "out").run().done
     assert [found["wait_p95"].item(), found["wait_total"].item()] == [waits[1], sum(waits)]
-
-
-def table(tmp_path: Path, servers: int, jobs: str, **scenario: object) -> Scenario:
-    """Offer jobs (arrival, lifetime, cpu) to each kind of backfilling that counts on when jobs end."""
-    path = tmp_path / "jobs.csv"
-    path.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{job}\n" for n, job in enumerate(jobs.split())))
-    kinds = [{"backfilling": "easy"}, {"backfilling": "conservative"}, {"backfilling": "easy", "commit": True}]
-    asked = {
-        "cluster": {"servers": servers, "node": {"cpu": 4}},
-        "workload": {"trace": "table", "path": str(path)},
-        "knowledge": {"lifetimes": "known"},
-        "agents": [{"in-line": kind} for kind in kinds],
-    }
-    return scenario_from({**queue(path).dump(), **asked, **scenario})
-
-
-def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("id,arrival,lifetime,cpu\na,0,5,1\nb,1,5,1\n")
-    own = queue(path).dump()
-    own["workload"] |= {"trace": "table", "ends": "requested"}
-    with pytest.raises(WorkloadError, match=r"workload\.ends: the trace has no requested times"):
-        build_world(scenario_from(own)).draw(0)
-    own["workload"]["ends"] = "keep"
-    with pytest.raises(WorkloadError, match="do not say how long users asked for"):
-        build_world(scenario_from(own)).draw(0)

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.networks.best_home import BestHome
-from binwright.agents.heuristics.networks.scored import EXACT, scales
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graph import Graph, build
@@ -277,20 +275,6 @@ def test_best_home_declines_what_takes_too_much(
             same(said, expected)
 
 
-@pytest.mark.parametrize(
-    ("most", "expected"),
-    [
-        ([10 * UNIT, 10 * UNIT, UNIT], [1, 1, 100]),
-        ([40 * UNIT, 90 * UNIT, 10 * UNIT], [81, 16, 1296]),
-        ([10, 0, 5], [1, 0, 4]),
-        ([10**15, 3, 7 * 10**14 + 1], [(7 * 10**14 + 1) ** 2 / 10**30, (7 * 10**14 + 1) ** 2 / 9, 1]),
-    ],
-)
-def test_scores_are_whole_numbers_where_they_can_be(most: list[int], expected: list[float]) -> None:
-    assert scales(most) == pytest.approx(expected, rel=1e-15)
-    assert max(expected) >= EXACT or scales(most) == expected
-
-
 # -- through the ledger ------------------------------------------------------------------------------------------------
 
 
@@ -334,18 +318,6 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
         ledger.release(index)
     assert np.array_equal(view.free, view.capacity)
     assert np.array_equal(view.link_free, view.link_capacity)
-
-
-def test_random_is_uniform_over_what_has_anything_free() -> None:
-    view = rack_of([[10, 10], [0, 0], [0, 10], [10, 0], [10, 10]], [1] * 5)
-    agent = make("random")
-    agent.start(view, stream(1, "agent"))
-    request = Request(0, 0.0, 1.0, (0, 0), False, 0)
-    draws = [agent.decide(view, request) for _ in range(2 * DRAWS)]  # new numbers on the way
-    first = [draw.shares[0][0] for draw in draws if isinstance(draw, Provisioned)]
-    assert chisquare([first.count(server) for server in (0, 2, 3, 4)]).pvalue > 0.01
-    assert len(first) == len(draws)
-    assert 1 not in first
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------

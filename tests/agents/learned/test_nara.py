@@ -19,9 +19,7 @@ from binwright.agents.learned.nara_training import NaraTrainer
 from binwright.agents.learned.ppo import Proximal
 from binwright.agents.learned.weights import read, write
 from binwright.fabric.run.play import play
-from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
-from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
@@ -198,22 +196,6 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
     world = build_learning(scenario)
     same.begin(world, world, 0)
     assert same.validate(world, [3, 4])["acceptance"] == sum(placed) / 80
-
-
-def test_nara_places_empty_requests_and_rejects_unreachable_ones(weights: Path) -> None:
-    scenario = load_scenario("nara/table1", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
-    world = build_world(scenario)
-    workload = world.draw(0)
-    workload.demand[:5] = 0
-    simulation = Simulation(workload, world.ledger(0), pacing=world.pacing)
-    agent = AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}).make()
-    agent.start(simulation.view, stream(0, "agent"))
-    play(simulation, agent)
-    record = simulation.record
-    assert (record.outcome[:5] == PLACED).all()
-    reasons = {record.reasons[code] for code in record.reason[record.outcome[:60] != PLACED].tolist()}
-    assert reasons <= {f"no path: {tier}" for tier in topology("alpha").tiers}
-    assert reasons
 
 
 def started(agent: Any, *overrides: str, name: str = "nara/table1") -> None:

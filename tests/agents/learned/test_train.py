@@ -180,14 +180,6 @@ def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
     assert len(bw.train(tiny(iterations=1), out=tmp_path)) == 2
 
 
-def test_a_trainer_of_ones_own_need_not_be_a_dataclass(tmp_path: Path) -> None:
-    asked = [f"train.agent={{'{falling(tmp_path)}': {{rate: 0.2}}}}", "train.iterations=2", "train.validation.every=1"]
-    scenario = tmp_path / "own.yaml"
-    scenario.write_text(json.dumps(TINY))
-    overrides = [part for one in asked for part in ("--set", one)]
-    assert main(["train", str(scenario), "--out", str(tmp_path / "out"), *overrides]) == 0
-
-
 def test_a_checkpoint_of_another_version_is_a_message(tmp_path: Path) -> None:
     agent = {falling(tmp_path): {"rate": 0.1}}
     bw.train(tiny(agent=agent, iterations=1), out=tmp_path / "out")

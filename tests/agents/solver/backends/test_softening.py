@@ -61,24 +61,6 @@ def test_soft_sets_hold_for_the_requested_share() -> None:
         assert (18, 19) in wish.broken
 
 
-def test_foes_are_together_where_they_must() -> None:
-    answer = bw.solve(made("FOES 0, 1 WITH 0.9", balls=3, bins=1), attempts=8)
-    assert (answer.status, answer.placed) == ("solved", 3)
-    assert answer.wishes[0].broken == ((0, 1),)
-    answer = bw.solve(made("FOES i, j WITH 0.9 for i in 4, j in i + 1 .. 4", balls=4, bins=4, room=4), attempts=8)
-    assert (answer.status, len(set(answer.alloc))) == ("optimal", 4)
-
-
-def test_friends_of_pinned_balls() -> None:
-    answer = bw.solve(made("FRIENDS 0, 1, 2 WITH 0.9 PIN 0 TO 2"), attempts=64)
-    assert answer.status == "optimal"
-    assert answer.alloc[:3] == [2, 2, 2]
-    apart = bw.solve(made("FRIENDS 0, 1 WITH 0.9 PIN 0 TO 2 PIN 1 TO 3"), attempts=4)
-    assert (apart.status, apart.placed, apart.wishes[0].broken) == ("solved", 12, ((0, 1),))
-    with_foes = bw.solve(made("FOES 0, 1 WITH 0.9 PIN 0 TO 2 PIN 1 TO 2"), attempts=4)
-    assert (with_foes.status, with_foes.placed) == ("solved", 12)
-
-
 def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pairs cannot all be together in bins of three, which is not plain to see."""
     monkeypatch.setattr("binwright.agents.solver.solving.solve.PATIENCE", 200)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from tests.support.properties import first, scaled
 from tests.support.solver_jobs import Jobs
-from tests.support.solving import problem
 
 
 def never() -> bool:
@@ -78,59 +76,6 @@ def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) 
         assert sum(place != NULL for place in alloc) == jobs.whole(alloc) >= before
         assert construction.used == utilisation(made, alloc)[0]
         before = jobs.whole(alloc)
-
-
-def test_balls_that_all_look_at_one_another_are_no_tenants() -> None:
-    one = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end"
-    made = problem(one, balls=5, bins=3, resources={"C[b in BINS]": 9})
-    assert not tenants_of(made).several
-    assert bw.solve(made, attempts=1).search != "whole tenants"
-
-
-def pairs(text: str, balls: int, bins: int, size: int) -> Problem:
-    """Return a problem of tenants of two balls."""
-    other = (np.arange(balls) ^ 1).tolist()
-    sizes = {"SLOTS[b in BINS]": size}
-    return problem(text, balls=balls, bins=bins, resources=sizes, tables={"OTHER": other})
-
-
-SPREAD_OUT = """procedure UTILFN(BALL, BIN, ALLOC)
-    if {rejected} or ALLOC[OTHER[BALL]] == BIN REJECT end
-    UTIL.SLOTS[BIN] += 1
-end"""
-
-
-@pytest.mark.parametrize("cause", ["pins", "rejected"])
-def test_pairs_that_cannot_be_placed_keep_no_others_out(cause: str) -> None:
-    balls = 200
-    rejected = "BIN > 0 and BALL < 4" if cause == "rejected" else "BIN < 0"
-    pinned = "PIN ball TO 0 for ball in 4" if cause == "pins" else ""
-    made = pairs(f"{SPREAD_OUT.format(rejected=rejected)} {pinned}", balls, 80, 3)
-    construction = constructed(made)
-    assert sum(place != NULL for place in construction.alloc) >= balls - 4
-    assert not faults(made, construction.alloc)
-
-
-def test_bins_are_tried_in_which_a_ball_takes_less_than_in_the_first_one() -> None:
-    text = """procedure UTILFN(BALL, BIN, ALLOC)
-        if ALLOC[OTHER[BALL]] != NULL and ALLOC[OTHER[BALL]] != BIN REJECT end
-        if BIN == 0 UTIL.SLOTS[BIN] += 3 else UTIL.SLOTS[BIN] += 1 end
-    end"""
-    made = pairs(text, 200, 101, 3)
-    construction = constructed(made)
-    assert NULL not in construction.alloc
-    assert not faults(made, construction.alloc)
-
-
-def test_jobs_stay_where_they_are_and_others_come() -> None:
-    jobs = Jobs.drawn(239, 0)
-    now = np.array(constructed(jobs.problem()).alloc)
-    job = np.repeat(np.arange(len(jobs.size)), jobs.size)
-    now[job % 5 == 0] = NULL
-    made = jobs.problem(f"NOW HOME MOVES {jobs.size.max()}", HOME=now)
-    answer = bw.solve(made, time=20)
-    assert (answer.status, answer.search, answer.checked) == ("optimal", "whole tenants", 1)
-    assert (np.array(answer.alloc) == now)[now != NULL].all()
 
 
 def test_jobs_are_placed_whole_where_servers_may_be_over() -> None:

@@ -1,7 +1,6 @@
 """What is plainly impossible is said at once, and only what is impossible."""
 
 from itertools import product
-from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -13,7 +12,6 @@ from binwright.agents.solver import examples, load_problem, problem
 from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
-from binwright.cli import main
 from tests.support.properties import first, scaled
 
 
@@ -178,24 +176,3 @@ def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
     blamed = {one.line for one in found}
     assert not possible(blamed)
     assert all(possible(blamed - {one}) for one in blamed)
-
-
-def test_a_rejection_that_the_rest_relies_on_stays_while_blame_is_sought() -> None:
-    found = problem(
-        """BALLS 3 BINS 2 RESOURCES C[b in BINS] => 9 FOES 0, 1 PIN 0 TO 0 PIN 1 TO 0
-        procedure UTILFN(BALL, BIN, ALLOC)
-            if BALL > 0 let p = ALLOC[0] if p == NULL REJECT end UTIL.C[p] += 1 end
-        end"""
-    )
-    assert {one.what for one in bw.solve(found, attempts=1).at_fault} >= {"FOES", "PIN"}
-
-
-def test_declarations_at_fault_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.alloc").write_text(CONFLICT)
-    assert main(["solve", str(tmp_path / "a.alloc"), "--time", "30s"]) == 1
-    said = capsys.readouterr().out
-    assert "not all can be placed: balls 0, 2 are FOES, and all in bin 0 by PIN" in said
-    assert "at fault: PIN in line 8, PIN in line 9, FOES in line 7" in said
-    answer = bw.solve(problem(CONFLICT.replace("most = 2", "most = 4")), drain=[0, 1, 2], attempts=1)
-    assert answer.impossible == "all bins are to be empty"
-    assert [(one.what, one.line) for one in answer.at_fault] == [("DRAIN", None)]

@@ -107,17 +107,6 @@ def jobs_on(capacity: list[int], jobs: list[tuple[float, float, int]], **options
     return simulation, model
 
 
-def makespan(simulation: Simulation) -> float:
-    return float((simulation.record.decided + simulation.workload.duration).max())
-
-
-def test_start_and_server_are_chosen_together() -> None:
-    """As they arrive takes 7. The last two do not go together, the others beside them: 6 is least."""
-    jobs = [(0.0, 1.0, 2), (0.0, 1.0, 2), (0.0, 2.0, 1), (0.0, 2.0, 3), (0.0, 4.0, 2)]
-    simulation, _ = jobs_on([4], jobs, attempts=256)
-    assert makespan(simulation) == 6
-
-
 @scaled(0.1)
 @given(
     st.lists(

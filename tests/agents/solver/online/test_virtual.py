@@ -235,18 +235,6 @@ def cluster(machines: int, hose: float) -> VirtualNetwork:
     return VirtualNetwork(np.tile([[QUANTUM, QUANTUM]], (machines, 1)), hose=round(hose * QUANTUM))
 
 
-def test_more_machines_than_the_problem_has_room_for() -> None:
-    """It is stated anew, with twice as many."""
-    ledger = ledger_of("deep", slots=4)
-    agent = started(ledger, "hose")
-    for row, machines in enumerate((3, 20, 9)):
-        answer = agent.decide(ledger.view, request(row, cluster(machines, 0.01)))
-        assert isinstance(answer, Embedding)
-        ledger.apply(request(row, cluster(machines, 0.01)), answer)
-    assert agent.decide(ledger.view, request(9, cluster(100, 0.01))) is None
-    assert agent.decide(ledger.view, request(9, cluster(5000, 0.01))) is None
-
-
 # -- parts and paths ---------------------------------------------------------------------------------------------------
 
 

@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 
 from binwright.agents import AGENTS
-from binwright.agents.solver import problem
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.pack import HEURISTICS, pack
-from binwright.agents.solver.solving.solve import solve
 from binwright.cli import main
 from binwright.fabric.run.play import play
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.offline_files import read_instance
@@ -116,34 +114,6 @@ def test_bounds_reach_the_optimum_on_classes_of_the_literature(name: str, best: 
     assert lower_bound(given.demand, given.capacity) == best
 
 
-def test_an_answer_above_its_bound_is_not_called_optimal() -> None:
-    """The optimum is 43."""
-    given = machines("ct6", 1, 99)
-    packed = pack(given.demand, given.capacity, "solver", seconds=1)
-    assert packed.bound == 42
-    assert packed.bins is not None
-    assert packed.bins >= 43
-    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
-    stated = problem(
-        f"BALLS 99 BINS ? RESOURCES A[s in BINS] => 150, B[s in BINS] => 150 {text}",
-        tables={"D": given.demand // 10**6},
-    )
-    answer = solve(stated, time=2)
-    assert (answer.bound, answer.placed, answer.status) == (42, 99, "solved")
-    assert answer.bins >= 43
-
-
-def test_a_bound_by_thresholds_sees_what_totals_and_halves_do_not() -> None:
-    demand, capacity = np.array([[7], [7], [4], [4], [4]]), np.array([10])
-    assert plain(demand, capacity) == 3
-    assert lower_bound(demand, capacity) == needed(demand, capacity) == 4
-
-
-def test_a_bound_by_count_sees_what_no_single_resource_does() -> None:
-    demand, capacity = np.array([[4, 1], [1, 4], [2, 3], [3, 2]] * 2), np.array([7, 7])
-    assert lower_bound(demand, capacity) == needed(demand, capacity) == 4
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_are_determined_by_their_seed_and_every_machine_fits_a_server(name: str) -> None:
     one, same, other = machines(name, 3), machines(name, 3), machines(name, 4)
@@ -173,19 +143,6 @@ def test_fitted_inputs_match_published_averages_bounds_and_counts(
     assert lower_bound(given.demand, given.capacity) == bound
     found = tuple(int(rule(given.demand, given.capacity).max()) + 1 for rule in HEURISTICS.values())
     assert found == used
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("pgrank", -1), "is not a seed"),
-        (("pgrank", 1, 10), "this input has machines of its own"),
-    ],
-)
-def test_inputs_that_are_none(arguments: tuple[str, int, int], problem: str) -> None:
-    with pytest.raises(WorkloadError) as caught:
-        machines(*arguments)
-    assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -142,21 +142,6 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     assert faults(written, found.where.tolist()) == []
 
 
-def test_problems_with_other_rules_or_odd_amounts_have_no_dense_form() -> None:
-    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[BIN] += 1 end"
-    given: dict[str, Any] = {"balls": 3, "bins": 2, "resources": {"R[s in BINS]": 2}}
-    assert Packing.of(problem(text, **given)) is not None
-    assert Packing.of(problem(f"FRIENDS 0, 1 {text}", **given)) is not None
-    assert Packing.of(problem(f"FOES 0, 1 WITH 0.5 {text}", **given)) is None
-    assert Packing.of(problem(f"FOES 0, 1 {text}", **given)) is None
-    assert Packing.of(problem(f"FRIENDS 0, 1 WITH 0.5 {text}", **given)) is None
-    assert Packing.of(problem(f"DRAIN 1 {text}", **given)) is None
-    assert Packing.of(problem(f"NOW HOME {text}", **given, tables={"HOME": [0, 1, -1]})) is None
-    assert Packing.of(problem("procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[0] += 1 end", **given)) is None
-    assert Packing.of(problem(f"PIN 0 TO 0 {text}", **given)) is None
-    assert Packing.of(problem(text.replace("1 end", "BALL - 1 end"), **given)) is None
-
-
 def test_restarts_follow_luby() -> None:
     assert [luby(number) for number in range(15)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
 
@@ -185,19 +170,6 @@ def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None
     assert min(tried, key=rank) == Found(0, NOWHERE, 3, 1)
     assert {1, 2, 3} <= {found.attempt for found in tried}
     assert min(lowest(attempt, range(3), until=np.inf)[0], key=rank) == Found(3, NOWHERE, 2, 1)
-
-
-@pytest.mark.usefixtures("four_threads")
-def test_higher_attempts_are_cancelled_by_a_lower_success() -> None:
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
-        while number > 0 and not cancelled():
-            sleep(0.001)
-        return Found(min(number, 1), NOWHERE, number, 1)
-
-    tried, interrupted = lowest(attempt, range(100), until=np.inf)
-    assert min(tried, key=rank) == Found(0, NOWHERE, 0, 1)
-    assert len(tried) <= 4
-    assert not interrupted
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:

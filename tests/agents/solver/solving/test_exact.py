@@ -1,6 +1,5 @@
 """CP-SAT: what it calls optimal, or impossible, is so by brute force; it ends in time; all goes on without it."""
 
-from itertools import product
 from time import monotonic
 
 import numpy as np
@@ -72,30 +71,6 @@ def test_examples_are_proven(name: str, status: str, values: list[float]) -> Non
         answer = bw.solve(load_problem(name), time=60)
     assert (answer.status, [one.value for one in answer.goals], answer.search) == (status, values, "CP-SAT")
     assert not faults(answer.problem, answer.alloc)
-
-
-CLASH = """BALLS 6 BINS 3
-RESOURCES C[b in BINS] => 3, Z[b in BINS, k in 2] => 1
-PIN 5 TO 2
-procedure UTILFN(BALL, BIN, ALLOC)
-    UTIL.C[BIN] += 1
-    if BALL < 4 UTIL.Z[BIN, BALL // 2] += 1 end
-    if BIN == 2 and BALL < 2 REJECT end
-    if BIN == 2 and BALL == 4 REJECT end
-    if BIN == 0 and BALL == 4 REJECT end
-end
-FOES 0, 4
-FOES 1, 4"""
-
-
-def test_conflicting_declarations_are_named() -> None:
-    """No bound sees it: ball 4 has bin 1 only, of which balls 0 and 1, its foes, must take one."""
-    asked = problem(CLASH)
-    assert not any(right(asked, places) for places in product(range(3), repeat=6))
-    answer = bw.solve(asked, time=20)
-    assert answer.impossible
-    assert {fault.what for fault in answer.at_fault} == {"FOES", "REJECT", "RESOURCES Z"}
-    assert answer.placed == 5
 
 
 def hard(balls: int) -> Problem:

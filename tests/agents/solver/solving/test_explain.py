@@ -63,22 +63,6 @@ def test_every_rule_has_its_name() -> None:
     assert "DIFFERENT" in summary(apart, alloc, 2)
 
 
-def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
-    given = problem("""
-    BALLS 3 BINS 2 RESOURCES C[b in BINS] => 3, Z[z in 2] => 1, Y[y in 2] => 1
-    SOFT Y[*] SHARE 1 OVER 1
-    procedure UTILFN(BALL, BIN, ALLOC)
-        UTIL.C[BIN] += 1
-        if BALL == 0 UTIL.Z[0] += 2 UTIL.Y[0] += 2 end
-        if BALL == 1 and BIN == 0 UTIL.Z[0] -= 1 end
-        if BALL == 2 and BIN == 0 UTIL.Y[0] -= 1 end
-    end
-    """)
-    found = {ball: list(obstacles(given, [0, 0, 0], ball)) for ball in (1, 2)}
-    assert [[one.text for one in found[1][place]] for place in (0, 1)] == [[], ["Z[0] would be used 2 of 1"]]
-    assert [[one.rule for one in found[2][place]] for place in (0, 1)] == [[], ["SOFT"]]
-
-
 def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, answer = tmp_path / "mine.alloc", tmp_path / "answer.json"
     file.write_text(TEXT)

@@ -161,15 +161,6 @@ def test_balls_that_may_stay_do_not_move(cluster: Any, pick: int, seed: int) -> 
         assert answer.moves == ()
 
 
-def test_many_balls_stay_where_they_are() -> None:
-    balls = 15_000
-    plain = problem(PLAIN, balls=balls, bins=balls // 4, resources={"C[b in BINS]": 10}, tables={"D": [2] * balls})
-    answer = bw.solve(plain, time=60)
-    assert (answer.placed, answer.search) == (balls, "ruin and recreate")
-    here = changed(plain, [ball % (balls // 4) for ball in range(balls)])
-    assert bw.solve(here, time=60).moves == ()
-
-
 WRONG = {
     "MOVES 3": "MOVES needs to know where the balls are now",
     "MINIMISE MOVES": "MOVES needs to know where the balls are now", "NOW HOM": "Did you mean 'HOME'",

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +12,7 @@ from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import from_file
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.verify import faults, goals_of, utilisation
+from binwright.agents.solver.model.verify import faults
 from binwright.cli import main
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"
@@ -66,17 +64,6 @@ def test_cells_become_numbers_by_their_first_appearance(
     assert list(names) == order
 
 
-def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
-    found = load_problem(file)
-    assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
-    assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")
-    assert _with(file, f"{TEXT} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
-    assert [family.sizes for family in found.families] == [(4,), (3, 2)]
-    answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
-    assert answer.status == "optimal"
-    assert [ball for ball, _, _ in answer.moves] == [1]
-
-
 def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = file.parent / "answer.json"
     assert main(["solve", str(file), "--json"]) == 0
@@ -100,32 +87,6 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert "drain: there is no such bin (got 'n-e')" in said
     assert "Known: n-a, n-b, n-c, n-d" in said
-
-
-BY_NAME = {
-    'PIN "web-1" TO "n-b"': "PIN 0 TO 1",
-    'FRIENDS "web-1", "db-1" FOES "web-1", "web-2"': "FRIENDS 0, 2 FOES 0, 1",
-    'DRAIN "n-d" GROUPS "n-a", "n-c"': "DRAIN 3 GROUPS 0, 2",
-    'SOFT COPIES["web", *] SHARE 0.5 OVER 1': "SOFT COPIES[0, *] SHARE 0.5 OVER 1",
-    'TABLE MOST[a in len(app)] = if a == app["job"] then 1 else 2 PARAM p = MOST["db"]': "PARAM p = 2",
-    'MINIMISE UTIL.COPIES["web", "west"] + (if ALLOC["db-2"] == "n-c" then 0 else 1)': (
-        "MINIMISE UTIL.COPIES[0, 1] + (if ALLOC[3] == 2 then 0 else 1)"
-    ),
-}
-IN_UTILFN = 'if APP[BALL] == "web" and BIN != "n-a" and "db-1" != BALL REJECT end UTIL.CPU["n-b"] += zone["west"]'
-
-
-def test_names_stand_for_numbers(file: Path) -> None:
-    for named, numbered in BY_NAME.items():
-        one, other = (_with(file, f"{TEXT} {more}") for more in (named, numbered))
-        for part in ("pins", "soft_group", "soft_allowed", "drained", "program", "friends", "foes", "groupings"):
-            assert repr(getattr(one, part)) == repr(getattr(other, part)), named
-        alloc = [0, 2, 0, 2, 1]
-        assert goals_of(one, alloc) == goals_of(other, alloc)
-    as_numbers = "if APP[BALL] == 0 and BIN != 0 and 2 != BALL REJECT end UTIL.CPU[1] += 1"
-    one, other = (_with(file, TEXT.replace("+= 1", f"+= 1 {more}")) for more in (IN_UTILFN, as_numbers))
-    assert one.program.body == other.program.body
-    assert utilisation(one, alloc) == utilisation(other, alloc)
 
 
 def _with(file: Path, text: str) -> Problem:
