@@ -114,20 +114,6 @@ def test_a_placement_of_no_shares_of_floats_or_made_twice_changes_nothing() -> N
         ledger.apply(request(0, 6, 4, 0.5), Placement((first, second), links))
 
 
-def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
-    ledger = ledger_of("fabric", remembers=True)
-    ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
-    ledger.release(3)
-    ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
-    row, server, _, amounts = ledger.network.places(np.array([1, 3]), np.zeros(2, np.int64))
-    assert (row.tolist(), server.tolist()) == ([0, 1, 1], [5, 0, 1])
-    assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
-    row, server, _, amounts = ledger.network.places(*np.zeros((2, 0), np.int64))
-    assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
-    with pytest.raises(LedgerError, match="not asked to remember"):
-        ledger_of("fabric").network.places(np.array([1]), np.array([0]))
-
-
 NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
 """What a careless or hostile agent writes for a server, a link or an amount."""
 CORRUPTIONS = [
@@ -257,12 +243,6 @@ def scribble(array: Ints) -> None:
         array[place] += 1
 
 
-@kernel
-def rewrite(table: Any, row: int) -> None:
-    """Make a row of a table the same as its first."""
-    table[row] = table[0]
-
-
 def test_writes_to_the_network_view_change_nothing_and_are_reported() -> None:
     for written in ("free", "link_free"):
         ledger = ledger_of("fabric")
@@ -272,20 +252,6 @@ def test_writes_to_the_network_view_change_nothing_and_are_reported() -> None:
             ledger.apply(request(1, 4, 3, 0.1), Placement(((0, 0, (4 * QUANTUM, 3 * QUANTUM)),)))
         with pytest.raises(AgentError, match="written to what it was shown"):
             ledger.confirm()
-
-
-def test_tables_that_are_shown_are_not_those_that_the_ledger_checks_by() -> None:
-    ledger = ledger_of("fabric")
-    net, routes = ledger.network.topology, ledger.view.routing.routes
-    far = int(np.flatnonzero(net.rack_of != net.rack_of[0])[0])
-    for array in (routes.servers, routes.first, routes.edges, net.link_ends, net.pod_of, net.link_capacity):
-        with pytest.raises(ValueError, match="WRITEABLE"):
-            array.flags.writeable = True
-    rewrite(routes.servers, far)
-    rewrite(net.link_ends, int(net.server_link[far]))
-    answer = Placement(((0, 0, (QUANTUM, QUANTUM)), (far, 0, (QUANTUM, QUANTUM))), (int(net.server_link[0]),))
-    with pytest.raises(InfeasiblePlacement, match="do not connect"):
-        ledger.apply(request(0, 2, 2, 0.1), answer)
 
 
 def workload_of(rows: list[tuple[int, int, int]]) -> Workload:
@@ -345,15 +311,6 @@ def test_link_failures_send_requests_back() -> None:
     assert simulation.record.decided[4] == 2.0
     assert 0 not in ledger.held[4].wired[0].wires[0]
     ledger.check()
-
-
-def test_requests_that_just_fit_the_room_have_no_reason() -> None:
-    ledger = ledger_of("fabric")
-    cpu, mem = (amount // QUANTUM for amount in ledger.network.room)
-    for more, reason in (((0, 0), "agent declined"), ((1, 0), "not enough cpu"), ((0, 1), "not enough mem")):
-        asked = request(0, cpu + more[0], mem + more[1], 0.1)
-        assert ledger.reasons[ledger.why_not(asked)].startswith(reason)
-        assert ledger.has_room(asked) == (more == (0, 0))
 
 
 @pytest.mark.long

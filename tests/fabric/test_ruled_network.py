@@ -19,9 +19,8 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
-from binwright.simcore.errors import InfeasiblePlacement, LedgerError
-from binwright.simcore.record import IMPOSSIBLE
-from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, Placement, Request, Workload
 from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests
@@ -192,31 +191,12 @@ def test_each_rule_on_a_few_servers(
     assert (ledger.view.everything_free == ledger.view.capacity).all()
 
 
-def test_a_server_that_gives_only_its_link_counts() -> None:
-    ledger = ledger_of(FABRIC, RACKS, [AtMost(at_most=1, of="web", per="server")])
-    ledger.roles_of(asking((WEB,), [0]))
-    ledger.apply(request(0, 0, 1), on(FABRIC, [0], (1,)))
-    with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per server"):
-        ledger.apply(request(1, 0, 1), on(FABRIC, [1]))
-    ledger.rules.mask.counts[1] += 1
-    with pytest.raises(LedgerError, match="count"):
-        ledger.check()
-
-
 def test_labels_that_a_topology_gives() -> None:
     assert RACKS.labels["rack"].tolist() == [f"rack-{number}" for number in (0, 0, 1, 1, 2, 2, 3, 3)]
     assert RACKS.labels["pod"].tolist() == ["pod-0"] * 4 + ["pod-1"] * 4
     homes = labels_of(lone())  # a server with two links is in no rack, and a file says nothing of pods
     assert homes.labels["rack"].tolist() == ["p", "p", "", "q", "r"]
     assert list(homes.labels) == ["rack"]
-
-
-def test_requests_too_large_for_all_allowed_servers_are_impossible() -> None:
-    roles = (NO_ROLE, Role("", where_of({"rack": ["rack-1"]})))
-    asked = asking(roles, [0, 1, 1])
-    asked = replace(asked, demand=np.array([[7, 7], [7, 7], [6, 6]]) * QUANTUM)
-    simulation = Simulation(asked, ledger_of(FABRIC, RACKS, []))
-    assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [False, True, False]
 
 
 class Watched(Ledger):

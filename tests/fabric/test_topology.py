@@ -134,13 +134,6 @@ def test_oversubscription() -> None:
     assert [row.oversubscription for row in tier_rows(fat_tree(4))] == [None, 1.0, 1.0]
 
 
-def test_a_fat_tree_of_four_ports() -> None:
-    found = fat_tree(4)
-    assert (found.servers, found.racks, found.switches, found.links) == (16, 8, 20, 48)
-    graph = nx.Graph(found.link_ends.tolist())
-    assert {graph.degree[v] for v in range(found.switches)} == {4}
-
-
 def test_a_tree_counts_from_the_servers_up() -> None:
     found = tree((10, 4, 2), (1, 4, 8))
     assert (found.servers, found.racks, found.switches) == (80, 8, 11)
@@ -165,13 +158,6 @@ def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
     assert found.level.tolist() == [0, 1, 1, 1, 2, 0, 0, 0]
     assert found.tiers == ("server-rack", "rack-rack", "rack-fabric")
     assert ("one", "right", 10 * QUANTUM, "server-rack") in described(found)
-
-
-def test_leaves_are_servers_where_nothing_else_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "star.csv"
-    file.write_text("\ufeffb, capacity,length, a\nhub,1,5 m,x\n\ny,1,,hub\n", encoding="utf-8")
-    found = read(file, name="star")
-    assert (found.name, found.names, found.rack_of.tolist()) == ("star", ("hub", "x", "y"), [0, 0])
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "fat-tree"])

@@ -16,10 +16,9 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import OUTCOMES, PENDING, Record
-from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View
-from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where
+from tests.reference.engine import Case, Decide, Demand, Reference, Room, Where
 from tests.support.properties import first, scaled
 from tests.support.simulations import (
     cases,
@@ -171,23 +170,6 @@ def test_failure_times_follow_the_seed_and_the_means() -> None:
     assert np.mean(downs) == pytest.approx(10, rel=0.2)
 
 
-def first_outage(seed: int, server: int) -> tuple[float, float]:
-    """When it fails and when it is back, with the means below."""
-    rng = stream(seed, "faults", "server", server)
-    return (down := rng.exponential(1000.0)), down + rng.exponential(10.0)
-
-
-def test_last_release_does_not_end_the_wait_for_a_repair() -> None:
-    """It comes while the server that the last in line needs is down, and frees another that is too small."""
-    seed = next(seed for seed in range(99) if first_outage(seed, 1)[0] > first_outage(seed, 0)[1])
-    down, up = first_outage(seed, 0)
-    requests = [(0, inf, 2), (0, (down + up) / 2, 1), (0, 5, 2)]
-    simulation = simulate(one(requests, "wait", capacity=[[[2]], [[1]]]), Faults(1000.0, 10.0, (), False, seed))
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["interrupted", "placed", "placed"]
-    assert simulation.record.decided[2] == up
-
-
 # -- answers -------------------------------------------------------------------------------------------------------
 
 
@@ -253,35 +235,6 @@ def test_a_wrong_answer_changes_nothing_and_the_run_goes_on(number: int) -> None
     simulation.answer(request.on(0, 1))
     assert simulation.record.server[1] == 0
     assert simulation.record.node[1] == 1
-
-
-def test_a_spread_request_takes_its_exact_parts_or_nothing() -> None:
-    simulation = pair()
-    request = simulation.advance()
-    assert request is not None
-    simulation.answer(None)
-    request = simulation.advance()
-    assert request is not None
-    assert request.spread
-    even = ((1, 3), (0, 2))
-    shares: Any
-    for shares in (
-        ((0, 0, (1, 5)),),
-        ((0, 1, (1, 5)),),
-        ((0, 0, even[1]), (0, 1, even[0])),
-        ((0, 1, even[0]), (0, 0, even[1])),
-        ((0, 0, even[0]),),
-        ((0, 0, even[0]), (1, 1, even[1])),
-        ((0, 0, even[0]), (0, 1, even[1])),  # right, but node 0 is full
-        ((0.0, 0, even[0]), (0.0, 1, even[1])),
-    ):
-        refused(simulation, request, Placement(shares))
-    simulation.answer(None)
-    request = simulation.advance()
-    assert request is not None
-    simulation.answer(Placement(((0, 0, even[0]), (0, 1, even[1]))))
-    assert simulation.view.free.tolist() == [[[3, 1], [4, 2]]]
-    assert simulation.record.node[3] == SPREAD
 
 
 # -- play ----------------------------------------------------------------------------------------------------------

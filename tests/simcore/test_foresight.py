@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from math import inf, isnan
+from math import inf
 from statistics import NormalDist
 from typing import Any
 
@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.errors import UserError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import Agent, Placement, Placements, Request, View, Workload
+from binwright.simcore.types import Workload
 from binwright.workloads.predictors import Noise, Shuffled, Survival
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
@@ -66,28 +65,6 @@ def test_without_noise_agents_are_told_the_truth_to_the_last_bit(case: Case, ela
             simulation.answer(where and simulations.place(request, where, simulation.view.free.shape[1]))
         heard.append(seen)
     assert heard[0] == heard[1]
-
-
-class Curious(Agent):
-    """Asks how long a request stays."""
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        """Refuse what stays long."""
-        return None if request.duration > 5 else request.on(0, 0)
-
-
-def test_agents_that_read_hidden_lifetimes_are_named() -> None:
-    case = Case([[[4]]], [[4]], (9,), [(0.0, 3.0, (1,))], "drop", 1, 0, "stop", [], [], False)
-    with pytest.MonkeyPatch.context() as patch:
-        simulation = played(case, None, patch)
-    with pytest.raises(AgentError, match=r"^Curious raised .*how long requests stay is hidden.* request 0 \("):
-        play(simulation, Curious())
-    request = simulation.advance()
-    assert request is not None
-    assert isnan(request[2])
-    assert "nan" in repr(request)
-    with pytest.raises(AgentError, match="hidden"):
-        simulation.view.expected(request, 1.0)
 
 
 # -- predictors ----------------------------------------------------------------------------------------------------
@@ -140,19 +117,3 @@ def test_a_table_goes_by_labels_and_groups_too() -> None:
         assert predictor.again(known, 0, 2.0, 3.0) == (6 if apart else 7)
     with pytest.raises(UserError, match=r"no such label.*\n  Known: tenant\."):
         Survival(by="owner").fit(workload)
-
-
-def test_ended_placements_are_forgotten() -> None:
-    running: set[int] = set()
-    placements = Placements(running)
-    for row in range(5000):
-        running.add(row)
-        placements.add(Request(row, 0.0, 1.0, (1,), False), row % 3, 0, float(row))
-        if row % 100:
-            running.remove(row)
-    kept = placements.since(0)
-    assert placements.total == 5000
-    assert len(kept) < 1300
-    assert {placed.request.index for placed in kept} >= running
-    assert [placed.number for placed in placements.since(4998)] == [4998, 4999]
-    assert all(placed.number == placed.began for placed in kept)

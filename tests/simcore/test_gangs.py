@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.fabric.run.play import play
@@ -221,15 +220,3 @@ def cluster(*free: int) -> Cluster:
 def gangs(parts: list[int]) -> Workload:
     workload = Workload.of_units(np.arange(len(parts)), 5.0, {"a": 1e-6})
     return replace(workload, gangs=Gangs.of_parts(parts))
-
-
-def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
-    simulation = Simulation(gangs([2, 3, 1]), WatchedLedger(cluster(3, 1)))
-    agent = BestFit()
-    agent.start(simulation.view, np.random.default_rng(0))
-    play(simulation, agent)
-    record = simulation.record
-    assert record.outcome.tolist() == [1, 1, 2, 2, 2, 1]
-    assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
-    assert simulation.gangs.lacked == {2: (2, "no server has enough a")}
-    assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3

@@ -99,15 +99,3 @@ def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
         assert asked == [tick for tick in ticks if any(begin < tick < end for begin, end in runs)]
         outages += sum(later - end > 10 for (_, end), (later, _) in pairwise(sorted(runs)))
     assert outages
-
-
-@given(cases(), deciders, st.sampled_from([1, 3]))
-def test_a_mover_that_moves_nothing_changes_nothing(case: Case, decide: Decide, every: int) -> None:
-    plain, moved = simulate(case), simulate(case)
-    moving = move_in(moved, Rules(every=every, room=3, downtime=1.0), Told(lambda *_: []))
-    assert drive(plain, decide) == drive(moved, decide)
-    assert moving.log == []
-    for name in plain.record.COLUMNS:
-        np.testing.assert_array_equal(getattr(plain.record, name), getattr(moved.record, name))
-    assert plain.changes == moved.changes
-    assert plain.now == moved.now

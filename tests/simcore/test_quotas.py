@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from random import Random
@@ -20,7 +19,6 @@ from binwright.scenarios.features.preemption.run import Preemption
 from binwright.scenarios.features.queues.run import QueueBook
 from binwright.scenarios.features.quotas import Quotas
 from binwright.scenarios.features.quotas.run import QuotaBook
-from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -135,19 +133,6 @@ def test_quotas_are_never_exceeded(start: int) -> None:
     assert min(evicted, held, refused, queued) > 10
 
 
-@scaled(1)
-@given(st.integers(0, 10**6))
-def test_quotas_that_bind_nobody_change_nothing(seed: int) -> None:
-    case = drawn_case(seed)
-    plain = simulate(replace(case, tenants=None))
-    assert case.tenants
-    wide = {name: replace(quota, nominal=10**6, lending_limit=inf) for name, quota in case.tenants.quotas.items()}
-    bound = simulate(replace(case, tenants=replace(case.tenants, quotas=wide)))
-    assert drive(plain, first_fit) == drive(bound, first_fit)
-    assert plain.record.outcome.tolist() == bound.record.outcome.tolist()
-    assert plain.record.sequence.tolist() == bound.record.sequence.tolist()
-
-
 # -- from a scenario ---------------------------------------------------------------------------------------------------
 
 
@@ -258,16 +243,3 @@ def test_room_that_an_arrival_reclaims_is_offered_to_the_first_in_line_at_once(t
 def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
     assert [row[0] for row in rows] == list("xxxxaaaabbaaaa")
-
-
-@pytest.mark.parametrize(
-    ("quotas", "overflow", "said"),
-    [
-        ({"by": "usr", "of": COHORT}, "wait", r"quotas\.by: the requests have no such label \(got 'usr'\)"),
-        ({"of": COHORT, "only": {"models": "A100"}}, "wait", r"quotas\.only: the requests have no such label"),
-        ({"of": COHORT, "checkpoint": "1 min"}, "wait", "checkpoint: is for those that are evicted, and nobody is"),
-    ],
-)
-def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        check_scenario(scenario(quotas, overflow=overflow))

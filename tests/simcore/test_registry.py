@@ -71,15 +71,6 @@ def test_names_that_cannot_be_imported_are_refused(things: Registry, tmp_path: P
     assert caught.value.value == name
 
 
-def test_a_file_that_raises_is_tried_again(things: Registry, tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("raise RuntimeError('not yet')\n", encoding="utf-8")
-    with pytest.raises(UnknownName, match="not yet"):
-        things.load("mine.py:Mine", tmp_path)
-    file.write_text("class Mine:\n    'now it is here'\n", encoding="utf-8")
-    assert things.load("mine.py:Mine", tmp_path).__name__ == "Mine"
-
-
 @pytest.mark.parametrize("registry", [AGENTS, TRACES, ARRIVALS, LIFETIMES], ids=lambda registry: registry.kind)
 def test_everything_that_is_registered_is_there(registry: Registry) -> None:
     for name in registry:

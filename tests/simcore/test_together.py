@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.fabric.run.play import play
 from binwright.simcore import rng
-from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.errors import AgentError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import first, scaled
-from tests.support.scenarios import WAYS, first_run
+from tests.support.scenarios import first_run
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
@@ -128,16 +128,6 @@ class Answering(Agent):
         return ((requests[number], placement) for number, placement in self.answers)
 
 
-def test_each_answer_is_all_or_nothing() -> None:
-    simulation = simulate(TWO)
-    whole = Placement(((0, 0, (1,)),))
-    with pytest.raises(InfeasiblePlacement, match="does not fit"):
-        play(simulation, Answering([(1, whole), (0, whole)]))
-    assert simulation.record.sequence.tolist() == [1]
-    assert simulation.view.free.tolist() == [[[0]]]
-    assert [request.index for request in simulation.offer] == [0]
-
-
 @pytest.mark.parametrize("answers", [[(0, None), (0, None)], [(1, Placement(((0, 0, (1,)),)))] * 2])
 def test_nobody_is_answered_twice(answers: list[tuple[int, Placement | None]]) -> None:
     with pytest.raises(AgentError, match="which is not offered or has its answer"):
@@ -199,19 +189,3 @@ def test_who_waits_for_a_repair_is_not_given_up(
     second = requests.row(len(window) + 1, named=True)
     assert second["outcome"] in ("placed", "interrupted")
     assert second["decided"] == pytest.approx(decided, abs=1e-3)
-
-
-def test_who_comes_behind_the_others_calls_for_no_offer_whatever_the_order(tmp_path: Path) -> None:
-    """The last is the shortest, and others are above their quota: machine code offers when Python does."""
-    jobs = "0,0,10,4,a\n1,1,9,1,b\n2,2,9,1,b\n3,3,1,1,c\n"
-    (tmp_path / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who\n{jobs}")
-    scenario = {
-        "cluster": {"servers": 1, "node": {"cpu": 4}},
-        "workload": {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": {"who": "who"}},
-        "quotas": {"by": "who", "of": {"a": {"nominal": {"cpu": 4}}, "b": {"nominal": {"cpu": 1}}}, "reclaim": "any"},
-        "overflow": {"wait": {"together": 1}},
-        "knowledge": {"lifetimes": "known"},
-        "agents": [{"in-line": {"order": "sjf"}}],
-    }
-    found = [first_run(scenario, tmp_path, way)[0]["servers_used"] for way in WAYS]
-    assert found[0] == found[1]

@@ -9,20 +9,15 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.samples import Sampler
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled import numa_loop
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
-from binwright.simcore.gangs import Gangs
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
-from binwright.simcore.roles import Role, Roles
-from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Workload
+from binwright.simcore.roles import Roles
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
@@ -60,19 +55,6 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
-
-
-def test_a_place_that_a_rule_forbids_is_refused_in_the_engines_words() -> None:
-    workload, cluster = busy(50)
-    workload = replace(workload, roles=Roles((Role("web"),), np.zeros(50, np.int64)))
-    labels = ServerLabels(10, {}, {"spot": np.arange(10) == 0})
-    engine = Simulation(workload, Ledger(cluster, labels, []))
-    with pytest.raises(InfeasiblePlacement, match="a taint that it does not tolerate") as expected:
-        play(engine, agent_of(wrong))
-    compiled = Simulation(workload, Ledger(cluster, labels, []), compiled=True)
-    with pytest.raises(InfeasiblePlacement) as found:
-        compiled.loop.go(Compiled(wrong))
-    assert str(found.value) == str(expected.value)
 
 
 SCANS = [name for name in ON_ANY_SERVERS if hasattr(AGENTS.load(name), "scan") and name != "random-top"]
@@ -168,15 +150,3 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
     with pytest.raises(AgentError, match="written to what it was shown" if requests == 2 else "written|does not fit"):
         play_one(simulation, agent_of(generous))
     assert int((simulation.record.outcome == PLACED).sum()) < 10
-
-
-def test_a_wrong_place_for_a_part_of_a_gang_leaves_nothing_held() -> None:
-    capacity = np.full((2, 1, 1), 4)
-    workload = Workload(("cpu",), np.zeros(2), np.ones(2), np.full((2, 1), 3), np.arange(2))
-    workload = replace(workload, gangs=Gangs.of_parts((2, 2)))
-    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])), Overflow("wait"))
-    for _ in range(2):
-        with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
-            simulation.loop.go(Compiled(numa_loop.given, (np.zeros(1),)))
-        assert simulation.view.free.ravel().tolist() == [4, 4]
-        simulation.ledger.check()
