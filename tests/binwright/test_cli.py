@@ -290,21 +290,6 @@ def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]
 # -- the other commands ------------------------------------------------------------------------------------------------
 
 
-DOUBTS = [
-    (["agents=[best-fit, in-line, two-stage]", "knowledge={lifetimes: known}", "overflow=wait"],
-     "in-line and two-stage cannot change the order of requests: they are offered one by one: write `",
-     "overflow={wait: {together: 9}}"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("sets", "doubt", "cure"), DOUBTS, ids=[doubt[:20] for _, doubt, _ in DOUBTS])
-def test_what_is_without_effect_is_warned_of(binwright: Asker, sets: list[str], doubt: str, cure: str) -> None:
-    asked = ["validate", "s.yaml", *[word for text in sets for word in ("--set", text)]]
-    assert f"Warning: {doubt}" in " ".join(binwright(*asked).out.split())
-    cured = binwright(*asked, "--set", cure)
-    assert (cured.code, "Warning" in cured.out) == (0, False)
-
-
 @pytest.mark.usefixtures("_mistaken")
 def test_validate_looks_at_every_file(binwright: Asker) -> None:
     said = binwright("validate", "s.yaml")
@@ -408,11 +393,3 @@ def test_files_of_other_editors_are_read(binwright: Asker) -> None:
     Path("b.yaml").write_bytes(mark + f"{servers}{trace}agents: [first-fit]\n".replace("\n", "\r\n").encode())
     said = binwright("run", "b.yaml", "--out", "out")
     assert said.code == 0, said.everything
-
-
-def test_environments_say_what_they_need() -> None:
-    program = "import sys\nsys.modules['gymnasium'] = None\nimport binwright.environments"
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: binwright.environments needs Gymnasium (")
-    assert "Run pip install '.[learned]' in " in last

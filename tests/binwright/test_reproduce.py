@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from binwright.agents.learned.cvd_rl import LAYERS
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import Better, Value, Verdict, everything, judge, keys_of, published
 from binwright.reproduction.experiment import publication
-from binwright.reproduction.measures import Runs, above, of_blocks
+from binwright.reproduction.measures import above, of_blocks
 from binwright.reproduction.publications import wrasse
 from binwright.reproduction.reproduce import Reproduced, Reproduction
 from binwright.scenarios.schema.load import load_scenario, load_to_run
@@ -253,38 +252,6 @@ def test_reproduce_writes_tables_and_pages(
     assert cli.main(["reproduce", "wrase"]) == cli.MISTAKE
     assert "wrasse" in capsys.readouterr().err
     assert cli.main(["reproduce", "fgd", "--out", ""]) == cli.MISTAKE
-
-
-def test_times_beside_one_another() -> None:
-    """Two runs of two agents: the first decisions, which load code, do not count."""
-
-    def runs(**seconds: list[list[float]]) -> Runs:
-        found = {f"{agent}{seed}": one for agent, both in seconds.items() for seed, one in enumerate(both)}
-        rows = pl.DataFrame([{"run": run, "agent": run[:-1], "seed": int(run[-1])} for run in found])
-        results = SimpleNamespace(done=rows, times=lambda run: pl.DataFrame({"seconds": found[run]}))
-        return Runs(results, {agent: agent for agent in seconds})  # type: ignore[arg-type]
-
-    given = runs(slow=[[9.0, 2.0, 4.0], [9.0, 1.0, 3.0]], fast=[[0.1, 1.0, 1.0], [0.1, 0.5, 0.5]])
-    measures = wrasse.times_of("fast")
-    late, longest = f"{wrasse.LATE}{wrasse.OVER_MEAN}", f"{wrasse.LONGEST}{wrasse.OVER_MEAN}"
-    assert measures[f"{wrasse.MEAN}, times those of fast"](given, "slow").mean == pytest.approx((3 + 4) / 2)
-    assert measures[longest](given, "slow").mean == pytest.approx((4 / 3 + 3 / 2) / 2)
-    assert measures[wrasse.LONGEST](given, "slow").mean == pytest.approx(9000)
-    assert measures[wrasse.LATE](given, "slow").seeds == measures[late](given, "slow").seeds == 0
-    long = runs(slow=[[9.0] + [1.0] * 144 + [3.0] * 10 + [1.0] * 10])
-    assert measures[late](long, "slow").mean == pytest.approx(3 / (184 / 164))
-    assert measures[wrasse.LATE](long, "slow").mean == pytest.approx(3000)
-
-
-def test_derived_values_of_wrasse_follow_from_printed_ones() -> None:
-    derived = {(one.table, one.condition, one.agent, one.metric): one.printed for one in publication("wrasse").values}
-    assert derived["6", "data=DS2", "wrasse", "virtual data centres placed, % over secondnet"] == "71.32"
-    assert derived["5", "application=pgrank", "wrasse", wrasse.TIMES] == "7.286"
-    assert (
-        derived["section 8.2.2", "servers=16000;clusters=300", "wrasse", f"{wrasse.LONGEST}{wrasse.OVER_MEAN}"]
-        == "14.21"
-    )
-    assert derived["4", "application=imgproc", "solver", "servers"] == "1403"
 
 
 @pytest.mark.long

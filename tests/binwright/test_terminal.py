@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.progress import StatusLine, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -143,30 +142,3 @@ def test_an_interrupted_run_leaves_the_terminal_as_it_was(
     if len(keys) == 1:
         assert shown.code == INTERRUPTED
         assert shown.lines[-1] == "binwright: Interrupted. Run the same command to resume."
-
-
-def test_a_terminal_that_can_do_little(folder: Path) -> None:
-    release(folder)
-    with terminal(folder, TERM="dumb", PYTHONUTF8="0", LC_ALL="C") as opened:
-        shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", "little", columns=80)
-        shown.end()
-        assert shown.code == 0
-        is_left_in_order(shown, "servers used")
-        assert b"\x1b" not in shown.written
-
-
-@pytest.mark.parametrize(
-    ("share", "said"), [(0.0, "30 s to 15 min"), (0.099, "30 s to 15 min"), (0.1, "60 s"), (0.9, "60 s")]
-)
-def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -> None:
-    assert remaining(60.0, share) == said
-
-
-def test_nothing_is_left_in_no_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = StatusLine("iterations", 4)
-    seen = []
-    for done, moment in enumerate((0.0, 0.1, 0.2, 0.3), 1):
-        monkeypatch.setattr("binwright.commands.progress.monotonic", lambda moment=moment: moment)
-        line.reached(done)
-        seen.append(line.text())
-    assert seen == ["1 of 4", "2 of 4, 1 s left", "3 of 4, 1 s left", "4 of 4"]

@@ -12,8 +12,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from binwright.cli import main
-from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.kubernetes import quantity
 from binwright.workloads.traces.library import read, recognised
@@ -151,25 +149,6 @@ def test_a_snapshot_of_kubernetes(snapshot: Path) -> None:
     assert frame["group"].to_list() == ["web/web-5d9f", *[""] * 5]
     assert frame["labels.tenant"].to_list() == ["web", "db", *["web"] * 4]
     assert frame["labels.priority"].to_list() == ["", "high", *[""] * 4]
-
-
-@pytest.mark.long
-def test_a_run_begins_where_the_pods_are(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["traces", "describe", str(snapshot), "--out", "s.yaml"]) == 0
-    assert main(["run", "s.yaml", "--agents", "first-fit", "--set", "record=[requests]"]) == 0
-    capsys.readouterr()
-    scenario = load_scenario("s.yaml")
-    assert scenario.cluster.groups is not None
-    assert [group.labels["host"] for group in scenario.cluster.groups] == ["n1", "n2", "n3"]
-    assert scenario.cluster.groups[0].node["mem"] == pytest.approx(16 * 1024**3 / 1e9)
-    for details in Path("results/s/details").glob("*.requests.parquet"):
-        found = pl.read_parquet(details)
-        where = dict(zip(found["id"], found["server"], strict=True))
-        # Neither spot nor the cordoned node is for `waits-b`, and no node has the label of `waits-other`.
-        assert (where["web/on-2"], where["db/on-3"]) == (1, 2)
-        outcomes = dict(zip(found["id"], found["outcome"], strict=True))
-        assert {name for name, outcome in outcomes.items() if outcome != "placed"} == {"web/waits-b", "web/waits-other"}
-        assert where["web/waits-spot"] in (0, 1)
 
 
 @pytest.mark.parametrize(

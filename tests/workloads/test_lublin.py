@@ -69,17 +69,6 @@ def test_distributions_equal_those_of_the_authors_program(jobs: str) -> None:
     assert set(work.labels["queue"]) == {jobs}
 
 
-def test_both_classes_come_in_the_order_of_their_arrival() -> None:
-    both = drawn(n=50_000)
-    batch = both.labels["queue"] == "batch"
-    assert batch.mean() == pytest.approx(0.146, abs=0.04)  # of the program
-    for name, of in (("batch", batch), ("interactive", ~batch)):
-        alone = drawn(n=int(of.sum()), jobs=name)
-        assert (alone.arrival == both.arrival[of]).all()
-        assert (alone.duration == both.duration[of]).all()
-    assert (np.diff(both.arrival) >= 0).all()
-
-
 @pytest.mark.parametrize(
     ("log", "jobs", "parameters"),
     [("1", "all", {}), ("2", "both", {"umed": [4.5, 4.5, 4.5], "uhi": [7, 7, 7]})],
@@ -135,13 +124,6 @@ cluster: {servers: 2, node: {cpu: 96, mem: 256 GB}}
 workload: {requests: 300, lublin: {processor: {cpu: 1, mem: 4 GB}}}
 agents: [first-fit]
 """
-
-
-def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(SCENARIO)
-    cpu, mem = build_world(load_scenario(tmp_path / "s.yaml")).draw(0).demand.T / QUANTUM
-    assert (mem == 4 * cpu).all()
-    assert 32 < cpu.max() <= 128  # of 512 GB
 
 
 def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:

@@ -3,19 +3,16 @@
 import gzip
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads import TRACES
 from binwright.workloads.demands import (
     DEMANDS,
     AlibabaLike,
@@ -26,10 +23,8 @@ from binwright.workloads.demands import (
 )
 from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traced_demands import Alibaba, Azure
-from binwright.workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
-SPEC = MultiServerRequests(128, Uniform(), 31)
 CONTAINERS = (
     "c_1,m_1,0,app_1,started,400,400,1.56\n"
     "c_1,m_1,287942,app_1,started,800,800,1.56\n"  # the same one again: not read
@@ -156,36 +151,6 @@ def test_azure_packing_2020(tmp_path: Path) -> None:
         Azure(path, "test").law()
 
 
-@pytest.mark.parametrize("name", ["azure", "alibaba"])
-def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, name: str) -> None:
-    kind = DEMANDS.load(name)
-    trace = TRACES.load(kind.trace)
-    with pytest.raises(WorkloadError, match="there is no such file") as caught:
-        kind(tmp_path / "none.csv").law()
-    text = str(caught.value)
-    for part in (str(tmp_path / "none.csv"), f"workload.demand.{name}.path", kind.summary, trace.source, trace.licence):
-        assert part in text
-
-
-def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-
-    def names(demand: object) -> list[str]:
-        workload = {"demand": demand, "requests": 2, "holding": 1}
-        cluster = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
-        scenario = scenario_from({"name": "x", "cluster": cluster, "workload": workload, "agents": ["tetris"]})
-        return [run.name for run in Batch(scenario, tmp_path / "out").runs]
-
-    with pytest.raises(WorkloadError, match="was not found"):
-        names("alibaba")
-    put(tmp_path / "container_meta.csv", CONTAINERS)
-    first = names("alibaba")
-    assert first == names({"alibaba": {"path": str(put(tmp_path / "copy.csv", CONTAINERS))}})
-    put(tmp_path / "container_meta.csv", CONTAINERS + "c_9,m,0,a,started,400,400,1\n")
-    assert first != names("alibaba")
-    assert names("uniform") == names("uniform")
-
-
 # -- wrong input -----------------------------------------------------------------------------------------------------
 
 
@@ -202,24 +167,3 @@ def test_impossible_requests(change: dict[str, Any], message: str) -> None:
     workload = {"demand": "uniform", "requests": 128, "holding": 31} | change
     with pytest.raises(UserError, match=message):
         scenario_from({"cluster": cluster, "workload": workload, "agents": ["tetris"]})
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A third party's law that is none."""
-
-    pairs: Any
-    weights: Any = (1.0,)
-    summary: ClassVar[str] = ""
-    reference: ClassVar[str] = ""
-
-    def law(self) -> Law:
-        return Law(np.array(self.pairs), np.array(self.weights))
-
-
-@pytest.mark.parametrize(
-    "demand", [Broken([[1, 2, 3]]), Broken([[1, 2]], (0.5,)), Broken([[1.0, 2.0]]), Broken([[0, 0]]), Broken([[1, -2]])]
-)
-def test_laws_that_are_none(demand: Broken) -> None:
-    with pytest.raises(WorkloadError, match=r"a demand returns no law\n  It has pairs int64 \[k, 2\]"):
-        MultiServerRequests(5, demand, 1).draw(R, 0)

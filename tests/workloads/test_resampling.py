@@ -128,22 +128,3 @@ def test_mistakes_say_where_they_are(workload: dict[str, Any], problem: str, tmp
     path.write_text("vmid,cpu,mem,at,lt\n1,4,2,0,5\n2,1,2,9,5\n")
     with pytest.raises(UserError, match=problem):
         build_world(scenario(path, **workload)).draw(0)
-
-
-def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_are() -> None:
-    rng = np.random.default_rng(5)
-    rows = [
-        (float(np.floor(at)), INF if rng.random() < 0.3 else float(rng.integers(1, 9)) * HOUR, cpu)
-        for at, cpu in zip(rng.uniform(0, 6 * DAY, 500), rng.choice([1.0, 4.0, 64.0], 500), strict=True)
-    ]
-    table = table_of(rows)
-    months = [resampled(table, Resample(), seed)[0] for seed in range(300)]
-
-    def counts(some: Any) -> Any:
-        hours = np.bincount((some["arrival"] % DAY // HOUR).astype(int), minlength=24)
-        return np.array([*hours, *[(some["cpu"] == cpu).sum() for cpu in (1, 4, 64)], np.isinf(some["lifetime"]).sum()])
-
-    found = np.array([counts(month) for month in months])
-    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - counts(table)) < 4 * error).all()
-    assert len({month["id"].tobytes() for month in months}) > 280

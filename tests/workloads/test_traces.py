@@ -3,7 +3,7 @@
 import gzip
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ import pytest
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
 from binwright.workloads.describe import Description, describe, fit, loads
-from binwright.workloads.traces.check import check
 from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.windows import Window, select
 from tests.support import ROOT
@@ -218,23 +217,6 @@ def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: 
     assert recognised(put(tmp_path / "other.csv", "a,b\n1,2\n")) is None
 
 
-def test_a_parquet_file_of_the_common_columns_is_read_in_place_of_the_original(tmp_path: Path) -> None:
-    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n1,1,2,8,inf\n")
-    out = tmp_path / "h.parquet"
-    read("huawei-east-1", path).write_parquet(out)
-    assert recognised(out) == "table"
-    assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
-    with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
-        read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))
-    with pytest.raises(WorkloadError, match="cpu: negative demand in request 7"):
-        read("table", _parquet(tmp_path / "x", {"id": [7], "arrival": [0], "lifetime": [1], "cpu": [-1]}))
-
-
-def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
-    pl.DataFrame(columns).write_parquet(path)
-    return path
-
-
 def described(path: Path) -> Description:
     name = recognised(path) or "table"
     return describe(read(name, path), TRACES.load(name).units)
@@ -275,24 +257,3 @@ def test_real_azure_and_its_fit() -> None:
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
     assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
-
-
-def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"line": [2, 3], "id": [0, 1], "arrival": [9.0, 8.0], "lifetime": [1.0, 1.0], "cpu": [1.0, 1.0]}
-    )
-    with pytest.raises(WorkloadError, match=":3: at: arrivals are not sorted"):
-        check(frame, tmp_path / "t", {"arrival": "at"})
-
-
-def test_amounts_of_a_trace_are_scaled_by_their_unit(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu,mem\n0,0,1,500,8\n1,0,1,0,3\n")
-    resources = ("cpu", "mem")
-    table = read("table", path)
-    scaled = select(table, Window(), resources, 0, scale={"cpu": 0.001, "mem": 1.073741824})
-    assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
-    assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
-    with pytest.raises(WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got 8\.0\)"):
-        select(table, Window(), resources, 0, scale={"mem": 1e9})
-    with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):
-        select(table, Window(), ("cpu",), 0, scale={"cpu": 0.001})

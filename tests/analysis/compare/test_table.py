@@ -178,25 +178,6 @@ def metric(unit: str) -> Metric:
     return Metric("x", "x", unit)
 
 
-@pytest.mark.parametrize(
-    ("unit", "mean", "half", "text"),
-    [
-        ("%", 0.5, float("inf"), "50.0"),
-        ("%", 0.51234, 0.0123, "51.2 ±1.2"),
-        ("%", 0.51234, 0.123, "51 ±12"),
-        ("%", 0.0, 0.0, "0.0 ±0.0"),
-        ("", 1234567.8, 0.5, "1,234,567.80 ±0.50"),
-        ("", 3.14159, float("inf"), "3.14"),
-        ("", 2.0, 0.0000001, "2.000 ±0.000"),
-        ("s", 119.0, 10.0, "119 ±10 s"),
-        ("s", 120.0, 60.0, "2.0 ±1.0 min"),
-        ("s", 7200.0, 360.0, "2.00 ±0.10 h"),
-    ],
-)
-def test_numbers_have_the_decimals_that_their_interval_allows(unit: str, mean: float, half: float, text: str) -> None:
-    assert metric(unit).write(mean, half) == text
-
-
 def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
     """Values that differ by seed or point only are the same for all agents, as are sums in another order."""
     rows = [
@@ -272,20 +253,6 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
     for said in widths(hidden([sheet], 40)):
         assert not hidden([sheet], said)
         assert "…" not in shown(sheet.terminal(said), said)
-
-
-def test_points_of_one_agent_are_compared(tmp_path: Path) -> None:
-    rows = [
-        row("a", seed, point={"delay": delay}, acceptance=0.5 + delay / 10 + seed / 100) | {"run": f"{delay}-{seed}"}
-        for delay in (1, 2, 3)
-        for seed in range(8)
-    ]
-    found = table(tmp_path, rows)
-    assert found.sheet.headings[:2] == ["delay", "runs"]
-    assert [line[0] for line in found.sheet.texts] == ["1", "2", "3"]
-    assert marks(found, "acceptance") == ["", "", BEST]
-    frame = Results(tmp_path).compare(metrics="acceptance").frame
-    assert frame.select("agent", "verdict").rows() == [("1", "baseline"), ("2", "better"), ("3", "better")]
 
 
 # -- the sentence that figures have as their title -----------------------------------------------------------------

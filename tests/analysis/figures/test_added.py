@@ -1,17 +1,14 @@
 """Figures from outside: in a file, in a package, in the documentation; what is refused, and what they raise."""
 
 import re
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
-from binwright.simcore import registry
 from binwright.simcore.errors import ResultsError
 from tests.support import ROOT
 from tests.support.batches import scenario
@@ -72,31 +69,3 @@ def test_an_error_in_a_figure_of_ones_own_names_its_line(
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ResultsError, match=says):
         draw(results, f"{tmp_path}/mine.py:f")
-
-
-@pytest.mark.parametrize("target", ["broken_figures:f", "no_such_module:f"])
-def test_a_package_whose_figure_fails_does_not_take_the_others_with_it(
-    target: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "broken_figures.py").write_text("def f(chosen, options):\n    return chosen.swept[0]\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    point = EntryPoint("broken", target, "binwright.figures")
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
-    monkeypatch.setattr(FIGURES, "_all", None)
-    kept = {"differences": FIGURES._targets()["differences"], "broken": target}  # the others take their time
-    monkeypatch.setattr(FIGURES, "_all", kept)
-    monkeypatch.setattr(FIGURES, "_builtin", {"differences": kept["differences"]})
-    why = "f raised IndexError" if target == "broken_figures:f" else "cannot import this figure"
-    assert main(["report", str(results.folder), "--out", str(tmp_path / "report.html")]) == 0
-    assert f"The figure broken is left out: {why}" in capsys.readouterr().err
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert f'<p class="wrong">The figure broken is left out: {why}' in page
-    assert 'id="figure-differences"' in page
-    assert main(["figures", str(results.folder), "--out", str(tmp_path / "figs")]) == 0
-    assert f"Not drawn: broken: {why}" in capsys.readouterr().out
-    assert [path.name for path in (tmp_path / "figs").iterdir()] == ["differences.png"]
-    assert main(["list", "figures"]) == 0
-    assert "broken" in capsys.readouterr().out
-    assert main(["figures", str(results.folder), "--kind", "broken", "--out", str(tmp_path / "none")]) == 2
-    assert why in capsys.readouterr().err
-    assert not (tmp_path / "none").exists()

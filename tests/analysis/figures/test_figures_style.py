@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from binwright.analysis.figures.figure_data import number
 from binwright.analysis.figures.style import COLOURS, SHIPPED, looks
 from binwright.analysis.results_api import Results
 from binwright.cli import main
-from binwright.fabric.topology import topology
 from tests.support.figures import NETWORK
 
 # -- colours -------------------------------------------------------------------------------------------------------
@@ -32,9 +30,6 @@ def test_agents_that_are_compared_differ_in_colour() -> None:
         assert len({SHIPPED[name][0] for name in group}) == len(group) == len(COLOURS)
     assert {*servers, *network, *virtual, *line, *learned} <= set(AGENTS)
     assert len(set(SHIPPED.values())) == len(SHIPPED) - 1, "one label of feasible is the other's"
-
-
-names = st.lists(st.text("abcdef-()=", min_size=1, max_size=8), unique=True)
 
 
 @given(st.lists(st.text("abcdef-()=", min_size=1, max_size=8), unique=True, max_size=60))
@@ -83,33 +78,7 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
         assert requests["bandwidth"].is_between(0.1, 1.0).all()
 
 
-def test_samples_say_what_is_used_and_installed_and_failed(network: Results) -> None:
-    shape = topology("alpha")
-    for run in network.runs["run"]:
-        samples, states = network.samples(run), network.states(run)
-        assert set(samples["time"]) <= set(states["time"])
-        states = samples.select("time").join(states, on="time", maintain_order="left")[1:]
-        links = np.array(states["links"].list.eval(pl.element().fill_null(0)).to_list()) * shape.link_capacity / 1e6
-        for tier, name in enumerate(shape.tiers):
-            expected = links[:, shape.link_tier == tier].sum(axis=1)
-            assert samples[f"used_{name}"][1:].to_numpy() == pytest.approx(expected, abs=1e-4)
-            assert set(samples[f"capacity_{name}"]) == {shape.link_capacity[shape.link_tier == tier].sum() / 1e6}
-        assert set(samples["capacity_cpu"]) == {400.0}
-        assert samples["failures"].to_list() == (samples["time"] >= 20).cast(pl.Int64).to_list()
-        assert samples["decisions"].to_list() == sorted(samples["decisions"])
-
-
 # -- the command ---------------------------------------------------------------------------------------------------
-
-
-def test_four_figures_answer_what_results_ask(
-    network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["figures", str(network.folder), "--out", str(tmp_path)]) == 0
-    assert {path.stem for path in tmp_path.iterdir()} == {"differences", "refusals", "servers", "pareto"}
-    text = capsys.readouterr().out
-    assert "Not drawn" not in text
-    assert "--kind all" in text
 
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:

@@ -113,32 +113,6 @@ def peak(run):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (LONGEST.replace("longest_queue", "acceptance"), "there is a column acceptance already"),
-        ("\ndef plain(run):\n    return 1\n", "is not a metric"),
-        (LONGEST.replace("better=", 'per="tier", better='), "has {} in its name"),
-    ],
-)
-def test_objects_that_are_no_metric_are_refused(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(ScenarioError, match=re.escape(says)):
-        asking(written(tmp_path, text))
-
-
-@pytest.mark.parametrize(
-    ("entry", "says"),
-    [
-        ({"decision_us": {"last": "20 %"}}, r"metrics\.1: is a metric of whole runs only \(got .decision_us"),
-        ({"acceptance": "20 %"}, r"metrics\.1\.acceptance: does not say which part of the requests"),
-        ("acceptance_cumulative", r"metrics\.1: there is a column acceptance_cumulative already"),
-    ],
-)
-def test_wrong_parts_of_a_run_are_refused(entry: object, says: str) -> None:
-    with pytest.raises(ScenarioError, match=says):
-        scenario(metrics=["acceptance_cumulative", entry])
-
-
-@pytest.mark.parametrize(
     ("line", "says"),
     [
         ("return run.samples['queue'].max()", r"metric longest_queue raised KeyError\('queue'\) at .*mine.py:7"),

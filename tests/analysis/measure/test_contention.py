@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.simcore.types import Floats, Ints
 from tests.reference import contention as reference
@@ -93,26 +92,3 @@ def test_contention_equals_a_walk_through_time(case: Case) -> None:
     if case.overcommit == 1:
         assert not found.contended.any()
         assert found.lacked.max(initial=0.0) == 0
-
-
-def test_two_that_want_three_of_two_cores() -> None:
-    """One wants 3 of the 2 cores that there are, for 4 s, and in the first half of it another one wants 1."""
-    shares = Drawn(3, 0)
-    shares.shares = np.ones((3, 30, 2))
-    shares.shares[2] = 0.0
-    requests = [(0.0, 4.0, (3, 0)), (0.0, 2.0, (1, 0)), (4.0, 1.0, (1, 1))]
-    case = Case([(2, 2)], requests, overcommit=2, use=shares)
-    values = measure(finished(run(case)))
-    assert values["used_cpu"] == pytest.approx(1.0)
-    assert values["contention_cpu"] == pytest.approx(6 / 14)
-    assert values["contended"] == pytest.approx(1)
-    assert values["contention_p99"] == pytest.approx(1 / 2)
-    over = finished(run(case))
-    over.costs = costs(LINEAR)
-    assert measure(over)["energy"] == pytest.approx(300 * 4 / 3.6e6)
-    shares.shares /= 4  # .75 + .25 of the 2 cores for 2 s, then .75: 200 W, then 175 W
-    over = finished(run(case))
-    over.costs = costs(LINEAR)
-    assert measure(over)["energy"] == pytest.approx((200 * 2 + 175 * 2) / 3.6e6)
-    case.use = None
-    assert not {"used_cpu", "contended", "contention_p99"} & measure(finished(run(case))).keys()

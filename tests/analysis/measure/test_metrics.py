@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from json import loads
@@ -17,13 +16,10 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure import ASKED, BUILT_IN
 from binwright.analysis.measure.costs.bill import Costs
-from binwright.analysis.measure.definition import Asked, built_in, definition_of, measure
+from binwright.analysis.measure.definition import Asked, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.samples import KEPT, Sampler
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.ledger import Ledger
+from binwright.fabric.cluster import NEVER
 from binwright.fabric.run.cluster_events import Change
-from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
@@ -32,7 +28,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Workload
 from tests.reference import engine
 from tests.reference.looks import stranded
 from tests.reference.moving import Rules
@@ -336,11 +332,6 @@ def test_a_run_in_which_nobody_was_asked_says_so(requests: list[tuple[float, flo
         ran.metrics()
 
 
-def test_decision_time_is_averaged_over_the_decisions_of_the_run() -> None:
-    case = Case([(4, 4)], [(0, 1, (1, 1)), (4, 1, (1, 1)), (8, 1, (1, 1)), (9, 1, (9, 9))], warm=1)
-    assert run(case).metrics(thought=5000)["decision_us"] == 2.5
-
-
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
@@ -388,16 +379,6 @@ def down_after(changes: list[Change]) -> set[int]:
         elif change.what == "repair":
             down.remove(change.subject)
     return down
-
-
-@pytest.mark.parametrize("n", [1, KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 10 * KEPT + 7])
-def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
-    ran = run(Case([(4, 4)], [(float(i), 1.0, (1, 1)) for i in range(n)]))
-    looks = len(ran.samples["time"])
-    assert min(n, KEPT // 2) <= looks <= KEPT + 1
-    gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
-    assert len(set(gaps.tolist())) <= 1
-    assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
 
 
 BEGIN, FINISH = 10.0, 20.0
@@ -491,11 +472,6 @@ def test_a_run_that_ends_before_its_first_arrival(running: int, said: str) -> No
         assert FinishedRun(ran.simulation, 1, ran.samples, 0, prices={}).finish == 0.0
 
 
-REQUESTS = 100_000
-BYTES = 4
-"""Of a request, that computing metrics may take at once beside the run: 3 are needed, and 59 if all are looked at."""
-
-
 def measured(of: Run) -> Any:
     try:
         return of.metrics()
@@ -513,32 +489,3 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
         patch.setattr("binwright.analysis.measure.finished_run.LARGE", 1)
         found = measured(ran)
     assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
-
-
-class Only(Agent):
-    """Takes the only node there is."""
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        return request.on(0, 0)
-
-
-def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    capacity = np.full((1, 1, 2), REQUESTS * QUANTUM)
-    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]))
-    demand = np.full((REQUESTS, 2), QUANTUM)
-    times = np.arange(REQUESTS, dtype=np.float64)
-    workload = Workload(("cpu", "mem"), times, times[::-1] + 1, demand, np.arange(REQUESTS))
-    simulation = Simulation(workload, ledger)
-    sampler = Sampler(simulation, ledger)
-    play(simulation, Only(), sampler)
-    over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
-    built_in()  # imported
-    monkeypatch.setattr("binwright.analysis.measure.finished_run.LARGE", 1)
-    monkeypatch.setattr(memmap, "BLOCK", 1000)
-    tracemalloc.start()
-    try:
-        measure(over)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < BYTES * REQUESTS
