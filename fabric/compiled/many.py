@@ -12,21 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.changed_servers import log_of
-from binwright.fabric.compiled.numa_loop import (
-    ASK,
-    COUNTERS,
-    FIRST,
-    HOLDS,
-    NEXT_OFFER,
-    NumaRequests,
-    NumaState,
-    demand_of,
-    forward,
-    hold,
-    leave,
-    move,
-    refuse,
-)
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, forward, hold, leave, move, refuse
 from binwright.fabric.compiled.tables import Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.servers import fits_node, fits_spread
@@ -79,7 +66,7 @@ def many_runs(capacity: Ints, count: int, rows: int) -> Many:
         line=zeros(np.int32, max(1, rows)),
         due=zeros(np.float64, rows),
         holder=zeros(np.int64, rows),
-        at=zeros(np.int64, COUNTERS),
+        at=zeros(np.int64, loop.COUNTERS),
         clock=zeros(np.float64, 2),
         sequence=zeros(np.int32, rows),
         outcome=zeros(np.int8, rows),
@@ -111,7 +98,7 @@ def reset(many: Many, run: int, workload: Workload, possible: npt.NDArray[np.boo
     requests.arrival[run, :n], requests.duration[run, :n] = workload.arrival, workload.duration
     requests.demand[run, :n], requests.rows[run, : len(rows)] = workload.demand, rows
     state.free[run], state.at[run], state.answers[run], many.over[run] = state.capacity, 0, 0, False
-    state.clock[run, :], state.clock[run, NEXT_OFFER], many.possible[run] = 0.0, np.inf, len(rows)
+    state.clock[run, :], state.clock[run, loop.NEXT_OFFER], many.possible[run] = 0.0, np.inf, len(rows)
     state.outcome[run, :n] = PENDING
 
 
@@ -213,7 +200,7 @@ class NumaEpisodes:
     def row(self) -> Ints:
         """The request on offer of each run, int64 [count]; any after an episode."""
         state, runs = self.many.state, np.arange(self.count)
-        return state.line[runs, state.at[:, FIRST]].astype(np.int64)
+        return state.line[runs, state.at[:, loop.FIRST]].astype(np.int64)
 
     def reset(self, simulation: int, workload: Workload, worth: Floats) -> None:
         """Start one run again, on an empty cluster, with these requests; `worth` float64 [n] rewards them."""
@@ -251,13 +238,13 @@ def _step(scale: _Scale, many: Many, shown: NumaShown, worth: Floats, answers: I
         shown.rewards[i], shown.placed[i] = 0.0, False
         if not many.over[i]:
             requests, state = run_of(many, i)
-            row, place, changes = state.line[state.at[FIRST]], answers[i], state.log[0]
+            row, place, changes = state.line[state.at[loop.FIRST]], answers[i], state.log[0]
             if 0 <= place < shown.mask.shape[1] and shown.mask[i, place]:
                 server = place // 2 if nodes == 2 else place // nodes  # dividing by a constant is faster
                 node = SPREAD if requests.spread[row] else place - server * nodes
                 demand = demand_of(requests.demand, row, requests.nothing)
                 move(state.left, state.free, state.log, demand, server, node, -1)
-                hold(requests, state, row, server, node, HOLDS, -1.0)
+                hold(requests, state, row, server, node, loop.HOLDS, -1.0)
                 leave(state.at)
                 shown.rewards[i], shown.placed[i] = worth[i, row], True
             else:
@@ -279,9 +266,9 @@ def _advance(
         status = forward(requests, state, None, many.tables, np.inf)
         _show_changed(scale.installed, state.log, state.free, shown.free[i], changes)
         changes = state.log[0]
-        if status != ASK:
+        if status != loop.ASK:
             break
-        row = state.line[state.at[FIRST]]
+        row = state.line[state.at[loop.FIRST]]
         if _write_mask(state.free, requests.demand[row], requests.spread[row], shown.mask[i]):
             for r in range(len(scale.largest)):
                 shown.request[i, r] = requests.demand[row, r] / scale.largest[r]

@@ -11,24 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.many import Flags, Many, copied, many_runs, reset, run_of
-from binwright.fabric.compiled.numa_loop import (
-    ASK,
-    ELSEWHERE,
-    ENDS,
-    FIRST,
-    NOW,
-    RELEASED,
-    ROW,
-    TAIL,
-    NumaRequests,
-    NumaState,
-    end_next,
-    forward,
-    hold,
-    leave,
-    refuse,
-)
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, forward, hold, leave, refuse
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView
 from binwright.fabric.reachable_servers import allow, homes, narrow
@@ -279,7 +264,7 @@ def _hold(state: NetworkState, room: Filling, i: int, requests: NumaRequests, ru
     state.logged[i, 1] += room.counts[2]
     state.held[i, row, 0], state.held[i, row, 1] = first, state.logged[i, 0]
     state.held[i, row, 2], state.held[i, row, 3] = wire, state.logged[i, 1]
-    hold(requests, run, row, -1, -1, ELSEWHERE, -1.0)
+    hold(requests, run, row, -1, -1, loop.ELSEWHERE, -1.0)
     leave(run.at)
 
 
@@ -310,25 +295,26 @@ def _offer_next(
     """Let the clock go on to the next request for which a server may be chosen, or to the end."""
     many, clock, at = state.many, run.clock, run.at
     while True:
-        if rules.step >= 0 and at[TAIL] < len(requests.rows):
-            row = requests.rows[at[TAIL]]
-            requests.arrival[row] = clock[NOW] + rules.step if row > 0 else 0.0
-        status = RELEASED
-        while status == RELEASED:
+        if rules.step >= 0 and at[loop.TAIL] < len(requests.rows):
+            row = requests.rows[at[loop.TAIL]]
+            requests.arrival[row] = clock[loop.NOW] + rules.step if row > 0 else 0.0
+        status = loop.RELEASED
+        while status == loop.RELEASED:
             status = forward(requests, run, None, many.tables, np.inf)
-            if status == RELEASED:
-                _release(state, i, run.free, at[ROW])
-        if status != ASK:
+            if status == loop.RELEASED:
+                _release(state, i, run.free, at[loop.ROW])
+        if status != loop.ASK:
             state.at[i, 0], many.over[i] = state.at[i, 1], True
             state.mask[i] = False
             return
-        row = run.line[at[FIRST]]
-        while rules.step >= 0 and rules.await_room and at[ENDS] > 0 and not _has_room(state, i, requests.demand[row]):
-            clock[NOW] = run.due[0]
-            while at[ENDS] > 0 and run.due[0] <= clock[NOW]:
+        row = run.line[at[loop.FIRST]]
+        awaits = rules.step >= 0 and rules.await_room
+        while awaits and at[loop.ENDS] > 0 and not _has_room(state, i, requests.demand[row]):
+            clock[loop.NOW] = run.due[0]
+            while at[loop.ENDS] > 0 and run.due[0] <= clock[loop.NOW]:
                 end_next(run, None, many.tables, requests.demand, requests.nothing)
-                _release(state, i, run.free, at[ROW])
-        requests.arrival[row], state.at[i, 0] = clock[NOW], row
+                _release(state, i, run.free, at[loop.ROW])
+        requests.arrival[row], state.at[i, 0] = clock[loop.NOW], row
         begin(room, requests.demand[row])
         state.reach[i] = True
         bandwidth, reach, mask = state.bandwidth[i, row], state.reach[i], state.mask[i]

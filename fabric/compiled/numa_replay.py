@@ -8,25 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import (
-    ASK,
-    BROKEN,
-    ENDS,
-    FIRST,
-    HOLDS,
-    LAST,
-    MODES,
-    NO_REFUSALS,
-    as_argument,
-    given,
-    go,
-)
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled.numa_loop import as_argument, given, go
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
 
-DROP = MODES.index("drop")
+DROP = loop.MODES.index("drop")
 _Kept: TypeAlias = tuple[tuple[Any, Any], ...]
 """Where a run is: pairs of an array and a copy of it."""
 
@@ -47,7 +36,7 @@ class Replay:
         if simulation.quotas or simulation.rules:
             raise ValueError("a replay keeps no quotas, and no rules of placement")
         self._requests, self._state = simulation.requests, simulation.state
-        self._mode = MODES.index(simulation.overflow.mode)
+        self._mode = loop.MODES.index(simulation.overflow.mode)
         self._warm = warm
         self._tables, self._interested = simulation.tables, np.zeros(0, np.bool_)
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
@@ -78,8 +67,8 @@ class Replay:
     def _copied(self) -> _Kept:
         """Pair every array that an answer depends on with a copy of it."""
         state = self._state
-        ends = int(state.at[ENDS])
-        waiting = state.line[state.at[FIRST] : state.at[LAST]]
+        ends = int(state.at[loop.ENDS])
+        waiting = state.line[state.at[loop.FIRST] : state.at[loop.LAST]]
         changing: list[Any] = [state.free, state.left, state.at, state.clock, state.answers, waiting]
         changing += [state.due[:ends], state.holder[:ends]]
         return tuple((array, array.copy()) for array in changing)
@@ -87,7 +76,7 @@ class Replay:
     def _restore(self, kept: _Kept) -> None:
         for array, before in kept:
             array[:] = before
-        self._state.holds[self._state.holder[: self._state.at[ENDS]]] = HOLDS
+        self._state.holds[self._state.holder[: self._state.at[loop.ENDS]]] = loop.HOLDS
         self._state.log[0] += len(self._state.log)  # any server may have changed
 
     def _begin(self, rule: Compiled, by: Compiled | None) -> None:
@@ -111,8 +100,8 @@ class Replay:
         decide = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
         how = self._mode if mode is None else mode
         form = self._requests, self._state, None, self._tables, self._interested
-        _, status, _ = go(decide, rule.weights, *form, NO_REFUSALS, how, inf, answers, ahead)
-        if status == BROKEN:
+        _, status, _ = go(decide, rule.weights, *form, loop.NO_REFUSALS, how, inf, answers, ahead)
+        if status == loop.BROKEN:
             raise InfeasiblePlacement("a rule has taken a place that the request could not take")
         stopped: int = status
         return stopped
@@ -135,14 +124,14 @@ class Replay:
         state = self._state
         answered = state.sequence[self._answered : state.answers[0]]
         never = (self._requests.duration[answered] == inf) & (state.outcome[answered] == PLACED)
-        return np.flatnonzero(never | np.isin(answered, state.holder[: state.at[ENDS]]))
+        return np.flatnonzero(never | np.isin(answered, state.holder[: state.at[loop.ENDS]]))
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """Return what is on offer after that many answers of a rule; `None` when the run is over before."""
         self._begin(rule, None)
-        if self._go(rule, answers, True) != ASK:
+        if self._go(rule, answers, True) != loop.ASK:
             return None
-        row = self._state.line[self._state.at[FIRST]]
+        row = self._state.line[self._state.at[loop.FIRST]]
         return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:

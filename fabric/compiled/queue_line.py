@@ -13,31 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
-from binwright.fabric.compiled.numa_loop import (
-    ALL,
-    ARRIVED,
-    ARRIVING,
-    ASK,
-    CHANGED,
-    ENDS,
-    EVENT,
-    EVICTED,
-    FIRST,
-    HELD,
-    LAST,
-    NEXT_OFFER,
-    NOW,
-    OVER,
-    RELEASED,
-    ROWS,
-    STIRRED,
-    TAIL,
-    NumaRequests,
-    NumaState,
-    arrive,
-    end_next,
-    readmits,
-)
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, arrive, end_next, readmits
 from binwright.fabric.compiled.tables import URGENT, Tables
 from binwright.fabric.placement.role_views import Ruling
 from binwright.simcore.jit import kernel, lean, lean_inlined
@@ -210,49 +187,50 @@ def to_offer(
     rows, arrival, _, demands, _, _, nothing = requests
     line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.clock
     while True:
-        coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
-        if not at[ARRIVING]:
-            waits = at[FIRST] < at[LAST] or at[HELD] > 0
-            change = min(due[0] if at[ENDS] else np.inf, until)
-            target = min(coming, clock[NEXT_OFFER])
+        coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
+        if not at[loop.ARRIVING]:
+            waits = at[loop.FIRST] < at[loop.LAST] or at[loop.HELD] > 0
+            change = min(due[0] if at[loop.ENDS] else np.inf, until)
+            target = min(coming, clock[loop.NEXT_OFFER])
             if target == np.inf:
                 target = change
-            if not at[STIRRED] and (target == np.inf or (coming == np.inf and not waits)):
-                at[ALL] = 1
-                return OVER
-            while change <= target and not (at[STIRRED] and change > clock[NOW]):
-                if not at[ENDS] or change < due[0]:
-                    return EVENT
-                clock[NOW] = change
-                if waits and clock[NEXT_OFFER] == np.inf:
-                    at[STIRRED] = 1
-                row = holder[0] & ROWS
-                if queue is not None and queue.at[RUNNING] and state.holds[row] != EVICTED:
+            if not at[loop.STIRRED] and (target == np.inf or (coming == np.inf and not waits)):
+                at[loop.ALL] = 1
+                return loop.OVER
+            while change <= target and not (at[loop.STIRRED] and change > clock[loop.NOW]):
+                if not at[loop.ENDS] or change < due[0]:
+                    return loop.EVENT
+                clock[loop.NOW] = change
+                if waits and clock[loop.NEXT_OFFER] == np.inf:
+                    at[loop.STIRRED] = 1
+                row = holder[0] & loop.ROWS
+                if queue is not None and queue.at[RUNNING] and state.holds[row] != loop.EVICTED:
                     forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
                     queue.at[RUNNING] -= 1
                 if end_next(state, rules, tables, demands, nothing):
-                    return RELEASED
-                change = min(due[0] if at[ENDS] else np.inf, until)
-            if not at[STIRRED]:
-                clock[NOW] = target
-            at[ARRIVING] = 1
+                    return loop.RELEASED
+                change = min(due[0] if at[loop.ENDS] else np.inf, until)
+            if not at[loop.STIRRED]:
+                clock[loop.NOW] = target
+            at[loop.ARRIVING] = 1
             if readmits(at, tables.quotas):
-                return CHANGED
-        while coming <= clock[NOW]:
+                return loop.CHANGED
+        while coming <= clock[loop.NOW]:
             place = arrive(requests, state, tables)
             if place < 0:
-                return ARRIVED
+                return loop.ARRIVED
             if queue is not None:
-                sort_in(queue, line, at[FIRST], at[LAST] - 1)
+                sort_in(queue, line, at[loop.FIRST], at[loop.LAST] - 1)
             if place < together or len(tables.limits.queue):
-                at[STIRRED] = 1
-            coming = arrival[rows[at[TAIL]]] if at[TAIL] < len(rows) else np.inf
-        at[ARRIVING], changed, at[STIRRED] = 0, at[STIRRED], 0
-        if changed and at[FIRST] < at[LAST] and clock[NEXT_OFFER] == np.inf:
-            clock[NEXT_OFFER] = max(clock[NOW], np.ceil(clock[NOW] / window) * window) if window else clock[NOW]
-        if clock[NEXT_OFFER] <= clock[NOW]:
-            clock[NEXT_OFFER] = np.inf
-            return ASK
+                at[loop.STIRRED] = 1
+            coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
+        at[loop.ARRIVING], changed, at[loop.STIRRED] = 0, at[loop.STIRRED], 0
+        if changed and at[loop.FIRST] < at[loop.LAST] and clock[loop.NEXT_OFFER] == np.inf:
+            now = clock[loop.NOW]
+            clock[loop.NEXT_OFFER] = max(now, np.ceil(now / window) * window) if window else now
+        if clock[loop.NEXT_OFFER] <= clock[loop.NOW]:
+            clock[loop.NEXT_OFFER] = np.inf
+            return loop.ASK
 
 
 @kernel
@@ -338,6 +316,6 @@ def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any,
 def drop_evicted(queue: Queue, holds: npt.NDArray[np.int8]) -> None:
     """Leave those who have been evicted, as `holds` int8 [n] tells, out of those who run; changes `queue`."""
     running = int(queue.at[RUNNING])
-    stays = holds[queue.runs[:running]] != EVICTED
+    stays = holds[queue.runs[:running]] != loop.EVICTED
     queue.at[RUNNING] = left = np.count_nonzero(stays)
     queue.until[:left], queue.runs[:left] = queue.until[:running][stays], queue.runs[:running][stays]

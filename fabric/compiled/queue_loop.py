@@ -10,21 +10,9 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.heap import push
-from binwright.fabric.compiled.numa_loop import (
-    ASK,
-    BROKEN,
-    ENDS,
-    FIRST,
-    HOLDS,
-    LAST,
-    NOW,
-    NumaRequests,
-    NumaState,
-    demand_of,
-    fits,
-    move,
-)
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
     ASKED,
     BEFORE,
@@ -78,9 +66,9 @@ def go_line(
     nodes, kinds = left.shape[1], left.shape[2]
     reserves = backfilling in (EASY, CONSERVATIVE)
     pure = len(weights) == 0
-    ends, answered = at[ENDS], answers_given[0]
-    first, last, running, seen = at[FIRST], at[LAST], counts[RUNNING], counts[SEEN]
-    now, made, code, status = clock[NOW], 0, -1, ASK
+    ends, answered = at[loop.ENDS], answers_given[0]
+    first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
+    now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
     need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
     total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
@@ -89,13 +77,14 @@ def go_line(
     times = np.zeros((len(left), size))
     levels = np.zeros((len(left), size, nodes * kinds), np.int64)
     steps = np.zeros(len(left), np.int64)
-    while status == ASK and made != answers:
+    while status == loop.ASK and made != answers:
         if seen < 0:
-            at[ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
-            at[FIRST], at[LAST], clock[NOW] = first, last, now
+            at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
+            at[loop.FIRST], at[loop.LAST], clock[loop.NOW] = first, last, now
             status = to_offer(asked, state, None, tables, queue, together, window, until_event)
-            ends, running, first, last, now = at[ENDS], counts[RUNNING], at[FIRST], at[LAST], clock[NOW]
-            if status != ASK:
+            ends, running, now = at[loop.ENDS], counts[RUNNING], clock[loop.NOW]
+            first, last = at[loop.FIRST], at[loop.LAST]
+            if status != loop.ASK:
                 break
             seen = 0
         # -- one offer -------------------------------------------------------------------------------------------------
@@ -233,7 +222,7 @@ def go_line(
                 s = code // nodes
                 node = SPREAD if spread[row] else code - s * nodes
                 if not fits(left, demand, s, node):
-                    status = BROKEN
+                    status = loop.BROKEN
                     break
                 move(left, free, log, demand, s, node, -1)
                 servers[row + placed], nodes_of[row + placed] = s, node
@@ -251,11 +240,11 @@ def go_line(
             if hides and not large:
                 for s in range(low, high):
                     show(left, free, s)
-            if status == BROKEN:
+            if status == loop.BROKEN:
                 break
             if placed == many:
                 for part in range(row, row + many):
-                    outcome[part], holds[part], decided[part] = PLACED, HOLDS, now
+                    outcome[part], holds[part], decided[part] = PLACED, loop.HOLDS, now
                     sequence[answered] = part
                     answered += 1
                 started += many
@@ -329,7 +318,7 @@ def go_line(
         seen = max(0, seen + left_over)  # who starts may keep others from starting
         if left_over == waiting or left_over <= seen:
             seen = -1
-    at[FIRST], at[LAST], at[ENDS], answers_given[0] = first, last, ends, answered
+    at[loop.FIRST], at[loop.LAST], at[loop.ENDS], answers_given[0] = first, last, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen
-    clock[NOW] = now
+    clock[loop.NOW] = now
     return made, status, code

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.fabric.changed_servers import log_of
-from binwright.fabric.compiled.numa_loop import (
-    COUNTERS,
-    ENDS,
-    GUARDED,
-    ORDERED,
-    NumaRequests,
-    NumaState,
-    advance,
-    begin,
-    bundled,
-    end_at,
-    end_one,
-)
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at, end_one
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.views import Holdings
@@ -92,7 +81,7 @@ class RunArrays(RunState):
         rows, kinds = len(self.requests.rows), workload.demand.shape[1]
         self.holds = zeros(len(record.outcome), np.int8)
         nowhere = np.zeros((1, 1, kinds), np.int64)
-        self._at = np.zeros(COUNTERS, np.int64)
+        self._at = np.zeros(loop.COUNTERS, np.int64)
         self.state = NumaState(
             *(self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)),
             zeros(rows, np.int32),
@@ -123,8 +112,8 @@ class RunArrays(RunState):
         if self._run is None:
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
-            self.at[GUARDED] = bool(self.speeds or self._pacing)
-            self.at[ORDERED] = self._rules.one_by_one
+            self.at[loop.GUARDED] = bool(self.speeds or self._pacing)
+            self.at[loop.ORDERED] = self._rules.one_by_one
             arrays = (
                 self.requests._replace(priority=self.order()),
                 self.state,
@@ -195,7 +184,7 @@ class RunArrays(RunState):
             made[: len(array) if filled is None else filled] = array[:filled]
             return made
 
-        state, ends = self.state, self.at[ENDS]
+        state, ends = self.state, self.at[loop.ENDS]
         columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
         self.requests = self.requests._replace(**columns)
         if len(self.priority):

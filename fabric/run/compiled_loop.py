@@ -8,33 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import (
-    ALL_REFUSALS,
-    ASK,
-    BROKEN,
-    EVENT,
-    HOLDS,
-    MODES,
-    NO_REFUSALS,
-    OVER,
-    SOME_REFUSALS,
-    STIRRED,
-    STOPPED,
-    as_argument,
-    go,
-    placement_of,
-)
-from binwright.fabric.compiled.queue_line import (
-    ASKED,
-    BACKFILLING,
-    COUNTED,
-    SEEN,
-    Queue,
-    come_in,
-    drop_evicted,
-    longer,
-    queue_of,
-)
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled import queue_line
+from binwright.fabric.compiled.numa_loop import as_argument, go, placement_of
+from binwright.fabric.compiled.queue_line import Queue, come_in, drop_evicted, longer, queue_of
 from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
@@ -77,21 +54,21 @@ class CompiledLoop:
         if run.overflow.together:
             return self._go_line(rule, answers)
         made = 0
-        while made != answers and not at[STOPPED]:
+        while made != answers and not at[loop.STOPPED]:
             run.lay_out()
             run.note_held()
             stops, mode = self._stops()
-            loop, *form = self._loop(rule)
+            play, *form = self._loop(rule)
             columns, until = run.requests._replace(priority=run.order()), inf if run.vain else run.clock.next
             arrays = columns, run.state, run.rules, run.tables, run.interested
-            more, status, code = loop(*form, *arrays, stops, mode, until, answers - made, False)
+            more, status, code = play(*form, *arrays, stops, mode, until, answers - made, False)
             made += more
             run.follow()
-            if status == BROKEN:
+            if status == loop.BROKEN:
                 self._complain(run.head, code)
-            if status == OVER and not at[STOPPED]:
+            if status == loop.OVER and not at[loop.STOPPED]:
                 run.finish()
-            if status in (OVER, ASK):
+            if status in (loop.OVER, loop.ASK):
                 break
             run.handle(status)
         run.unbind()
@@ -116,13 +93,13 @@ class CompiledLoop:
 
     def _stops(self) -> tuple[int, int]:
         """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
-        run, overflow, stops = self._run, self._run.overflow, NO_REFUSALS
+        run, overflow, stops = self._run, self._run.overflow, loop.NO_REFUSALS
         if overflow.preempt and len(run.interested):  # where all are equal, nobody gives way
-            stops = SOME_REFUSALS
+            stops = loop.SOME_REFUSALS
         mode = overflow.mode
         if (run.moving and run.moving.room) or (mode == "expand" and len(run.view.capacity) < overflow.limit):
-            stops = ALL_REFUSALS
-        return stops, MODES.index(overflow.then if mode == "expand" else mode)
+            stops = loop.ALL_REFUSALS
+        return stops, loop.MODES.index(overflow.then if mode == "expand" else mode)
 
     # -- requests that are offered together ----------------------------------------------------------------------
 
@@ -132,24 +109,24 @@ class CompiledLoop:
         while made != answers:
             run.lay_out()
             run.note_held()
-            loop, queue, form = self._line_loop(rule)
+            play, queue, form = self._line_loop(rule)
             drop_evicted(queue, run.holds)
-            status = OVER
-            if queue.at[SEEN] >= 0 or not offering.is_hopeless():
-                more, status, code = loop(*form, run.clock.next, answers - made)
+            status = loop.OVER
+            if queue.at[queue_line.SEEN] >= 0 or not offering.is_hopeless():
+                more, status, code = play(*form, run.clock.next, answers - made)
                 made += more
                 run.follow()
-                run.counted = int(queue.at[COUNTED])
-            if status == BROKEN:
-                self._complain(int(queue.at[ASKED]), code)
-            if status == OVER or (status == EVENT and offering.is_hopeless()):
+                run.counted = int(queue.at[queue_line.COUNTED])
+            if status == loop.BROKEN:
+                self._complain(int(queue.at[queue_line.ASKED]), code)
+            if status == loop.OVER or (status == loop.EVENT and offering.is_hopeless()):
                 rows = run.waiting_rows
                 rows[:] = rows[np.argsort(queue.turn[rows])]
                 run.finish()
                 break
-            if status == ASK:
+            if status == loop.ASK:
                 break
-            at[STIRRED] |= offering.handle(status)
+            at[loop.STIRRED] |= offering.handle(status)
         return made
 
     def come_in(self, request: Request, line: Any, before: bool) -> int:
@@ -174,7 +151,7 @@ class CompiledLoop:
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
             *(decide, rule.weights, run.requests, run.state, queue, run.tables),
-            *(BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
+            *(queue_line.BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
         )
         if self._ready is None or self._ready[0] is not decide:
             self._ready = decide, prepared(go_line, *form, 0.0, 0)
@@ -188,7 +165,7 @@ class CompiledLoop:
         request = run.request(row)
         placed = int(np.count_nonzero(record.server[row : row + request.parts] >= 0))
         part = request._replace(index=row + placed) if request.gang else request
-        run.holds[row : row + placed] = HOLDS
+        run.holds[row : row + placed] = loop.HOLDS
         try:
             run.ledger.apply(part, placement_of(code, part, run.view.free.shape[1]))
         except InfeasiblePlacement as error:

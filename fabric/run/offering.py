@@ -7,22 +7,7 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from binwright.fabric.compiled.numa_loop import (
-    ARRIVING,
-    ASK,
-    BLOCKED,
-    CHANGED,
-    EVENT,
-    GONE,
-    HELD,
-    NEXT_OFFER,
-    NOW,
-    OVER,
-    RELEASED,
-    ROW,
-    STIRRED,
-    TAIL,
-)
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.queue_line import advance_line
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Request
@@ -94,30 +79,30 @@ class Offering:
             arrays = run.bundle()
             self._to_offer = self._to_offer or prepared(advance_line, arrays, 0, 0.0, 0.0)
             status = self._to_offer(arrays, overflow.together, float(overflow.window), clock.next)
-            run.view.now = now = float(run.state.clock[NOW])
+            run.view.now = now = float(run.state.clock[loop.NOW])
             clock.pass_to(now)
-            if status in (ASK, OVER):
-                return bool(status == ASK)
-            if status == EVENT and self.is_hopeless():
+            if status in (loop.ASK, loop.OVER):
+                return bool(status == loop.ASK)
+            if status == loop.EVENT and self.is_hopeless():
                 break
-            at[STIRRED] |= self.handle(status)
+            at[loop.STIRRED] |= self.handle(status)
         return False
 
     def handle(self, status: int) -> bool:
         """Do what the loop has stopped for before the next offer; tells whether a change calls for one."""
         run, at, state = self._run, self._run.at, self._run.state
-        if status == EVENT:
-            state.clock[NOW] = run.clock.next
+        if status == loop.EVENT:
+            state.clock[loop.NOW] = run.clock.next
             run.unbind()
-            waits = run.waiting > 0 or at[HELD] > 0
-            return run.clock.run_to(run.clock.next, False) or bool(waits and state.clock[NEXT_OFFER] == inf)
-        if status == RELEASED:
-            run.released(at[ROW])
+            waits = run.waiting > 0 or at[loop.HELD] > 0
+            return run.clock.run_to(run.clock.next, False) or bool(waits and state.clock[loop.NEXT_OFFER] == inf)
+        if status == loop.RELEASED:
+            run.released(at[loop.ROW])
             return False
-        if status == CHANGED:
+        if status == loop.CHANGED:
             return run.line.readmit()
-        at[BLOCKED] = 1  # and 0 afterwards, where others were evicted for who arrives
-        return run.arrive_next() < run.overflow.together or not at[BLOCKED]
+        at[loop.BLOCKED] = 1  # and 0 afterwards, where others were evicted for who arrives
+        return run.arrive_next() < run.overflow.together or not at[loop.BLOCKED]
 
     def is_hopeless(self) -> bool:
         """Tell whether nobody who waits will ever have room: all that failed is back, and only what recurs is left.
@@ -125,8 +110,8 @@ class Offering:
         Notes when all is back, as long as anything else is to come, an offer too, or has happened since the last look.
         """
         run, at = self._run, self._run.at
-        happened, stirred = (at[TAIL], at[GONE]), at[STIRRED] or at[ARRIVING]
-        coming = run.next_arrival < inf or run.state.clock[NEXT_OFFER] < inf or run.due > run.endless
+        happened, stirred = (at[loop.TAIL], at[loop.GONE]), at[loop.STIRRED] or at[loop.ARRIVING]
+        coming = run.next_arrival < inf or run.state.clock[loop.NEXT_OFFER] < inf or run.due > run.endless
         if coming or (stirred and run.overflow.window) or happened != self._before:
             self._patience, self._before = run.all_back, happened
         return not (coming or stirred) and run.next_change > self._patience

@@ -13,29 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import (
-    ALL,
-    ARRIVED,
-    ASK,
-    BLOCKED,
-    CHANGED,
-    ELSEWHERE,
-    ENDS,
-    EVENT,
-    FIRST,
-    GONE,
-    HELD,
-    HOLDS,
-    JUST_ANSWERED,
-    LAST,
-    NOW,
-    OVER,
-    RELEASED,
-    ROW,
-    STIRRED,
-    STOPPED,
-    TAIL,
-)
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.arrays import RunArrays
 from binwright.fabric.run.cluster_events import ClusterEvents
@@ -110,11 +88,11 @@ class Simulation(RunArrays):
     def offered(self) -> int:
         """Requests of the workload that have arrived so far."""
         at = self.at
-        if at[ALL]:
+        if at[loop.ALL]:
             return len(self.workload)
-        if not at[TAIL]:
+        if not at[loop.TAIL]:
             return 0
-        last = int(self.requests.rows[at[TAIL] - 1])
+        last = int(self.requests.rows[at[loop.TAIL] - 1])
         return last + self.parts_of(last)
 
     def parts_of(self, row: int) -> int:
@@ -125,31 +103,31 @@ class Simulation(RunArrays):
     @property
     def stopped(self) -> bool:
         """Whether a request that fits nowhere ended the run."""
-        return bool(self.at[STOPPED])
+        return bool(self.at[loop.STOPPED])
 
     @property
     def blocked(self) -> bool:
         """Whether the head of the line was refused, and waits until something changes."""
-        return bool(self.at[BLOCKED])
+        return bool(self.at[loop.BLOCKED])
 
     @blocked.setter
     def blocked(self, value: bool) -> None:
-        self.at[BLOCKED] = value
+        self.at[loop.BLOCKED] = value
 
     @property
     def waiting(self) -> int:
         """How many requests wait in the line."""
-        return self.at[LAST] - self.at[FIRST]
+        return self.at[loop.LAST] - self.at[loop.FIRST]
 
     @property
     def waiting_rows(self) -> Any:
         """The rows of those who wait, in order: int32 [waiting], not a copy."""
-        return self.state.line[self.at[FIRST] : self.at[LAST]]
+        return self.state.line[self.at[loop.FIRST] : self.at[loop.LAST]]
 
     @property
     def head(self) -> int:
         """The row of the first in the line, -1 where nobody waits."""
-        return int(self.state.line[self.at[FIRST]]) if self.waiting else -1
+        return int(self.state.line[self.at[loop.FIRST]]) if self.waiting else -1
 
     @property
     def partway(self) -> int:
@@ -159,12 +137,12 @@ class Simulation(RunArrays):
     @property
     def within_instant(self) -> bool:
         """Whether requests in the line are still to be offered at this instant, and none can wait."""
-        return self.waiting > 0 and not self.at[BLOCKED] and self.overflow.mode in ("drop", "stop")
+        return self.waiting > 0 and not self.at[loop.BLOCKED] and self.overflow.mode in ("drop", "stop")
 
     @property
     def due(self) -> int:
         """How many ends of holding periods and other things are still to happen."""
-        return self.clock.due + self.at[ENDS]
+        return self.clock.due + self.at[loop.ENDS]
 
     @property
     def all_back(self) -> float:
@@ -197,7 +175,7 @@ class Simulation(RunArrays):
         else:
             request = self._next()
         if request is None:
-            if not self.at[STOPPED]:
+            if not self.at[loop.STOPPED]:
                 self.finish()
         elif self._show:
             self._show(request)
@@ -206,24 +184,24 @@ class Simulation(RunArrays):
     def _next(self) -> Request | None:
         """Run to the next request where they are offered one by one, at the head of the line."""
         at, clock, quotas = self.at, self.clock, self.quotas
-        while not at[STOPPED]:
+        while not at[loop.STOPPED]:
             if quotas:
                 self.note_held()
             run = self._run or self.bundle()
             status = self._advance(run, inf if self.vain else clock.next)
             clock.pass_to(now := self._time[0])
             self.view.now = now
-            if status == ASK:
-                self._head = head = self.rows.next_request(self._waiting[at[FIRST]])
+            if status == loop.ASK:
+                self._head = head = self.rows.next_request(self._waiting[at[loop.FIRST]])
                 return head
-            if status == OVER:
+            if status == loop.OVER:
                 return None
             self.handle(status)
         return None
 
     def note_held(self) -> None:
         """Tell the loop how many requests wait apart from the line."""
-        self.at[HELD] = len(self.line.held)
+        self.at[loop.HELD] = len(self.line.held)
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
         """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
@@ -249,7 +227,7 @@ class Simulation(RunArrays):
             if offer:
                 offer.remove(head)
             else:
-                self._head, self.at[JUST_ANSWERED] = None, 1
+                self._head, self.at[loop.JUST_ANSWERED] = None, 1
                 if self._overflow(head, placement):
                     self._run = None
             return
@@ -268,8 +246,8 @@ class Simulation(RunArrays):
             offer.remove(head)
             line.remove(head)
         else:
-            self.at[FIRST] += 1
-            self._head, self.at[JUST_ANSWERED] = None, 1
+            self.at[loop.FIRST] += 1
+            self._head, self.at[loop.JUST_ANSWERED] = None, 1
         if self.queues:
             self.queues.started(head)
         if gang:
@@ -280,7 +258,8 @@ class Simulation(RunArrays):
             stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
             self._have_room_for_an_end()
         run = self._run or self.bundle()
-        self._begin(run, row, server, SPREAD if request.spread else node, HOLDS if self.inside else ELSEWHERE, stays)
+        held = loop.HOLDS if self.inside else loop.ELSEWHERE
+        self._begin(run, row, server, SPREAD if request.spread else node, held, stays)
 
     # -- gangs ---------------------------------------------------------------------------------------------------
 
@@ -288,7 +267,7 @@ class Simulation(RunArrays):
         """Note that a part of a gang has its place, and what that is."""
         row = request.index
         self.record.placed(row, self.clock.now, server, SPREAD if request.spread else node)
-        self.holds[row] = ELSEWHERE
+        self.holds[row] = loop.ELSEWHERE
         if self.inside:
             self._holdings.settle(row)
 
@@ -301,8 +280,9 @@ class Simulation(RunArrays):
 
     def _have_room_for_an_end(self) -> None:
         """Make the heap of ends longer if it is full: those that were moved to another speed end a second time."""
-        if self.at[ENDS] == len(self.state.due):
-            heap = {name: np.resize(getattr(self.state, name), 2 * self.at[ENDS] + 1) for name in ("due", "holder")}
+        ends = self.at[loop.ENDS]
+        if ends == len(self.state.due):
+            heap = {name: np.resize(getattr(self.state, name), 2 * ends + 1) for name in ("due", "holder")}
             self.state, self._run = self.state._replace(**heap), None
 
     # -- what the kernel stops for -------------------------------------------------------------------------------
@@ -310,22 +290,22 @@ class Simulation(RunArrays):
     def handle(self, status: int) -> None:
         """Do what the loop has stopped for."""
         at = self._at
-        row = int(at[ROW])
-        if status == EVENT:
+        row = int(at[loop.ROW])
+        if status == loop.EVENT:
             self.vain = self._in_vain()  # then the loop goes on to its end
-            at[STIRRED] = False
+            at[loop.STIRRED] = False
             if not self.vain:
                 time = self.clock.next
-                self.state.clock[NOW] = time
-                at[STIRRED] = self.clock.run_to(time, self.line.eager)
+                self.state.clock[loop.NOW] = time
+                at[loop.STIRRED] = self.clock.run_to(time, self.line.eager)
                 self.view.now = time
             self._run = None
-        elif status == RELEASED:
+        elif status == loop.RELEASED:
             self.released(row)
-        elif status == ARRIVED:
+        elif status == loop.ARRIVED:
             if not (self._pacing and self._postponed(row, self._pacing)):
                 self.arrive_next()
-        elif status == CHANGED:
+        elif status == loop.CHANGED:
             self.line.readmit()
         else:
             gang = self.parts_of(row) > 1 and self.record.reason[row] >= 0
@@ -349,8 +329,8 @@ class Simulation(RunArrays):
 
     def arrive_next(self) -> float:
         """Have the next request of the workload arrive; returns its place in line, infinite if it has none."""
-        row = int(self.requests.rows[self.at[TAIL]])
-        self.at[TAIL] += 1
+        row = int(self.requests.rows[self.at[loop.TAIL]])
+        self.at[loop.TAIL] += 1
         request = self.rows.next_request(row)
         self.view.now = self.clock.now
         return self.line.arrive(request)
@@ -358,7 +338,7 @@ class Simulation(RunArrays):
     @property
     def next_arrival(self) -> float:
         """When the next request of the workload arrives, infinite if none does."""
-        tail = self.at[TAIL]
+        tail = self.at[loop.TAIL]
         return float(self.requests.arrival[self.requests.rows[tail]]) if tail < len(self.requests.rows) else inf
 
     def _postponed(self, row: int, pacing: Pacing) -> bool:
@@ -379,7 +359,7 @@ class Simulation(RunArrays):
     @property
     def next_end(self) -> float:
         """When the next holding period ends, infinite if none does."""
-        return float(self.state.due[0]) if self.at[ENDS] else inf
+        return float(self.state.due[0]) if self.at[loop.ENDS] else inf
 
     @property
     def next_change(self) -> float:
@@ -388,7 +368,7 @@ class Simulation(RunArrays):
 
     def pass_to(self, time: float) -> None:
         """Let time go on to before what happens then; nothing may be due earlier."""
-        self.state.clock[NOW] = time
+        self.state.clock[loop.NOW] = time
         self.clock.pass_to(time)
 
     def step(self) -> None:
@@ -397,7 +377,7 @@ class Simulation(RunArrays):
             self._end_next()
         else:
             self.clock.step()
-            self.state.clock[NOW], self._run = self.clock.now, None
+            self.state.clock[loop.NOW], self._run = self.clock.now, None
 
     def _end_next(self) -> None:
         """End the holding period that ends next."""
@@ -425,12 +405,12 @@ class Simulation(RunArrays):
                 return True
             mode = overflow.then
         if mode == "wait":
-            self.at[BLOCKED] = 1
+            self.at[loop.BLOCKED] = 1
         else:
-            self.at[FIRST] += 1
+            self.at[loop.FIRST] += 1
             self._refuse(head, refusal)
         if mode == "stop":
-            self.at[STOPPED] = 1
+            self.at[loop.STOPPED] = 1
         return False
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
@@ -440,7 +420,7 @@ class Simulation(RunArrays):
 
     def finish(self) -> None:
         """Refuse those who would wait for ever, as the run is over."""
-        self.at[ALL] = 1
+        self.at[loop.ALL] = 1
         if self.quotas:
             self.quotas.refuse_held()
         while self.waiting:
@@ -469,21 +449,21 @@ class Simulation(RunArrays):
         Then nobody who waits will ever have room.
         """
         at = self.at
-        happened = at[TAIL], at[GONE]
-        if not at[ALL] or self.due > self.endless or happened != self._events_before:
+        happened = at[loop.TAIL], at[loop.GONE]
+        if not at[loop.ALL] or self.due > self.endless or happened != self._events_before:
             self._patience = self.all_back
         self._events_before = happened
-        alone = at[ALL] and self.due <= self.endless and self.now < self.clock.next
+        alone = at[loop.ALL] and self.due <= self.endless and self.now < self.clock.next
         return bool(alone) and self.clock.next > self._patience
 
     def follow(self) -> None:
         """Have the clock, the view and the rules of placement show how far the loop has come."""
         if self._servers.rules:
             self._servers.rules.changed()
-        self.view.now = now = float(self.state.clock[NOW])
+        self.view.now = now = float(self.state.clock[loop.NOW])
         self.clock.pass_to(now)
 
     def let_go(self) -> None:
         """Give back the memory that only a run which goes on needs."""
-        self.at[ENDS], self._run = 0, None
+        self.at[loop.ENDS], self._run = 0, None
         self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64))

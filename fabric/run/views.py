@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import ELSEWHERE, EVICTED, HOLDS
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.ledger import Holding
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import part
@@ -31,7 +31,7 @@ class Holdings(MutableMapping[int, Holding]):
         run = self._run
         if row not in self:
             raise KeyError(row)
-        if run.holds[row] == ELSEWHERE:
+        if run.holds[row] == loop.ELSEWHERE:
             return self._elsewhere[row]
         server, node = int(run.record.server[row]), int(run.record.node[row])
         demand, role = tuple(run.requests.demand[row].tolist()), int(run.roles[row]) if len(run.roles) else 0
@@ -41,21 +41,21 @@ class Holdings(MutableMapping[int, Holding]):
         return Holding(role, (server,), tuple((server, each, part(demand, each, nodes)) for each in range(nodes)))
 
     def __setitem__(self, row: int, holding: Holding) -> None:
-        self._elsewhere[row], self._run.holds[row] = holding, ELSEWHERE
+        self._elsewhere[row], self._run.holds[row] = holding, loop.ELSEWHERE
 
     def __delitem__(self, row: int) -> None:
         if row not in self:
             raise KeyError(row)
         self._elsewhere.pop(row, None)
-        self._run.holds[row] = EVICTED
+        self._run.holds[row] = loop.EVICTED
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, int | np.integer) or not 0 <= row < len(self._run.holds):
             return False
-        return bool(self._run.holds[row] != EVICTED)
+        return bool(self._run.holds[row] != loop.EVICTED)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._run.holds != EVICTED).tolist())
+        return iter(np.flatnonzero(self._run.holds != loop.EVICTED).tolist())
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._run.holds))
@@ -64,11 +64,11 @@ class Holdings(MutableMapping[int, Holding]):
         """Note that a request lies where the record says, as it has arrived there."""
         if row in self._elsewhere:
             del self._elsewhere[row]
-            self._run.holds[row] = HOLDS
+            self._run.holds[row] = loop.HOLDS
 
     def on(self, server: int) -> list[int]:
         """List the rows of the requests that hold something on a server."""
-        rows = np.flatnonzero(self._run.holds != EVICTED)
+        rows = np.flatnonzero(self._run.holds != loop.EVICTED)
         found = rows[self._run.record.server[rows] == server].tolist()
         moving = [row for row, held in self._elsewhere.items() if server in held.servers]
         return [row for row in found if row not in self._elsewhere] + moving

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.compiled.numa_loop import FIRST, LAST
+from binwright.fabric.compiled import numa_loop as loop
 from binwright.simcore.types import Request
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ class WaitingLine(Sequence[Request]):
     def _insert(self, place: int, request: Request) -> None:
         """Put a request at a place of the line."""
         run, at = self._run, self._run.at
-        if at[LAST] == len(run.state.line):
+        if at[loop.LAST] == len(run.state.line):
             rows = run.waiting_rows.copy()
-            at[FIRST], at[LAST] = 0, len(rows)
+            at[loop.FIRST], at[loop.LAST] = 0, len(rows)
             run.waiting_rows[:] = rows
-        at[LAST] += 1
+        at[loop.LAST] += 1
         rows = run.waiting_rows
         rows[place + 1 :] = rows[place:-1].copy()
         rows[place] = request.index
@@ -50,12 +50,12 @@ class WaitingLine(Sequence[Request]):
         rows = self._run.waiting_rows
         place = rows.tolist().index(request.index)
         rows[place:-1] = rows[place + 1 :].copy()
-        self._run.at[LAST] -= 1
+        self._run.at[loop.LAST] -= 1
 
     def popleft(self) -> Request:
         """Take out the first."""
         request: Request = self[0]
-        self._run.at[FIRST] += 1
+        self._run.at[loop.FIRST] += 1
         return request
 
     @property
