@@ -85,6 +85,7 @@ REMOVED: Mapping[str, str] = {
     "size.mix": "Size one kind at a time: `kind`.",
     "rescheduling.on_load": "Move every so often (`every`), or take another number in `overcommit`.",
     "workload.fitted": "Leave it out: `traces describe --fit` says how the drawn requests compare.",
+    "sites.flexible": "Draw requests that come later by a workload of your own.",
     "knowledge.training": "Leave it out: predictors learn from the rows before the first possible start.",
     "rescheduling.within": "Leave it out: how long plans take is not counted.",
     "overflow.make_room.within": "Leave it out: how long plans take is not counted.",

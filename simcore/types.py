@@ -211,8 +211,7 @@ class Workload:
     users said that requests would stay, NaN where they did not. `priority` int64 [n], the higher the more urgent, is
     `None` where all are equal. `gangs` say which requests have several parts, of which `demand` is that of each.
     `origin` is when arrivals begin, in seconds of the trace's own clock. `use` says what share of what they ask for
-    requests use; `None` when each uses all of it, all the time. `postponed` float64 [n] is for how long each has waited
-    for a better hour before it arrived; `None` where none has.
+    requests use; `None` when each uses all of it, all the time.
     """
 
     resources: tuple[str, ...]
@@ -234,7 +233,6 @@ class Workload:
     origin: float = 0.0
     gangs: Gangs | None = None
     use: Use | None = None
-    postponed: Floats | None = None
 
     @property
     def running(self) -> int:
@@ -292,7 +290,6 @@ class Workload:
             bandwidth=None if self.bandwidth is None else self.bandwidth[rows],
             age=None if self.age is None else self.age[rows[rows < self.running]],
             watched=None if self.watched is None else self.watched[rows],
-            postponed=None if self.postponed is None else self.postponed[rows],
             requested=None if self.requested is None else self.requested[rows],
             models=None if self.models is None else self.models[rows],
             roles=None if self.roles is None else self.roles.take(rows),

@@ -70,8 +70,6 @@ class ScenarioRequests:
         key = self._identity, version or code, seed
         if (found := _last.get(key)) is None:
             found = lifetime_info.foreseen(self._scenario, self._altered(seed), seed, self._altered)
-            for feature in used(self._scenario):
-                found = feature.postpone(self._scenario, found, seed)
             _last.clear()
             _last[key] = found
         return found

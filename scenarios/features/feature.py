@@ -139,10 +139,6 @@ class Feature:
         """Return the requests that a seed of a scenario that uses the feature has instead of these."""
         return requests
 
-    def postpone(self, scenario: Any, requests: Workload, seed: int) -> Workload:
-        """Have requests come at another time, once it is known what agents are told of how long they stay."""
-        return requests
-
     def draws(self, scenario: Any) -> bool:
         """Tell whether what it makes of the requests depends on the seed."""
         return False

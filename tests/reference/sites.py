@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import floor, inf
-
-Series = tuple[list[float], float, float]
-"""Values one after another, again and again, how long each holds, and how long after the first one time begins."""
+from math import inf
 
 
 def play(
@@ -69,32 +66,3 @@ def play(
             if line or not tried(row, now):
                 line += [row] if wait else []
     return server, since, spilled
-
-
-def integral(series: Series, begin: Fraction, end: Fraction) -> Fraction:
-    """Add up value x seconds between two times, step by step."""
-    values, every, start = series[0], Fraction(series[1]), Fraction(series[2])
-    total, time = Fraction(0), begin
-    while time < end:
-        step = floor((start + time) / every)
-        last = min((step + 1) * every - start, end)
-        total += Fraction(values[step % len(values)]) * (last - time)
-        time = last
-    return total
-
-
-def best_hour(arrival: float, stays: float, slack: float, series: Sequence[Series], pue: Sequence[float]) -> float:
-    """Find the first of the best of now and the whole hours within the slack."""
-    found, least = arrival, Fraction(10**30)
-    for begin in [arrival] + [hour * 3600.0 for hour in range(2000) if arrival < hour * 3600.0 <= arrival + slack]:
-        time = Fraction(begin)
-        means = []
-        for (values, every, start), factor in zip(series, pue, strict=True):
-            if 0 < stays < inf:
-                mean = integral((values, every, start), time, time + Fraction(stays)) / Fraction(stays)
-            else:
-                mean = Fraction(values[floor((Fraction(start) + time) / Fraction(every)) % len(values)])
-            means.append(Fraction(factor) * mean)
-        if min(means) < least:
-            found, least = begin, min(means)
-    return found

@@ -1,24 +1,18 @@
 """What a scenario says of sites: its mistakes, what comes out of each site, and who waits for a better hour."""
 
 import json
-from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.analysis.compare.table import site_table
-from binwright.scenarios.features.sites.build import best_hours
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
-from binwright.simcore.time_series import TimeSeries
-from tests.reference import sites as reference
 from tests.support.scenarios import first_run, random_requests
 
 NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}
@@ -46,7 +40,6 @@ def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-LATER = {"until": "6 h"}
 MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"of": {"north": NORTH}}, {}, "sites.of", "says nothing of the servers at south"),
     ({"of": {"north": NORTH, "south": SOUTH, "west": {}}}, {}, "sites.of.west", "no server has this site"),
@@ -60,7 +53,6 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"of": {"north": {"electricity": {"carbon": {"path": "a.csv", "daily": [1]}}}, "south": {}}}, {},
      "sites.of.north.electricity.carbon", "needs a file or a day"),
     ({}, {"record": ["sites"], "costs": {}}, "record", "no site draws anything"),
-    ({"flexible": {**LATER, "of": {"group": "wbe"}}}, {}, "sites.flexible.of.group", "no request is of this group"),
 ]  # fmt: skip
 
 
@@ -89,7 +81,7 @@ def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("router", ["load", "home", "carbon", "random", ["latency", "price"]])
 def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
-    results = bw.run(scenario_from(data({"router": router, "flexible": {"until": "9 h", "share": "50 %"}},
+    results = bw.run(scenario_from(data({"router": router},
                                         record=["requests", "sites"])), out=tmp_path)  # fmt: skip
     for row in results.runs.iter_rows(named=True):
         sites = json.loads(row["sites"])
@@ -112,32 +104,6 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     rows = [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
     assert [line[:2] for line in sheet.texts] == rows
     assert results.figure("timeline", metrics=["carbon"]).axes
-
-
-EVERY = st.sampled_from([1800.0, 3600.0, 5400.0])
-TIMES = st.integers(0, 4 * 60).map(lambda minutes: 60.0 * minutes)
-
-
-COURSE = st.tuples(
-    st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=1, max_size=5), EVERY, st.sampled_from([0.0, 1800.0])
-)
-
-
-@given(
-    st.lists(st.tuples(TIMES, TIMES | st.just(inf), st.integers(-1, 1)), min_size=1, max_size=5),
-    st.integers(0, 20).map(lambda quarters: 900.0 * quarters),
-    st.lists(COURSE, min_size=2, max_size=2),
-)
-def test_best_hour_equals_the_reference(
-    rows: list[tuple[float, float, int]], slack: float, series: list[reference.Series]
-) -> None:
-    arrival, stays, homes = (np.array(column) for column in zip(*rows, strict=True))
-    pue = [1.0, 1.5]
-    courses = [TimeSeries(np.array(values), every, start) for values, every, start in series]
-    found = best_hours(arrival, stays, slack, courses, pue, homes)
-    for (time, lasts, home), best in zip(rows, found.tolist(), strict=True):
-        one = slice(home, home + 1) if home >= 0 else slice(None)
-        assert best == reference.best_hour(time, lasts, slack, series[one], pue[one])
 
 
 def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:

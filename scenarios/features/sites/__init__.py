@@ -1,25 +1,28 @@
-"""Sites: several sites of servers, who chooses among them, and who may wait for a better hour."""
+"""Sites: several sites of servers, and who chooses among them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.feature import Feature, Named, Point, chosen
-from binwright.scenarios.features.sites.build import at_best_hours, build_sites, energy_of_sites, sites_of
+from binwright.scenarios.features.costs.build import energy_of
+from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.scenarios.features.sites.metrics import sites_column
-from binwright.scenarios.features.sites.run import ROUTERS, Routing
-from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
+from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, together, wrong
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Workload
+from binwright.simcore.types import Ints, Workload
+from binwright.workloads.changes import matching
 
 
 class Site(Model):
@@ -38,20 +41,6 @@ class Site(Model):
         description="How far it is from requests with each value of the label `by`.",
         examples=["{web: 12 ms, batch: 30 ms}"],
     )
-
-
-class Flexible(Model):
-    """Requests that may wait for the whole hour at which energy is best, over the time that they are expected to stay.
-
-    The series of the best site count, with the router `home` those of its home.
-    """
-
-    until: PositiveTime = Field(description="They start at most this long after their arrival.", examples=["12 h"])
-    share: Share = Field(default=1.0, description="How many may wait, drawn by each seed.", examples=["40 %"])
-    of: Where = Field(
-        default_factory=dict, description="Only requests with one of these values.", examples=["{group: batch}"]
-    )
-    by: Literal["carbon", "price"] = Field(default="carbon", description="What is to be least.")
 
 
 class SitesSpec(Model):
@@ -77,9 +66,6 @@ class SitesSpec(Model):
         default=None,
         description="The label of requests, or `group`, that `home` and `latency` go by.",
         examples=["group", "tenant"],
-    )
-    flexible: Flexible | None = Field(
-        default=None, description="Some requests wait for a better hour.", examples=["{until: 12 h, share: 40 %}"]
     )
 
     @model_validator(mode="after")
@@ -120,6 +106,56 @@ class SitesSpec(Model):
             raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)
 
 
+def _build_sites(point: Point, workload: Workload) -> Sites:
+    """Make the sites of a run, whose requests are these."""
+    spec, energy = point.scenario.sites, _energy_of_sites(point.scenario)
+    latency = np.full((len(workload), len(spec.of)), np.nan)
+    for value in dict.fromkeys(name for site in spec.of.values() for name in site.latency):
+        rows = matching(workload, {spec.by or "": (value,)}, "sites.by")
+        latency[rows] = [site.latency.get(value, np.nan) for site in spec.of.values()]
+    if "latency" in spec.router and (lost := np.flatnonzero(np.isnan(latency).all(axis=1))).size:
+        remedy = f"Give sites a latency for every value of {spec.by}, or take another router."
+        raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
+    return Sites(
+        names=tuple(spec.of),
+        of=_sites_of(point),
+        routers=tuple((name, ROUTERS.load(name)) for name in spec.router),
+        spill=spec.spill_over,
+        home=_homes(point.scenario.sites, workload),
+        latency=latency,
+        pue=np.array([one.pue for one in energy]),
+        price=tuple(one.price for one in energy if one.price),
+        carbon=tuple(one.carbon for one in energy if one.carbon),
+        like=point.labels.like,
+    )
+
+
+def _energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
+    """Read what energy comes to at each site."""
+    default, found = scenario.costs.electricity if scenario.costs else None, []
+    for name, site in scenario.sites.of.items():
+        key = f"sites.of.{name}.electricity" if site.electricity else "costs.electricity"
+        found.append(energy_of(name, site.electricity or default, key))
+    return tuple(found)
+
+
+def _sites_of(point: Point) -> Ints:
+    """Return the site of each server, as the point numbers them, int64 [servers]; refuses servers at none."""
+    spec = point.scenario.sites
+    labels = point.labels.labels[spec.label].tolist()
+    spec.check_servers({*labels} - {""}, "" not in labels)
+    names = list(spec.of)
+    return np.array([names.index(label) for label in labels], np.int64)
+
+
+def _homes(spec: SitesSpec, workload: Workload) -> Ints:
+    """Return the site that each request belongs to, int64 [n]; -1 for none."""
+    found = np.full(len(workload), -1, np.int64)
+    for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
+        found[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
+    return found
+
+
 class _Keys(Model):
     sites: SitesSpec | None = Field(
         default=None,
@@ -142,11 +178,9 @@ class _Feature(Feature):
         return "a router chooses the site of each request"
 
     def check(self, scenario: Any) -> None:
-        """Refuse sites without servers, servers without a site, and what a router or `flexible` asks for in vain."""
+        """Refuse sites without servers, servers without a site, and what a router asks for in vain."""
         spec: SitesSpec = scenario.sites
         cluster, default = scenario.cluster, scenario.costs.electricity if scenario.costs else None
-        if spec.flexible and scenario.pacing:
-            raise wrong("does not go with sites", "Take it out, or sites.", ("pacing",))
         values, at = cluster.values, ("sites", "of")
         if spec.label not in values:
             remedy = f"Give the groups one, like `labels: {{{spec.label}: {next(iter(spec.of))}}}`, or name another."
@@ -157,7 +191,6 @@ class _Feature(Feature):
         needed: list[tuple[str, tuple[str, ...]]] = [
             (name, ("sites", "router")) for name in ("price", "carbon") if name in spec.router
         ]
-        needed += [(spec.flexible.by, ("sites", "flexible"))] if spec.flexible else []
         rates = [spec.at(site, default) for site in spec.of]
         needed += [(name, at) for name in ("price", "carbon") if any(getattr(rate, name, None) for rate in rates)]
         for site, each in spec.of.items():
@@ -179,27 +212,21 @@ class _Feature(Feature):
         spec: SitesSpec | None = scenario.sites
         if spec is None:
             return []
-        found = chosen(("sites", "flexible", "of"), spec.flexible.of) if spec.flexible else []
+        found: list[Named] = []
         for name, site in spec.of.items() if spec.by else ():
             found += [(("sites", "of", name, "latency", value), spec.by or "", value) for value in site.latency]
             found += [(("sites", "of", name, "home_of"), spec.by or "", value) for value in site.home_of or ()]
         return found
 
-    def postpone(self, scenario: Any, requests: Workload, seed: int) -> Workload:
-        return at_best_hours(scenario, requests, seed) if scenario.sites.flexible else requests
-
-    def draws(self, scenario: Any) -> bool:
-        return scenario.sites.flexible is not None
-
     def attach(self, point: Point, simulation: Simulation) -> None:
-        sites = build_sites(point, simulation.workload)
+        sites = _build_sites(point, simulation.workload)
         Routing(simulation, sites, stream(point.seed, "router"))
 
     def measure(self, point: Point, known: dict[str, Any]) -> None:
-        at = sites_of(point)
+        at = _sites_of(point)
         if costs := known.get("costs"):
             known["costs"] = replace(
-                costs, sites=energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
+                costs, sites=_energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
             )
 
     def columns(self, run: FinishedRun) -> dict[str, str]:
