@@ -27,12 +27,9 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import topology
-from binwright.scenarios.features.preemption import Preempt
-from binwright.scenarios.features.preemption.run import Preemption
-from binwright.scenarios.features.queues import Queue
-from binwright.scenarios.features.queues.run import QueueBook
-from binwright.scenarios.features.quotas import Quota, Quotas
-from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.scenarios.features.preemption import Preempt, Preemption
+from binwright.scenarios.features.queues import Queue, QueueBook
+from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import PLACED

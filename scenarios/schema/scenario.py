@@ -17,7 +17,7 @@ from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.metric import Figures, MetricEntry, MetricSpec
+from binwright.scenarios.schema.metric import Figures, MetricEntry
 from binwright.scenarios.schema.workload import Changing, Workload
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
@@ -57,12 +57,6 @@ class Size(Model):
         description="The most servers to try; by default a hundred times those that there are.",
         examples=[500],
     )
-
-
-def metrics_of(cluster: ClusterSpec, added: Sequence[MetricSpec], currency: str = "") -> list[Metric]:
-    """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
-    tiers = cluster.network.topology.built.tiers if cluster.network else ()
-    return describe(cluster.resources, tiers, [one.asked for one in added], currency)
 
 
 def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
@@ -395,11 +389,9 @@ class Scenario(WithFeatures):
             labels[agent.label] = number
 
     def _check_metrics(self) -> None:
-        network = self.cluster.network
         try:
-            tiers = network.topology.built.tiers if network else ()
             asked = [one.asked for one in self.metrics]
-            check_added(asked, self.resources, tiers, [*self.sweep.product, *self.sweep.zip])
+            check_added(asked, self.resources, self._tiers, [*self.sweep.product, *self.sweep.zip])
         except UserError as error:
             raise wrong(error.problem, error.remedy, ("metrics", int(error.key or 0)), error.value) from None
 
@@ -409,17 +401,26 @@ class Scenario(WithFeatures):
                 # Which of several groups, the command may say.
                 if self.size.kind is not None or len(self.cluster.groups or ()) < 2:
                     place_of(self.cluster, self.size.kind)
-                target_of(self.size.until, metrics_of(self.cluster, self.metrics, self.currency))
+                target_of(self.size.until, self.described_metrics)
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
                 raise wrong(error.problem, error.remedy, at, error.value) from None
 
     def _check_headline_metrics(self) -> None:
         if self.headline_metrics:
-            known = [metric.name for metric in metrics_of(self.cluster, self.metrics, self.currency)]
+            known = [metric.name for metric in self.described_metrics]
             for number, name in enumerate(self.headline_metrics):
                 if name not in known:
                     raise wrong("there is no such metric", suggest(name, known), ("headline_metrics", number), name)
+
+    @property
+    def _tiers(self) -> Sequence[str]:
+        return self.cluster.network.topology.built.tiers if self.cluster.network else ()
+
+    @property
+    def described_metrics(self) -> list[Metric]:
+        """The metrics that its runs may have."""
+        return describe(self.resources, self._tiers, [one.asked for one in self.metrics], self.currency)
 
     @property
     def shown_headings(self) -> dict[str, str]:

@@ -667,41 +667,36 @@ class Tenants(Roled):
                 )
 
 
-def _form_of_workload(value: Any) -> str:
-    """Tell kinds of workload apart by a key that one has, in this order; a mapping with none is what it is nearest."""
-    if not isinstance(value, Mapping):
-        return next((f"<{form}>" for form, (kind, _) in _FORMS.items() if isinstance(value, kind)), "<trace>")
-    keys = {str(key) for key, given in value.items() if given is not None}
-    for form, (_, key) in _FORMS.items():
-        if key in keys:
-            return f"<{form}>"
-    if any(":" in key or key in WORKLOADS for key in keys):
-        return "<own>"
-    return "<trace>" if len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()) else "<generated>"
-
-
-_FORMS: dict[str, tuple[type[Model], str]] = {
-    "offline": (Offline, "offline"),
-    "tenants": (Tenants, "networks"),
-    "modelled": (Modelled, "lublin"),
-    "trace": (Trace, "trace"),
-    "multi-server": (MultiServer, "demand"),
-    "own": (OwnWorkload, ""),
-    "generated": (Generated, ""),
+_FORMS: dict[str, type[Model]] = {
+    "offline": Offline,
+    "networks": Tenants,
+    "lublin": Modelled,
+    "trace": Trace,
+    "demand": MultiServer,
 }
+"""Kinds of workload by a key that one has, in this order."""
+
+
+def _form_of_workload(value: Any) -> str:
+    """Tell kinds of workload apart; a mapping without a key that one has is what it is nearest."""
+    if not isinstance(value, Mapping):
+        return f"<{type(value).__name__}>" if isinstance(value, WorkloadKind) else "<Trace>"
+    keys = {str(key) for key, given in value.items() if given is not None}
+    for key, kind in _FORMS.items():
+        if key in keys:
+            return f"<{kind.__name__}>"
+    if any(":" in key or key in WORKLOADS for key in keys):
+        return "<OwnWorkload>"
+    return "<Trace>" if len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()) else "<Generated>"
 
 
 Workload: TypeAlias = Annotated[
-    Annotated[Trace, Tag("<trace>")]
-    | Annotated[Generated, Tag("<generated>")]
-    | Annotated[MultiServer, Tag("<multi-server>")]
-    | Annotated[Offline, Tag("<offline>")]
-    | Annotated[Tenants, Tag("<tenants>")]
-    | Annotated[Modelled, Tag("<modelled>")]
-    | Annotated[OwnWorkload, Tag("<own>")],
+    Annotated[Trace, Tag("<Trace>")]
+    | Annotated[Generated, Tag("<Generated>")]
+    | Annotated[MultiServer, Tag("<MultiServer>")]
+    | Annotated[Offline, Tag("<Offline>")]
+    | Annotated[Tenants, Tag("<Tenants>")]
+    | Annotated[Modelled, Tag("<Modelled>")]
+    | Annotated[OwnWorkload, Tag("<OwnWorkload>")],
     Discriminator(_form_of_workload),
-    Shown(
-        "[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver), [Offline](#offline), "
-        "[Tenants](#tenants), [Modelled](#modelled) or [OwnWorkload](#ownworkload)"
-    ),
 ]

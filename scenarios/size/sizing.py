@@ -25,7 +25,7 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
-from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, metrics_of, place_of
+from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, place_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
 
@@ -333,7 +333,7 @@ class Question:
         until, kind = own.until if until is None else until, own.kind if kind is None else kind
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
-        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
+        target = target_of(until, scenario.described_metrics)
         targets = target, *target.others
         _refuse(scenario, [each.metric.name for each in targets])
         least = _least(scenario, there)

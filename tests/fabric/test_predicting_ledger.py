@@ -12,8 +12,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.overcommit import Predict, predictor_of
-from binwright.scenarios.features.preemption import Preempt
-from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow

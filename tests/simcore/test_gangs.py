@@ -13,7 +13,7 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption import Preemption
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import OUTCOMES

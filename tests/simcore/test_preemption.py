@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.features.preemption.run import Preemption, Victim
+from binwright.scenarios.features.preemption import Preemption, Victim
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.preemption.run import Preemption
-from binwright.scenarios.features.queues.run import QueueBook
-from binwright.scenarios.features.quotas import Quotas
-from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.scenarios.features.preemption import Preemption
+from binwright.scenarios.features.queues import QueueBook
+from binwright.scenarios.features.quotas import QuotaBook, Quotas
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError

@@ -19,11 +19,10 @@ from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLa
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
-from binwright.scenarios.features.preemption.run import Preemption, cheapest, fewest, lowest, youngest
+from binwright.scenarios.features.preemption import Preemption, cheapest, fewest, lowest, youngest
 from binwright.scenarios.features.queues import Queue as QueueSpec
-from binwright.scenarios.features.queues.run import QueueBook
-from binwright.scenarios.features.quotas import Quota, Quotas
-from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.scenarios.features.queues import QueueBook
+from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas
 from binwright.simcore import rng
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults, Kind

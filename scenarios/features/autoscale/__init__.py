@@ -1,16 +1,177 @@
 """Autoscale: servers that are bought when they are needed, and let go when they are not."""
 
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from math import inf
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
+from binwright.agents.heuristics.movers import ByAgent
 from binwright.agents.world import Luck
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.autoscale.run import Autoscale, Autoscaler, Bought
 from binwright.scenarios.features.feature import Feature, Point
+from binwright.scenarios.features.moves import MovesSpec, Rescheduling
+from binwright.scenarios.features.moves.run import Moving
+from binwright.simcore.clock import Event
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Model, known_resources, together, wrong
+from binwright.simcore.fields import Index, Model, Number, PositiveTime, Share, Time, known_resources, together, wrong
+from binwright.simcore.types import Ints, Request, part
+
+MOST = 1000  # of those who wait are looked at
+
+
+class Bought(Model):
+    """A kind of servers that can be bought: those of a group, its `count` at most."""
+
+    price: Number = Field(default=0.0, description="Of an hour of one server.", examples=[2.4])
+    delay: Time = Field(default=0.0, description="Until a server that was bought is there.", examples=["5 min"])
+    first: Index = Field(default=0, description="So many are there at the start.", examples=[2])
+
+
+class Autoscale(Model):
+    """Servers are bought when requests wait, of the cheapest kind that holds these, and let go when they are empty."""
+
+    buy: dict[str, Bought] = Field(
+        min_length=1, description="Names of groups; others stay.", examples=["{large: {price: 1.5, delay: 5 min}}"]
+    )
+    every: PositiveTime = Field(default=60.0, description="How often that is decided.", examples=["30 s"])
+    above: dict[str, Share] = Field(
+        default={}, description="More are bought where a larger share is allocated.", examples=["{cpu: 80 %}"]
+    )
+    idle: Time = Field(default=600.0, description="Servers that are empty for so long are let go.", examples=["10 min"])
+    below: Share | None = Field(
+        default=None, description="Those with less allocated are emptied by moves, and let go.", examples=["20 %"]
+    )
+
+
+@dataclass(slots=True)
+class Purchase:
+    """Says at what price an hour a server was bought, when it was there, and when it was let go."""
+
+    price: float
+    since: float
+    until: float = inf
+
+
+class Autoscaler:
+    """Decides every so often which servers a simulation has, among those that can be bought, of these `kinds`.
+
+    A server that is not there is out of service. `log` has every purchase, also those under way.
+    """
+
+    def __init__(self, simulation: Simulation, spec: Autoscale, kinds: Sequence[str]) -> None:
+        self._simulation, self.spec, self.log = simulation, spec, list[Purchase]()
+        self._kind = np.array(kinds)
+        self._there: dict[int, Purchase] = {}
+        """Of every server that was bought and not let go, its purchase."""
+        self._empty: dict[int, float] = {}
+        self._emptied: dict[int, float] = {}
+        """Of every such server that is empty, and that moves are to empty, since when."""
+        self._cheapest = sorted(spec.buy, key=lambda name: spec.buy[name].price)
+        for name, kind in spec.buy.items():
+            servers = np.flatnonzero(self._kind == name).tolist()
+            simulation.events.down(servers, requeue=False)
+            for server in servers[: kind.first]:
+                self._buy(server, 0.0)
+
+    def start(self, moves: MovesSpec, rng: np.random.Generator) -> None:
+        """Begin to decide."""
+        if self.spec.below is not None:
+            self._moves = Rescheduling.model_validate({"on_drain": True, "moves": MOST}), ByAgent()
+            self._moves[1].start(self._simulation.view, rng)
+            self._moving = self._simulation.moving or Moving(self._simulation, moves)
+        self._simulation.env.process(self._decide())
+
+    def _decide(self) -> Generator[Event, Any, None]:
+        while True:
+            self._let_go()
+            self._buy_for_waiting()
+            self._buy_above()
+            yield self._simulation.env.timeout(self.spec.every)
+
+    def _left(self, name: str) -> list[int]:
+        """Return the servers of a kind that can be bought."""
+        return [server for server in np.flatnonzero(self._kind == name).tolist() if server not in self._there]
+
+    def _buy(self, server: int, delay: float) -> None:
+        simulation, price = self._simulation, self.spec.buy[str(self._kind[server])].price
+        self._there[server] = bought = Purchase(price, simulation.now + delay)
+        self.log.append(bought)
+        simulation.clock.at(bought.since, simulation.repair, server) if delay else simulation.repair(server)
+
+    def _buy_for_waiting(self) -> None:
+        """Buy for those who wait and have room nowhere, not even on what was bought and is not there yet."""
+        view, free = self._simulation.view, self._simulation.view.everything_free.copy()
+        for server, bought in self._there.items():
+            if bought.since > self._simulation.now:
+                free[server] = view.capacity[server]
+        for request in islice(self._simulation.line, MOST):
+            may = self._simulation.ledger.open_to(request)
+            for _ in range(request.parts):
+                if take(free, request, np.flatnonzero(may)):
+                    continue
+                for name in self._cheapest:
+                    left = [server for server in self._left(name) if may[server]]
+                    if left and take(view.capacity.copy(), request, np.array(left[:1])):
+                        self._buy(left[0], self.spec.buy[name].delay)
+                        free[left[0]] = view.capacity[left[0]]
+                        take(free, request, np.array(left[:1]))
+                        break
+
+    def _buy_above(self) -> None:
+        """Buy the cheapest while too much of what is there, or coming, is allocated."""
+        view, used = self._simulation.view, self._simulation.ledger.used()
+        there = ~np.isin(self._kind, [*self.spec.buy])
+        there[[*self._there]] = True
+        for name, share in self.spec.above.items():
+            r = view.resources.index(name)
+            left = [one for kind in self._cheapest for one in self._left(kind) if view.capacity[one, :, r].any()]
+            while left and used[r] > share * view.capacity[there, :, r].sum():
+                server = left.pop(0)
+                self._buy(server, self.spec.buy[str(self._kind[server])].delay)
+                there[server] = True
+
+    def _let_go(self) -> None:
+        """Let go of servers that have been empty for long enough, and have another one emptied."""
+        simulation, view, now, idle = self._simulation, self._simulation.view, self._simulation.now, self.spec.idle
+        taken = view.capacity - view.everything_free if view.asked is None else view.asked
+        held = (taken.sum(axis=1) / np.maximum(view.capacity.sum(axis=1), 1)).max(axis=1)
+        for server, bought in list(self._there.items()):
+            if bought.since > now or held[server] > 0:
+                self._empty.pop(server, None)
+            elif now - self._empty.setdefault(server, now) >= idle or server in self._emptied:
+                del self._there[server], self._empty[server]
+                bought.until = now
+                simulation.events.down([server], requeue=True)
+        for server, since in list(self._emptied.items()):
+            if server not in self._there or now - since > max(idle, self.spec.every):
+                del self._emptied[server]
+                simulation.reopen([server])
+        nearly = [server for server in self._there if 0 < held[server] < (self.spec.below or 0)]
+        several = len({*simulation.record.server[[*simulation.ledger.running]].tolist()}) > 1
+        if nearly and several and not self._emptied and not simulation.waiting:
+            server = min(nearly, key=lambda one: (held[one], one))
+            self._emptied[server] = now
+            simulation.drain([server])
+            self._moving.ask(self._moves, "drain")
+
+
+def take(free: Ints, request: Request, servers: Ints) -> bool:
+    """Take what a request asks for from the first of these servers that has it, int64 [any]; false where none does."""
+    nodes, among = free.shape[1], free[servers]
+    parts = [part(request.demand, node, nodes) if request.spread else request.demand for node in range(nodes)]
+    demand = np.array(parts)
+    fits = np.all(among >= demand, axis=2)
+    fits = np.all(fits, axis=1, keepdims=True) if request.spread else fits
+    if not fits.any():
+        return False
+    server, node = divmod(int(fits.argmax()), fits.shape[1])
+    free[servers[server], slice(None) if request.spread else node] -= demand if request.spread else demand[node]
+    return True
 
 
 class _Keys(Model):

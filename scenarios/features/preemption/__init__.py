@@ -1,15 +1,21 @@
 """Priorities and preemption: less urgent requests give way to one that fits nowhere."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from math import inf, isnan
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.overflow import AfterPreemption, Word
-from binwright.scenarios.features.preemption.run import VICTIM_RULES, Preemption
+from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.fields import Model, PositiveTime, Shown, Text, Time, checked, wrong
+from binwright.simcore.registry import Registry
+from binwright.simcore.rules import Eviction
+from binwright.simcore.types import Request, View
 from binwright.simcore.unions import PlainOrMapping
 
 
@@ -49,6 +55,198 @@ class Preempt(Model):
     def kept(self, ran: float) -> float:
         """Return how much of the time that a victim has run is not lost."""
         return ran // self.checkpoint * self.checkpoint if self.checkpoint else 0.0
+
+
+class Victim(NamedTuple):
+    """Describes a request that could be evicted: since when it has run, what it would lose, and how much it holds.
+
+    `ran` and `lost` are seconds, `lost` those since its last checkpoint; `share` is the largest share that it holds of
+    what all servers have of a resource. Of a gang all `rows` go, and `request` is its first part.
+    """
+
+    request: Request
+    ran: float
+    lost: float
+    share: float
+    rows: Sequence[int] = ()
+
+
+def fewest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    """Count the victims."""
+    return len(victims)
+
+
+def lowest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    """Return the highest priority among the victims."""
+    return max(victim.request.priority for victim in victims)
+
+
+def youngest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    """Return how long the oldest victim has run."""
+    return max(victim.ran for victim in victims)
+
+
+def cheapest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    """Add up what is lost: the seconds since the last checkpoint, times the share held."""
+    return sum(victim.lost * victim.share for victim in victims)
+
+
+VICTIM_RULES = Registry(
+    "rule of victims",
+    "binwright.victims",
+    {rule.__name__: f"{__name__}:{rule.__name__}" for rule in (fewest, lowest, youngest, cheapest)},
+)
+
+
+class Preemption:
+    """Makes room in a simulation for requests that were refused, at the cost of less urgent ones."""
+
+    def __init__(self, simulation: Simulation, spec: Preempt) -> None:
+        self._simulation, self.spec, self._rule = simulation, spec, VICTIM_RULES.load(spec.victims)
+        simulation.preempting = self
+        self.log: list[Eviction] = []
+        """Every eviction of which notice was given, in order."""
+        self._noticed: dict[int, list[Eviction]] = {}
+        """Of every request for which others are to give way, by its row, who."""
+        self._tried: dict[int, float] = {}
+        self._made: dict[int, int] = {}
+        """Of every request for which others were evicted, how many answers there were by then."""
+        self._vain: set[int] = set()
+        """Requests that did not take the room that was made for them."""
+
+    def makes_room(self, requests: Iterable[Request]) -> Literal["now", "later", ""]:
+        """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
+
+        The requests were refused. Nobody is evicted where there is room, for a request twice at an instant, or for one
+        that did not take such room before. Where nobody can be, those on notice for the less urgent may leave room.
+        """
+        simulation, now, found = self._simulation, self._simulation.now, ""
+        for request in sorted(requests, key=lambda one: -one.priority):
+            row = request.index
+            if row in self._noticed:
+                found = "later"
+            elif not self._in_vain(request) and self._simulation.ledger.lacks_room(request):
+                fresh = self._tried.get(row) != now and self._has_less_urgent(request)
+                self._tried[row] = now
+                victims = self._choose(request, self._victims(request)) if fresh else []
+                evictions = [Eviction(victim, row, now) for victim in victims]
+                self.log += evictions
+                if evictions and not self.spec.grace:
+                    self._evict(evictions)
+                    return "now"
+                if evictions:
+                    self._noticed[row] = evictions
+                    simulation.clock.at(now + self.spec.grace, self._end_of_grace, row)
+                if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
+                    found = "later"
+        return "later" if found else ""
+
+    def _has_less_urgent(self, request: Request) -> bool:
+        """Tell whether anybody less urgent runs."""
+        simulation = self._simulation
+        running = np.fromiter(simulation.ledger.running, np.int64)
+        return bool(len(simulation.priority) and (simulation.priority[running] < request.priority).any())
+
+    def _in_vain(self, request: Request) -> bool:
+        """Tell whether others gave way to a request for nothing: its agent declined, or preferred somebody less urgent.
+
+        They would give way for ever, as those who are evicted start again.
+        """
+        simulation, row = self._simulation, request.index
+        if (before := self._made.pop(row, None)) is not None:
+            since = [one for one in simulation.record.sequence[before:].tolist() if one in simulation.ledger.running]
+            less = any(simulation.running_request(one).priority < request.priority for one in since)
+            if less or not self._simulation.ledger.lacks_room(request):
+                self._vain.add(row)
+        return row in self._vain
+
+    def reclaims(self, rows: Sequence[int], by: int, spec: Preempt) -> None:
+        """Evict requests of these rows at once, as `spec` says, so that another one, in row `by`, has its quota."""
+        evictions = [Eviction(row, by, self._simulation.now) for row in self._simulation.with_parts(rows)]
+        self.log += evictions
+        self._evict(evictions, spec)
+
+    def _end_of_grace(self, row: int) -> None:
+        """Evict those who had notice, unless the request waits no more."""
+        evictions = self._noticed.pop(row)
+        if any(one.index == row for one in self._simulation.line):
+            self._evict(evictions)
+        for each in evictions:
+            if each.outcome == "noticed":
+                each.outcome, each.end = "called off", self._simulation.now
+
+    def _evict(self, evictions: Sequence[Eviction], spec: Preempt | None = None) -> None:
+        simulation, now, spec = self._simulation, self._simulation.now, spec or self.spec
+        there = [each for each in evictions if each.row in simulation.ledger.running]
+        if there and spec is self.spec:
+            self._made[there[0].by] = len(simulation.record.sequence)
+        for each in evictions:
+            each.outcome, each.end = "ended", now
+        for each in there:
+            ran = now - float(simulation.record.decided[each.row])
+            each.outcome, each.lost = "evicted", ran - spec.kept(ran)
+        simulation.evict([each.row for each in there], spec.then == "requeue", spec.kept)
+
+    # -- who gives way --------------------------------------------------------------------------------------------
+
+    def _choose(self, request: Request, candidates: Sequence[Victim]) -> list[int]:
+        """Choose the rows to be evicted for a request, all on one server; none where that makes no room.
+
+        On every server all `candidates` go, but for those whom the request leaves room: the dearest by the rule are
+        tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then the
+        one with the fewest, then the first. For a gang it is all servers, or those of one domain, together; in a
+        network all servers, and links count for nothing.
+        """
+        simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
+        one_server = not gang and not ledger.tiers
+        label = "server" if one_server else gang.rules.together if gang else ""
+        domain = ledger.domains(label) if label else None
+        open_to, servers = ledger.open_to(request), simulation.record.server
+        there: dict[int, list[Victim]] = {}
+        for victim in candidates:
+            for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
+                there.setdefault(place, []).append(victim)
+        best, chosen = (inf, inf, -1), list[Victim]()
+        for place, victims in there.items():
+            if one_server and not open_to[place]:
+                continue
+            where = place if one_server else open_to if domain is None else open_to & (domain == place)
+            victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
+            go = [victims[n] for n in ledger.give_way(request, where, [one.rows for one in victims])]
+            if go and (key := (rule(request, go), len(go), place)) < best:
+                best, chosen = key, go
+        return sorted(row for one in chosen for row in one.rows)
+
+    def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
+        view, rule = self._simulation.view, self._rule
+        try:
+            if isnan(cost := float(rule(view, request, victims))):
+                raise ValueError("it returned no number")
+            return cost
+        except Exception as error:
+            raise raised(rule, error, describe_request(request, view.resources)) from error
+
+    def _victims(self, request: Request, *, noticed: bool = False) -> list[Victim]:
+        """List who may be evicted for a request, or has notice for a less urgent one (`noticed`), gangs as one."""
+        simulation, now = self._simulation, self._simulation.now
+        moving = {*simulation.moving.on_the_way} if simulation.moving else set[int]()
+        on_notice = {
+            each.row
+            for by, evictions in self._noticed.items()
+            if not noticed or simulation.running_request(by).priority < request.priority
+            for each in evictions
+        }
+        total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
+        found: list[Victim] = []
+        for row in sorted(simulation.ledger.running):
+            one = simulation.running_request(row)
+            if one.priority < request.priority and simulation.lead(row) == row:
+                rows = simulation.with_parts([row])
+                if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
+                    ran = now - float(simulation.record.decided[row])
+                    share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
+                    found.append(Victim(one, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
+        return found
 
 
 class _Keys(Model):

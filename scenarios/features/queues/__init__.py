@@ -1,17 +1,25 @@
 """Several queues: whose requests go first, and how much of each may run at once, as batch systems do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
+from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
-from binwright.scenarios.features.queues.run import COUNTED, QueueBook
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, together, wrong
-from binwright.simcore.types import Agent
+from binwright.simcore.jit import prepared
+from binwright.simcore.record import QUEUE
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import Agent, Ints, Request, Workload
+from binwright.simcore.units import by_place
+from binwright.workloads.changes import matching, words_of
 
 
 class Queue(Model):
@@ -42,6 +50,140 @@ class Queue(Model):
         description="The most that runs at once of each value of a label, such as each tenant.",
         examples=["{tenant: {requests: 2}}"],
     )
+
+
+COUNTED = "requests"
+"""What is limited beside resources: how many run."""
+
+
+def queues_of(queues: Mapping[str, Queue], workload: Workload, at: str) -> Ints:
+    """Find the number of the first queue that takes each request, int64 [n]; -1 where `of` of none allows it.
+
+    It is -2 - q where q is the last queue whose `of` allows the request, and all such queues take only shorter ones.
+    """
+    found = np.full(len(workload), -1, np.int64)
+    for number, (name, queue) in enumerate(queues.items()):
+        mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (found < 0)
+        longer = workload.expected > (queue.longest or inf)
+        found[mine & longer], found[mine & ~longer] = -2 - number, number
+    return found
+
+
+def limits_of(amounts: Mapping[str, float], resources: Sequence[str]) -> dict[int, int]:
+    """Turn what may run at once into quanta, and a number of requests."""
+    counted = {REQUESTS: int(amounts[COUNTED])} if COUNTED in amounts else {}
+    return by_place({name: units for name, units in amounts.items() if name != COUNTED}, resources) | counted
+
+
+class QueueBook:
+    """Keeps the requests of a simulation in queues; a request above a limit stays in line, and others pass it."""
+
+    def __init__(self, simulation: Simulation, queues: Mapping[str, Queue], at: str) -> None:
+        self._simulation, self.names, self._queues = simulation, [*queues], [*queues.values()]
+        workload, self._resources = simulation.workload, simulation.view.resources
+        limits: list[tuple[int, int, str, int]] = []  # resource, most, label, the place in `used` of its first owner
+        owners, first, rows, used = list[Ints](), [0], len(simulation.record.outcome), 0
+        for name, queue in queues.items():
+            for label, amounts in [*([("", queue.running)] if queue.running else []), *queue.each.items()]:
+                owner = np.zeros(rows, np.int64)
+                if label:
+                    words = words_of(workload, label, f"{at}.{name}.each")
+                    owner[: len(workload)] = np.unique(words, return_inverse=True)[1]
+                for resource, most in limits_of(amounts, self._resources).items():
+                    limits.append((resource, most, label, used))
+                    owners.append(owner + used)
+                    used += int(owner.max(initial=0)) + 1
+            first.append(len(limits))
+        self._labels = [label for _, _, label, _ in limits]
+        queue_of = np.full(rows, -1)
+        queue_of[: len(workload)] = queues_of(queues, workload, at)
+        table = LimitTable(
+            queue_of,
+            never=queue_of < -1,
+            first=np.array(first, np.int64),
+            resource=np.array([resource for resource, *_ in limits], np.int64),
+            most=np.array([most for _, most, *_ in limits], np.int64),
+            owner=np.array(owners, np.int64).reshape(len(limits), rows),
+            used=np.zeros(used, np.int64),
+            runs=np.zeros(rows, np.bool_),
+            since=np.full(rows, np.nan),
+            until=np.full(rows, np.nan),
+            limit=np.full(rows, -1),
+        )
+        simulation.tables = simulation.tables._replace(limits=table)
+        demand = np.zeros(len(self._resources), np.int64)
+        self._reached = prepared(limit_reached, table, demand, 1, 0)
+        self._count = prepared(count_limits, table, demand, 1, 0, True)
+        self._is_kept = prepared(is_kept, table, demand, 1, 0, 0.0)
+        # With nothing running, a limit that is reached is one for ever.
+        for row in np.flatnonzero(queue_of[: len(workload)] >= 0).tolist():
+            table.never[row] = self._reached(table, *self._demand(row), row) >= 0
+        ranks = np.unique([0, *(queue.priority for queue in queues.values())])
+        urgency = np.searchsorted(ranks, [queue.priority for queue in self._queues] + [0])
+        simulation.urgency = urgency[np.where(queue_of >= 0, queue_of, len(urgency) - 1)]
+        simulation.queues = simulation.view.queues = self
+
+    @property
+    def table(self) -> LimitTable:
+        """The limits, and what counts against them."""
+        return self._simulation.tables.limits
+
+    def _demand(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        run = self._simulation
+        return run.requests.demand[row], run.parts_of(row)
+
+    def _reason(self, limit: int) -> str:
+        """Say which limit that is."""
+        table, label = self.table, self._labels[limit]
+        r, queue = int(table.resource[limit]), int(np.searchsorted(table.first, limit, "right")) - 1
+        what = COUNTED if r == REQUESTS else self._resources[r]
+        return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[queue]}"
+
+    def rows(self, name: str) -> npt.NDArray[np.bool_]:
+        """Tell which rows of the workload are in the queue of this name, bool [n]."""
+        found: npt.NDArray[np.bool_] = self.table.queue[: len(self._simulation.workload)] == self.names.index(name)
+        return found
+
+    def priority(self, request: Request) -> int:
+        """Return the priority of a request's queue."""
+        queue = self.table.queue[request.index]
+        return self._queues[queue].priority if queue >= 0 else 0
+
+    def refusal(self, request: Request) -> str:
+        """Say why a request may never run; empty where it may."""
+        table, row = self.table, request.index
+        if not table.never[row]:
+            return ""
+        if table.queue[row] < -1:
+            return f"{QUEUE}time in {self.names[-2 - table.queue[row]]}"
+        nothing = table._replace(used=np.zeros_like(table.used))
+        return self._reason(self._reached(nothing, *self._demand(row), row))
+
+    def limit_reached(self, request: Request) -> str:
+        """Say which limit keeps a request from starting now; empty where none does."""
+        limit = self._reached(self.table, *self._demand(request.index), request.index)
+        return self._reason(limit) if limit >= 0 else ""
+
+    def within_limits(self, line: Sequence[Request]) -> list[Request]:
+        """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
+        now, table = self._simulation.now, self.table
+        return [one for one in line if not self._is_kept(table, *self._demand(one.index), one.index, now)]
+
+    def waited(self, row: int) -> tuple[float, float, str] | None:
+        """Return since when and until when a limit kept a row in line, and the first that did so; None if none did."""
+        table = self.table
+        if np.isnan(table.since[row]):
+            return None
+        return float(table.since[row]), float(table.until[row]), self._reason(int(table.limit[row]))
+
+    def started(self, request: Request) -> None:
+        """Count a request that starts now."""
+        self._count(self.table, *self._demand(request.index), request.index, True)
+
+    def freed(self, row: int) -> None:
+        """Stop counting the request of a row, if it runs."""
+        self._count(self.table, *self._demand(row), row, False)
 
 
 class _Feature(Feature):

@@ -1,15 +1,25 @@
 """Quotas: what tenants may use, borrow and lend."""
 
 from functools import partial
+from math import inf
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from binwright.fabric.compiled.tables import COHORTS, NO_TENANT, QuotaTable, exceeded, give_back, grant
+from binwright.fabric.placement.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
-from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, together, wrong
+from binwright.simcore.jit import prepared
+from binwright.simcore.record import QUOTA
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import Ints, Request
+from binwright.simcore.units import by_place
+from binwright.workloads.changes import matching
 
 
 class Quota(Model):
@@ -78,6 +88,195 @@ class Quotas(Model):
                 "is for those that are evicted, and nobody is", "Write reclaim: lower, or any.", ("checkpoint",)
             )
         return self
+
+
+class QuotaBook:
+    """Keeps the requests in line and those that run within quotas, in a simulation.
+
+    A request takes its quota when it enters the line, and gives it back when it ends, is refused, or is evicted.
+    """
+
+    def __init__(self, simulation: Simulation, spec: Quotas) -> None:
+        self._simulation, self.spec, self.resources = simulation, spec, simulation.view.resources
+        workload, tenants = simulation.workload, np.full(len(simulation.record.outcome), NO_TENANT)
+        counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
+        for number, name in enumerate(spec.of):
+            tenants[: len(workload)][counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
+        self.names, quotas = [*spec.of], [*spec.of.values()]
+        """The tenants."""
+        self.nominal, borrow, lend = (
+            [by_place(getattr(quota, kind), self.resources) for quota in quotas]
+            for kind in ("nominal", "borrow", "lend")
+        )
+        """Of every quota quanta, by the place of a resource."""
+        self._cohorts = [quota.cohort for quota in quotas]
+        names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(quotas), len(self.resources))
+        table = QuotaTable(
+            tenants,
+            nominal=np.full(shape, -1),
+            most=np.full(shape, NO_BOUND),
+            lent=np.zeros(shape, np.int64),
+            cohort=np.array([names.index(each) if each else -1 for each in self._cohorts], np.int64),
+            reclaims=spec.reclaim != "never",
+            used=np.zeros(shape, np.int64),
+            granted=np.zeros(len(tenants), np.bool_),
+            given_back=np.zeros(1, np.bool_),
+        )
+        simulation.tables = simulation.tables._replace(quotas=table)
+        for tenant, own in enumerate(self.nominal):
+            for r, amount in own.items():
+                table.nominal[tenant, r] = amount
+                table.lent[tenant, r] = min(lend[tenant].get(r, amount), amount)
+                if not self._cohorts[tenant]:
+                    table.most[tenant, r] = amount
+                elif r in borrow[tenant]:
+                    table.most[tenant, r] = amount + borrow[tenant][r]
+        nothing = np.zeros(len(self.resources), np.int64)
+        self._exceeded = prepared(exceeded, table, table.used, nothing, 1, 0)
+        self._grant, self._give_back = prepared(grant, table, nothing, 1, 0), prepared(give_back, table, nothing, 1, 0)
+        self.held: list[Request] = []
+        """Those above their quotas, in order."""
+        self.waited: dict[int, tuple[float, float]] = {}
+        """Of every row that was above its quota, since when and until when."""
+        self.reasons: dict[int, str] = {}
+        """Of every row that was above its quota, which one."""
+        self._evicted = Preempt.model_validate({"checkpoint": spec.checkpoint})
+        simulation.quotas = self
+        if spec.reclaim != "never" and simulation.preempting is None:
+            Preemption(simulation, self._evicted)
+
+    @property
+    def table(self) -> QuotaTable:
+        """The quotas, what is used of them, and by whom."""
+        return self._simulation.tables.quotas
+
+    def _demand(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        run = self._simulation
+        return run.requests.demand[row], run.parts_of(row)
+
+    def lacks(self, request: Request, used: Ints | None = None) -> str:
+        """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
+        table, row = self.table, request.index
+        tenant = int(table.tenant[row])
+        code = self._exceeded(table, table.used if used is None else used, *self._demand(row), tenant)
+        if code < 0:
+            return ""
+        r, which = divmod(code, 2)
+        of = f"cohort {self._cohorts[tenant]}" if which == COHORTS else f"{self.spec.by} {self.names[tenant]}"
+        return f"{QUOTA}{self.resources[r]} of {of}"
+
+    def admits(self, request: Request, again: bool = False) -> bool:
+        """Let a request into the line if its quota has room, or those evicted give it back; else hold or refuse it.
+
+        Nobody is evicted for one that was itself, and comes `again`.
+        """
+        simulation, now = self._simulation, self._simulation.now
+        reason = self.lacks(request)
+        if not reason:
+            self.grant(request)
+            return True
+        if not again and (rows := self._borrowers(request)):
+            for row in rows:
+                self.freed(row)
+            self.grant(request)
+            assert simulation.preempting
+            simulation.preempting.reclaims(rows, request.index, self._evicted)
+            return True
+        if self.spec.above == "wait" and not self.lacks(request, np.zeros_like(self.table.used)):
+            self.held.append(request)
+            self.waited.setdefault(request.index, (now, inf))
+            self.reasons.setdefault(request.index, reason)
+        else:
+            simulation.refuse(request, reason)
+        return False
+
+    def readmitted(self) -> list[Request]:
+        """Return those held that may enter the line now, the most urgent first."""
+        found: list[Request] = []
+        given_back = self.table.given_back
+        while given_back[0] or self.spec.reclaim != "never":  # those evicted may give back more than was needed
+            given_back[0] = False
+            held, self.held = sorted(self.held, key=lambda one: -one.priority), []
+            before, lacking = len(found), set[Any]()
+            for request in held:
+                kind = self.table.tenant[request.index], request.priority, request.demand, request.parts
+                if kind in lacking:  # as one before it, since when nobody was admitted
+                    self.held.append(request)
+                elif self.admits(request):
+                    self.waited[request.index] = self.waited[request.index][0], self._simulation.now
+                    found.append(request)
+                    lacking.clear()
+                else:
+                    lacking.add(kind)
+            if len(found) == before:
+                break
+        return found
+
+    def refuse_held(self) -> None:
+        """Refuse those who are still held, as the run is over."""
+        for request in self.held:
+            self._simulation.refuse(request, self.lacks(request))
+        self.held = []
+
+    def grant(self, request: Request) -> None:
+        """Take a request's quota."""
+        self._grant(self.table, *self._demand(request.index), request.index)
+
+    def freed(self, row: int) -> None:
+        """Give back the quota of a row, if it has any."""
+        self._give_back(self.table, *self._demand(row), row)
+
+    def _borrowers(self, request: Request) -> list[int]:
+        """Choose the rows to be evicted so that a tenant gets its own quota back; none where that is not enough.
+
+        The least urgent go first, of equals those that were placed last, each only while its tenant borrows; those who
+        need not have gone stay, the last chosen first.
+        """
+        simulation, table = self._simulation, self.table
+        tenant_of, nominal, used = table.tenant, table.nominal, table.used.copy()
+        tenant = int(tenant_of[request.index])
+        if self.spec.reclaim == "never" or tenant == NO_TENANT:
+            return []
+        taken = self._taken(request.index)
+        if ((taken > 0) & (used[tenant] + taken > nominal[tenant])).any():
+            return []
+        cohort, asked = table.cohort, taken > 0
+        moving = simulation.moving.on_the_way if simulation.moving else ()
+        running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
+        rows = [
+            row
+            for row in sorted(running)
+            if table.granted[row]
+            and tenant_of[row] not in (tenant, NO_TENANT)
+            and cohort[tenant_of[row]] == cohort[tenant] >= 0
+            and (self.spec.reclaim == "any" or simulation.running_request(row).priority < request.priority)
+        ]
+        decided = simulation.record.decided
+        rows.sort(key=lambda row: (simulation.running_request(row).priority, -decided[row], -row))
+        chosen: list[int] = []
+        for row in rows:
+            other = tenant_of[row]
+            if (asked & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
+                used[other] -= self._taken(row)
+                chosen.append(row)
+                if not self.lacks(request, used):
+                    break
+        else:
+            return []
+        for row in chosen[-2::-1]:
+            used[tenant_of[row]] += self._taken(row)
+            if self.lacks(request, used):
+                used[tenant_of[row]] -= self._taken(row)
+            else:
+                chosen.remove(row)
+        return chosen
+
+    def _taken(self, row: int) -> Ints:
+        """Return what a row takes of its tenant's quotas, int64 [resources]."""
+        demand, parts = self._demand(row)
+        taken: Ints = np.where(self.table.nominal[self.table.tenant[row]] >= 0, parts * demand, 0)
+        return taken
 
 
 class _Keys(Model):

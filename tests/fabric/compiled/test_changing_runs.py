@@ -16,7 +16,7 @@ from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.preemption.run import Preemption
+from binwright.scenarios.features.preemption import Preemption
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow

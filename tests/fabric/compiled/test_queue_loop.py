@@ -21,10 +21,8 @@ from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.moves import MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
-from binwright.scenarios.features.queues import Queue
-from binwright.scenarios.features.queues.run import QueueBook
-from binwright.scenarios.features.quotas import Quotas
-from binwright.scenarios.features.quotas.run import QuotaBook
+from binwright.scenarios.features.queues import Queue, QueueBook
+from binwright.scenarios.features.quotas import QuotaBook, Quotas
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs
