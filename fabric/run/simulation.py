@@ -78,7 +78,7 @@ class Simulation(RunArrays):
         self._offers: Generator[Request, None, None] | None = None
         self._head: Any = None
         """The request that is to be answered, where they are offered one by one."""
-        self._paced_row, self._patience, self._events_before, self.vain = -1, -inf, (0, 0), False
+        self._paced_row, self.vain = -1, False
         if compiled and self._rules.together:
             self.counted = 0
 
@@ -292,10 +292,11 @@ class Simulation(RunArrays):
         at = self._at
         row = int(at[loop.ROW])
         if status == loop.EVENT:
-            self.vain = self._in_vain()  # then the loop goes on to its end
+            time = self.clock.next
+            at[loop.STIRRED] = time <= self.now
+            self.vain = self.offering.is_hopeless()  # then the loop goes on to its end
             at[loop.STIRRED] = False
             if not self.vain:
-                time = self.clock.next
                 self.state.clock[loop.NOW] = time
                 at[loop.STIRRED] = self.clock.run_to(time, self.line.eager)
                 self.view.now = time
@@ -442,19 +443,6 @@ class Simulation(RunArrays):
             request = self.speeds.told(request)
         if self._lists and self._listed:
             self.view.placed.add(request, server, node, float(self.record.decided[row]))
-
-    def _in_vain(self) -> bool:
-        """Tell whether only random failures, repairs and what recurs are to come, after all that failed is back.
-
-        Then nobody who waits will ever have room.
-        """
-        at = self.at
-        happened = at[loop.TAIL], at[loop.GONE]
-        if not at[loop.ALL] or self.due > self.endless or happened != self._events_before:
-            self._patience = self.all_back
-        self._events_before = happened
-        alone = at[loop.ALL] and self.due <= self.endless and self.now < self.clock.next
-        return bool(alone) and self.clock.next > self._patience
 
     def follow(self) -> None:
         """Have the clock, the view and the rules of placement show how far the loop has come."""
