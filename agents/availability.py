@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.availability import MANY, at_once, earliest, least_from, over, overdrawn, parts_from, take
+from binwright.fabric.availability import MANY, earliest, least_from, over, overdrawn, parts_from, take
 from binwright.fabric.devices import DeviceView, in_python
 from binwright.fabric.network import Provisioned
 from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
@@ -106,10 +106,6 @@ class AvailabilityProfile:
     def earliest(self, duration: float, demand: Sequence[int]) -> float:
         """Return when that much is free for so long; infinity for never."""
         return earliest(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
-
-    def at_once(self, duration: float, demand: Sequence[int]) -> bool:
-        """Tell whether that much is free for so long from now on."""
-        return at_once(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
 
     def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
         """Count how many parts that ask for so much have room from a time on, together, for so long."""
@@ -352,9 +348,10 @@ class ClusterAvailability:
         for server, promised in enumerate(self._promised):
             if not promised and server not in but:
                 continue
+            [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
             for nodes, demand in self._ways(request):
                 fits = (view.free[server].ravel() >= demand[: self._amounts]).all()
-                if server in but or (fits and not self._profiles[server].at_once(float(stays[server]), demand)):
+                if server in but or (fits and (level[: self._amounts] < demand[: self._amounts]).any()):
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
         if not self._devices:

@@ -31,7 +31,7 @@ from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.jit import inlined, kernel, lean, lean_inlined
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
@@ -250,11 +250,13 @@ def value_es_by_table(free: Ints, capacity: Ints, taken: Ints, node: int, grid: 
 
 @lean
 def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, grid: Floats, table: Floats) -> float:
-    cpu_grain, mem_grain, amounts, states = int(grid[0]), int(grid[1]), int(grid[2]), int(grid[3])
-    first = cpu // cpu_grain * amounts + mem // mem_grain
-    second = other_cpu // cpu_grain * amounts + other_mem // mem_grain
-    value: float = table[first * states + second]
+    value: float = table[_state(cpu, mem, grid) * int(grid[3]) + _state(other_cpu, other_mem, grid)]
     return value
+
+
+@lean_inlined
+def _state(cpu: int, mem: int, grid: Floats) -> int:
+    return cpu // int(grid[0]) * int(grid[2]) + mem // int(grid[1])
 
 
 def value_of(weights: Floats, sizes: Floats) -> Compiled:
