@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -97,19 +96,14 @@ class Observer:
         of = watched(episodes)
         self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
         self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
-        self.bind()
 
-    def bind(self) -> None:
-        """Look at the arrays of the episodes: again after a `reset` of any, which may replace them.
-
-        `show(first, end, stepped)` writes what changed of simulations `first` to `end` - 1, and if `stepped` what came
-        of it.
-        """
-        self.show = partial(self._show, watched(self.episodes), self._text, self._switches, self._worth, self.shown)
+    def show(self, first: int, end: int, stepped: bool) -> None:
+        """Write what changed of simulations `first` to `end` - 1, and if `stepped` what came of it."""
+        of = watched(self.episodes)
+        self._show(of, self._text, self._switches, self._worth, self.shown, first, end, stepped)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
-        self.bind()
         self.show(0, self.episodes.count, False)
         if self._text:
             self._deduct(watched(self.episodes), self._switches, self.episodes.filling, self.shown)
@@ -117,7 +111,7 @@ class Observer:
 
 
 def watched(episodes: NetworkEpisodes) -> Watched:
-    """Collect what is looked at; to be done again when `episodes.state` was replaced."""
+    """Collect what is looked at: a `reset` may replace the arrays."""
     state, room = episodes.state, episodes.filling
     arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth
     return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.chosen)

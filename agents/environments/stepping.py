@@ -157,7 +157,6 @@ class FabricBatch(EpisodeBatch):
 
     def reset(self, simulation: int, seed: int) -> None:
         self.episodes.reset(simulation, self.world.draw(seed))
-        self._observer.bind()
         self._observer.show(simulation, simulation + 1, False)
 
 
@@ -171,12 +170,7 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         self.batch = batch = batch_of(world, 1, **options)
         self._ready = False
         self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
-        # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
         self._seen = {name: array[0] for name, array in batch.seen.items()}
-        self._info = [(name, array.data) for name, array in batch.info.items()]
-        self._choices, self._act = batch.choices, batch.act
-        self._reward: Any = batch.rewards.data
-        self._ended: Any = batch.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         super().reset(seed=seed)
@@ -187,12 +181,12 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
     def step(self, action: np.int64) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset() first")
-        self._choices[0] = action
-        self._act()
-        over = self._ended[0]
+        self.batch.choices[0] = action
+        self.batch.act()
+        over = bool(self.batch.ended[0])
         self._ready = not over
         seen, info = self._shown()
-        return seen, self._reward[0], over, False, info
+        return seen, float(self.batch.rewards[0]), over, False, info
 
     def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
@@ -201,7 +195,7 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         seen = {name: array.copy() for name, array in self._seen.items()}
-        info = {name: numbers[0] for name, numbers in self._info}
+        info = {name: array[0].item() for name, array in self.batch.info.items()}
         info["action_mask"] = seen["mask"]
         return seen, info
 

@@ -51,8 +51,8 @@ class Scratch(NamedTuple):
     `seen` float32 [most, inputs]; `hidden` float32 [layers, most, width]; `outs` float32 [2, most, outputs], of the
     target network and of the network; `below` float32 [2, most, width]; `total` float32 [most]; `grad` float32
     [weights], 0 between updates; `later`, `values` and `slopes` float32 [cells]; `met` int64 [most]; `known` uint8
-    [observations], 0 between updates but for the first; `near` [2 * batch, any], copies of records, as memory is slow:
-    of decisions, then of those after them; `sums` and `discounts` float64 [batch].
+    [observations], 0 between updates but for the first; `rows` int64 [2, batch], where decisions lie in the buffer, and
+    those after them; `sums` and `discounts` float64 [batch].
     """
 
     seen: Reals
@@ -66,7 +66,7 @@ class Scratch(NamedTuple):
     slopes: Reals
     met: Ints
     known: Any
-    near: Any
+    rows: Ints
     sums: Floats
     discounts: Floats
 
@@ -82,8 +82,8 @@ def scratch_for(batch: int, shape: Shape, records: Any, observations: Reals, wei
 
     layers = reals(most, observations.shape[1]), reals(shape.layers, most, shape.width), reals(2, most, shape.outputs)
     slopes = reals(2, most, shape.width), reals(most), reals(weights), reals(cells), reals(cells), reals(cells)
-    near = np.zeros((2 * batch, records.shape[1]), records.dtype)
-    return Scratch(*layers, *slopes, np.zeros(most, np.int64), known, near, np.zeros(batch), np.zeros(batch))
+    rows = np.zeros((2, batch), np.int64)
+    return Scratch(*layers, *slopes, np.zeros(most, np.int64), known, rows, np.zeros(batch), np.zeros(batch))
 
 
 @reordering
@@ -163,17 +163,15 @@ def meet(
     Returns how many there are then; `known`, which tells which are there, changes.
     """
     shared = CELLS + 2 * slots
-    for start in (CELLS + first, CELLS + slots + first):
-        for at in range(start, start + last - first):
+    for part in range(3):
+        start, end = CELLS + part * slots + first, CELLS + part * slots + last
+        if part == 2:
+            start, end = shared, shared + 2 * records[row, DIFFERENT]
+        for at in range(start, end, 1 + part // 2):
             number = records[row, at] if outputs == 1 else records[row, at] // outputs
             if known[number] == 0:
                 known[number], met[count] = 1, number
                 count += 1
-    for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
-        number = records[row, at] if outputs == 1 else records[row, at] // outputs
-        if known[number] == 0:
-            known[number], met[count] = 1, number
-            count += 1
     return count
 
 
@@ -212,34 +210,31 @@ def gather(
     """
     outcome, rewards, _, records, observations = memory
     # Taking an array out of a tuple counts its holders, which takes as long as ten sums.
-    near, met, known, sums, discounts = room.near, room.met, room.known, room.sums, room.discounts
+    rows, met, known, sums, discounts = room.rows, room.met, room.known, room.sums, room.discounts
     seen, outs, later, values, slopes = room.seen, room.outs, room.later, room.values, room.slopes
     batch = len(samples)
-    count = current = taught = 0
-    for b in range(2 * batch):
-        of = b if b < batch else b - batch
-        row = samples[of]
-        if b < batch:
-            sums[b], discounts[b] = 0.0, 1.0
-        else:
-            current = count if b == batch else current
-            end = row + how.returns
-            while row < end and outcome[row] != TRUNCATED:
-                sums[of] += discounts[of] * rewards[row]
-                discounts[of] *= how.discount
-                if outcome[row] == TERMINATED:
-                    discounts[of] = 0.0
-                    break
-                row += 1
-        for i in range(records.shape[1]):
-            near[b, i] = records[row, i]
+    count = taught = 0
+    for b in range(batch):
+        row = rows[0, b] = samples[b]
+        taught += records[row, TAUGHT] > 0
         first, last = 0, how.slots
-        if b < batch:
-            taught += near[b, TAUGHT] > 0
-            if not imitates:
-                first, last = near[b, CHOSEN], near[b, CHOSEN] + 1
-        if discounts[of] > 0:
-            count = meet(near, b, first, last, how.slots, shape.outputs, met, known, count)
+        if not imitates:
+            first, last = records[row, CHOSEN], records[row, CHOSEN] + 1
+        count = meet(records, row, first, last, how.slots, shape.outputs, met, known, count)
+    current = count
+    for b in range(batch):
+        row, sums[b], discounts[b] = samples[b], 0.0, 1.0
+        end = row + how.returns
+        while row < end and outcome[row] != TRUNCATED:
+            sums[b] += discounts[b] * rewards[row]
+            discounts[b] *= how.discount
+            if outcome[row] == TERMINATED:
+                discounts[b] = 0.0
+                break
+            row += 1
+        rows[1, b] = row
+        if discounts[b] > 0:
+            count = meet(records, row, 0, how.slots, how.slots, shape.outputs, met, known, count)
     for k in range(count):
         known[met[k]] = 0
         for i in range(seen.shape[1]):
@@ -255,21 +250,22 @@ def gather(
 
 @reordering
 def slope(
-    samples: Ints, baseline: Floats, how: Learning, imitates: bool, taught: int, room: Scratch
+    records: Any, baseline: Floats, how: Learning, imitates: bool, taught: int, room: Scratch
 ) -> tuple[float, float]:
     """Write the slopes of the loss by cell to `room.slopes`; returns the loss and the mean value of the chosen.
 
     Where it `imitates`, a margin loss to the teacher's choice is added.
     """
-    batch, slots, near, values, slopes = len(samples), how.slots, room.near, room.values, room.slopes
+    batch, slots, rows, values, slopes = len(room.sums), how.slots, room.rows, room.values, room.slopes
     sums, discounts, later = room.sums, room.discounts, room.later
     margin, shared, loss, mean = 1 - how.discount, CELLS + 2 * how.slots, 0.0, 0.0
     for b in range(batch):
-        wanted = margin * sums[b] - baseline[samples[b]]
+        row, after = rows[0, b], rows[1, b]
+        wanted = margin * sums[b] - baseline[row]
         if discounts[b] > 0:
-            best = best_gain(near, batch + b, slots, values, 0.0)
-            wanted += discounts[b] * total_of(near, batch + b, slots, best, later)
-        total = total_of(near, b, slots, near[b, CHOSEN], values)
+            best = best_gain(records, after, slots, values, 0.0)
+            wanted += discounts[b] * total_of(records, after, slots, best, later)
+        total = total_of(records, row, slots, records[row, CHOSEN], values)
         error = total - np.float32(wanted)
         mean += total / batch
         if how.huber:
@@ -278,18 +274,18 @@ def slope(
         else:
             loss += error * error / batch
         step = 2 * error / np.float32(batch)
-        chosen = CELLS + near[b, CHOSEN]
-        slopes[near[b, chosen]] += step
-        slopes[near[b, chosen + slots]] -= step
-        for at in range(shared, shared + 2 * near[b, DIFFERENT], 2):
-            slopes[near[b, at]] += step * np.float32(near[b, at + 1])
-        if imitates and near[b, TAUGHT] > 0:
-            best, right = CELLS + best_gain(near, b, slots, values, margin), CELLS + near[b, TAUGHT] - 1
+        chosen = CELLS + records[row, CHOSEN]
+        slopes[records[row, chosen]] += step
+        slopes[records[row, chosen + slots]] -= step
+        for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
+            slopes[records[row, at]] += step * np.float32(records[row, at + 1])
+        if imitates and records[row, TAUGHT] > 0:
+            best, right = CELLS + best_gain(records, row, slots, values, margin), CELLS + records[row, TAUGHT] - 1
             loss += margin * (best != right) / taught
             for sign, at in ((1, best), (-1, right)):
-                loss += sign * (values[near[b, at]] - values[near[b, at + slots]]) / taught
-                slopes[near[b, at]] += np.float32(sign / taught)
-                slopes[near[b, at + slots]] -= np.float32(sign / taught)
+                loss += sign * (values[records[row, at]] - values[records[row, at + slots]]) / taught
+                slopes[records[row, at]] += np.float32(sign / taught)
+                slopes[records[row, at + slots]] -= np.float32(sign / taught)
     return loss, mean
 
 
@@ -313,7 +309,7 @@ def update(
     target, theta, average, grad = networks[0], networks[1], networks[2], room.grad
     for number in range(len(samples)):
         taught, current = gather(samples[number], memory, networks, shape, how, imitates, room)
-        metrics[number, 0], metrics[number, 1] = slope(samples[number], memory[2], how, imitates, taught, room)
+        metrics[number, 0], metrics[number, 1] = slope(memory[3], memory[2], how, imitates, taught, room)
         slopes, cells, met = room.outs[0][:current], room.slopes, room.met
         for k in range(current):
             for j in range(shape.outputs):
