@@ -64,24 +64,30 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
         yield
 
 
-def learn(job: TrainingJob, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
+Hear: TypeAlias = Callable[[TrainingJob, Row | str | None], None]
+"""Hears of a training: a new row of its log, a word of what begins, or None once it is over."""
+
+
+def learn(job: TrainingJob, say: Callable[[Row | str | None], None]) -> None:
     """Go on with a training, to its end."""
-    training = Training(course, job.own, job.seed)
-    say(f"seed {job.seed}: after iteration {training.step} of {course.iterations}; episodes are prepared first")
+    training = Training(course_of(job.scenario), job.own, job.seed)
+    iterations = training.course.iterations
+    say(f"seed {job.seed}: after iteration {training.step} of {iterations}; episodes are prepared first")
     try:
-        training.run(watch)
+        training.run(say)
     except UserError as error:
         if error.key in (None, "agents") and error.file is None:
             error.key = "train.agent"
         if error.key:
             locate(error, job.scenario._source, undotted(error.key))
         raise
+    say(None)
 
 
-def check_training(scenario: Scenario) -> None:
-    """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
-    if scenario.train:
-        for each in (*_others(scenario).values(), scenario):
+def check_sweep(scenario: Scenario) -> None:
+    """Refuse a scenario of whose `train:` a point could not begin. Files of requests need not be here."""
+    for _, point in points(scenario):
+        for each in (*_others(point).values(), point) if point.train else ():
             _world_of(each)
 
 
@@ -169,17 +175,6 @@ GRACE = 30.0
 """Seconds that a process has for its last checkpoint."""
 
 
-class Heard(NamedTuple):
-    """What is heard of a training: a new `row` of its log, a word `said`, or that it is `over`."""
-
-    row: Row | None = None
-    said: str = ""
-    over: bool = False
-
-
-Hear: TypeAlias = Callable[[TrainingJob, Heard], None]
-
-
 def _lost(job: TrainingJob, how: str) -> UserError:
     remedy = "What is trained is kept: the same command goes on."
     return UserError(f"the process that trained seed {job.seed} {how}", file=job.own, remedy=remedy)
@@ -197,17 +192,12 @@ def train_jobs(trainings: Sequence[TrainingJob], jobs: int | None, hear: Hear) -
     hands = min(len(trainings), jobs or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads))
     if hands == 1:
         for job in trainings:
-            _learn(job, partial(hear, job))
+            learn(job, partial(hear, job))
         return
     with closing(Pool(hands, TRAININGS)) as pool:
         for _, problem in pool.rows(trainings, hear):
             if problem:
                 raise problem
-
-
-def _learn(job: TrainingJob, say: Callable[[Heard], None]) -> None:
-    learn(job, course_of(job.scenario), lambda row: say(Heard(row)), lambda text: say(Heard(said=text)))
-    say(Heard(over=True))
 
 
 def work(handle: int) -> None:
@@ -216,10 +206,10 @@ def work(handle: int) -> None:
     serve(handle, _answer, interrupt_main)
 
 
-def _answer(job: TrainingJob, say: Callable[[Heard], None]) -> Exception | None:
+def _answer(job: TrainingJob, say: Callable[[Row | str | None], None]) -> Exception | None:
     """Run a training; returns what went wrong."""
     try:
-        _learn(job, say)
+        learn(job, say)
     except ConnectionError:
         raise
     except UserError as error:
@@ -277,13 +267,13 @@ def train(
     ]
     logs: dict[int, pl.DataFrame] = {}
 
-    def hear(job: TrainingJob, new: Heard) -> None:
+    def hear(job: TrainingJob, new: Row | str | None) -> None:
         point = found[job.point][0]
-        if new.row:
-            watch({**new.row, "point": job.point} if spec.sweep else new.row)
-        elif new.said:
-            say(f"{named(point)} ({job.point + 1} of {len(found)}), {new.said}" if spec.sweep else new.said)
-        elif new.over:
+        if isinstance(new, str):
+            say(f"{named(point)} ({job.point + 1} of {len(found)}), {new}" if spec.sweep else new)
+        elif new:
+            watch({**new, "point": job.point} if spec.sweep else new)
+        else:
             settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
             logs[job.point] = gathered(job.folder).with_columns(**settings)
             if spec.sweep:
@@ -314,12 +304,6 @@ def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
     best = judged.unique(keys, keep="first", maintain_order=True).select(*keys, score, "step")
     took = log.group_by(keys, maintain_order=True).agg(pl.col("cpu_seconds").max())
     return took.join(best, on=keys, how="left", maintain_order="left").select(*keys, score, "step", "cpu_seconds")
-
-
-def check_sweep(scenario: Scenario) -> None:
-    """Refuse a scenario of whose `train:` a point could not begin."""
-    for _, each in points(scenario):
-        check_training(each)
 
 
 def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
