@@ -18,6 +18,8 @@ endif
 
 # Tests start hundreds of processes: without kept bytecode each of them compiles the whole code again.
 unexport PYTHONDONTWRITEBYTECODE
+# With the clone on it, pip takes the wheel that make release checks for installed, and the clone would run in its place.
+unexport PYTHONPATH
 
 # Threads within the processes of the tests would only wait for one another.
 test long rest: export OMP_NUM_THREADS = 1
