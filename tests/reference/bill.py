@@ -95,7 +95,7 @@ def over(course: TimeSeries, piece: Piece) -> Fraction:
 
 def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -> dict[str, Any]:
     """Add up all servers between two times."""
-    hour, pue = Fraction(3600), Fraction(costs.pue)
+    hour, pue = Fraction(3600), Fraction(costs.energy[0].pue)
     found: dict[str, Any] = dict.fromkeys(("on", "energy", "carbon", "electricity"), Fraction(0))
     kept: list[tuple[Tariff, Piece]] = []
     woken: list[Fraction] = []
@@ -111,12 +111,12 @@ def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -
         hours = (piece.end - piece.begin) / hour
         found["on"] += hours * (piece.state in ("empty", "used"))
         found["energy"] += hours * piece.watts / 1000
-        for name, course in (("carbon", costs.carbon), ("electricity", costs.electricity)):
+        for name, course in (("carbon", costs.energy[0].carbon), ("electricity", costs.energy[0].price)):
             if course:
                 found[name] += over(course, piece) * piece.watts / 1000 / hour
     each = pue * Fraction(costs.spec.switch_off.waking if costs.spec.switch_off else 0) / 1000
     found["energy"] += each * len(woken)
-    for name, course in (("carbon", costs.carbon), ("electricity", costs.electricity)):
+    for name, course in (("carbon", costs.energy[0].carbon), ("electricity", costs.energy[0].price)):
         if course:
             found[name] += sum((each * rate(course, time) for time in woken), Fraction(0))
     found["carbon"] /= 1000

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from binwright.analysis.measure.costs.bill import Costs
+from binwright.analysis.measure.costs.bill import Costs, SiteEnergy
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Power, Tariff
+from binwright.simcore.time_series import TimeSeries
 
 
 def tariff(curve: tuple[float, ...] = (), price: float | None = None) -> Tariff:
@@ -27,9 +27,10 @@ def costs(
     pue: float = 1.0,
     move: float | None = None,
     move_gb: float = 0.0,
-    **rates: Any,
+    electricity: TimeSeries | None = None,
+    carbon: TimeSeries | None = None,
 ) -> Costs:
-    """Make the costs of servers of these kinds; `rates` are `electricity` and `carbon`."""
+    """Make the costs of servers of these kinds."""
     off = {"after": off_after, "power": off_power, "waking": waking}
     spec = {
         "activity": activity,
@@ -44,5 +45,6 @@ def costs(
         kinds=np.array(kinds),
         added=last,
         resource=resource,
-        **rates,
+        energy=(SiteEnergy("", pue, electricity, carbon),),
+        site=np.zeros(len(kinds), np.int64),
     )

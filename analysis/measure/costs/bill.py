@@ -37,9 +37,9 @@ class Costs:
     """Says what the servers of a run cost, as `spec` has it.
 
     `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added, and `resource` is the
-    place among the resources of the one that power goes by. A kWh is paid at `electricity` and emits `carbon` grams.
-    Where there are `sites`, `site` int64 [servers] is the place of each server's among them; servers that are added
-    are at `added_site`.
+    place among the resources of the one that power goes by. `energy` is what a kWh comes to at every site, or at the
+    only one, whose name is empty; `site` int64 [servers] is the place of each server's there, and `added_site` that of
+    servers that are added.
     """
 
     spec: CostsSpec
@@ -47,26 +47,14 @@ class Costs:
     kinds: Ints
     added: int
     resource: int
-    electricity: TimeSeries | None = None
-    carbon: TimeSeries | None = None
-    sites: tuple[SiteEnergy, ...] = ()
-    site: Ints | None = None
+    energy: tuple[SiteEnergy, ...]
+    site: Ints
     added_site: int = 0
 
     @property
     def has_power(self) -> bool:
         """Whether it is known what servers draw."""
         return all(tariff.power is not None for tariff in self.tariffs)
-
-    @property
-    def pue(self) -> float:
-        """Energy in all for each kWh of the servers that are at no site."""
-        return self.spec.electricity.pue if self.spec.electricity else 1.0
-
-    @property
-    def energy(self) -> tuple[SiteEnergy, ...]:
-        """What the energy of each site comes to, or of all servers where there are no sites."""
-        return self.sites or (SiteEnergy("", self.pue, self.electricity, self.carbon),)
 
 
 @dataclass(slots=True)
@@ -111,7 +99,7 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
     energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
     found.energy = sum(energy or ())
     found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
-    if costs.sites:
+    if costs.energy[0].name:
         rents = None
         if is_priced:
             hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
@@ -202,8 +190,7 @@ def _drawn(run: FinishedRun, costs: Costs, finish: float) -> tuple[pl.DataFrame,
     pue = np.array([rate.pue for rate in costs.energy])
     server, waker = spells["server"].to_numpy(), woken["server"].to_numpy()
     added = len(run.capacity) - len(costs.kinds)
-    initial = np.zeros_like(costs.kinds) if costs.site is None else costs.site
-    sites = np.append(initial, np.full(added, costs.added_site))
+    sites = np.append(costs.site, np.full(added, costs.added_site))
     site, waking = sites[server], sites[waker]
     kind = np.append(costs.kinds, np.full(added, costs.added))[server]
     watts = pue[site] * _watts(run, costs, spells, kind) if costs.has_power else np.zeros(len(server))

@@ -25,7 +25,6 @@ def build_costs(point: Point) -> Costs:
     spec.check_kinds(list(dict.fromkeys([*kinds, *groups])))
     named = [kind if kind in spec.kinds else "" for kind in kinds]
     names, resources = list(dict.fromkeys(named)), scenario.resources
-    energy = energy_of("", spec.electricity, "costs.electricity")
     places = np.array([names.index(kind) for kind in named], np.int64)
     return Costs(
         spec=spec,
@@ -33,8 +32,8 @@ def build_costs(point: Point) -> Costs:
         kinds=places,
         added=int(places[last]),
         resource=resources.index(spec.utilisation or ("cpu" if "cpu" in resources else resources[0])),
-        electricity=energy.price,
-        carbon=energy.carbon,
+        energy=(energy_of("", spec.electricity, "costs.electricity"),),
+        site=np.zeros_like(places),
     )
 
 

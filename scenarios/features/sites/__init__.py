@@ -226,7 +226,7 @@ class _Feature(Feature):
         at = _sites_of(point)
         if costs := known.get("costs"):
             known["costs"] = replace(
-                costs, sites=_energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
+                costs, energy=_energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
             )
 
     def columns(self, run: FinishedRun) -> dict[str, str]:

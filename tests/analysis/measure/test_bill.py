@@ -209,12 +209,14 @@ def happening(test: Any) -> Any:
 def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -> None:
     ran = run(case)
     assume(ran.first < len(ran.simulation.workload))
-    terms = replace(terms, kinds=np.resize(terms.kinds, len(case.servers)))
+    servers = len(case.servers)
+    terms = replace(terms, kinds=np.resize(terms.kinds, servers), site=np.zeros(servers, np.int64))
     over = finished(ran, terms)
     found, expected = asdict(billed(over)), walked(over, terms)
     assert found.pop("sites") == ()  # tests/scenarios/test_sites.py
-    for name in ("carbon", "electricity"):
-        assert (found[name] is None) == (getattr(terms, name) is None)
+    [energy] = terms.energy
+    for name, course in (("carbon", energy.carbon), ("electricity", energy.price)):
+        assert (found[name] is None) == (course is None)
     for name, value in found.items():
         if value is not None:
             assert value == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12), name
