@@ -22,8 +22,8 @@ REMOVED: Mapping[str, str] = {
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.load": "Write `holding: H`: requests stay 1 to H steps.",
     **{
-        f"workload.lublin.{jobs}": "Leave it out: the published parameters stand."
-        for jobs in ("batch", "interactive", "all")
+        f"workload.lublin.{jobs}": "Leave it out: the published parameters stand, and jobs have up to all processors."
+        for jobs in ("batch", "interactive", "all", "processors")
     },
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",

@@ -53,9 +53,6 @@ class Lublin(Model):
     jobs: Literal["both", "batch", "interactive", "all"] = Field(
         default="both", description="Which classes; `all` has parameters that were fitted to all jobs together."
     )
-    processors: Count | None = Field(
-        default=None, description="How many the largest job may have; by default all of the cluster.", examples=[256]
-    )
     processor: Amounts = Field(
         default={"cpu": 1.0}, description="What a job asks for by processor.", examples=["{cpu: 1, mem: 2 GB}"]
     )
@@ -93,8 +90,7 @@ class Lublin(Model):
     def draw(self, n: int, resources: tuple[str, ...], total: Mapping[str, float], seed: int) -> Workload:
         """Draw `n` jobs for a cluster with these resources, of which all servers together have `total` units."""
         columns = Columns(seed, n)
-        most = min(floor(total.get(name, 0) / units) for name, units in self.processor.items() if units)
-        processors = most if self.processors is None else self.processors
+        processors = min(floor(total.get(name, 0) / units) for name, units in self.processor.items() if units)
         if processors < 1:
             remedy = f"The cluster has {', '.join(f'{total.get(name, 0):g} {name}' for name in self.processor)}."
             raise WorkloadError("no processor has room", key="workload.lublin.processor", remedy=remedy)

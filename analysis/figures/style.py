@@ -161,12 +161,13 @@ def narrow(figure: Figure) -> bool:
 
 
 def panel_axes(
-    width: Width, count: int, most: int, height: float, *, beyond: float = 0.9, **shared: Any
+    width: Width | None, count: int, most: int, height: float, *, beyond: float = 0.9, **shared: Any
 ) -> tuple[Figure, list[Any], int]:
-    """Make a figure of `count` panels: up to `most` in a row of a page, one in a row of a column.
+    """Make a figure of `count` panels: up to `most` in a row of a page, one in a row of a column, as one alone is.
 
     Each row takes `height` inches, what is around them `beyond`. Returns figure, panels and the number of columns.
     """
+    width = width or ("column" if count == 1 else "page")
     rows = ceil(count / (most if width == "page" else 1))
     columns = ceil(count / rows)  # the last row is as full as can be
     figure = new(width, beyond + height * rows)

@@ -37,15 +37,12 @@ class Trace:
     """Unit of each resource column, as a scenario would write it; others, such as machines, a scenario must explain."""
     headers: ClassVar[tuple[frozenset[str], ...]] = ()
     """The columns (of a database: tables) by which each form of the file is recognised."""
+    begins: ClassVar[str] = ""
+    """A regular expression for how a file begins, where no columns say what it is."""
     parquet: ClassVar[bool] = False
     """Whether `read` reads Parquet itself; of others, a Parquet file has the common columns."""
     servers: ClassVar[ServerFile | None] = None
     """The servers that the trace was taken on, if they are known."""
-
-    @classmethod
-    def recognises(cls, start: bytes) -> bool:
-        """Tell whether a file that begins so (64 kB) is of this format, where no columns say it."""
-        return False
 
     def read(self, path: Path) -> pl.DataFrame:
         """Read the checked requests of a file, in order of arrival.

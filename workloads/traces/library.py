@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import os
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -71,12 +72,14 @@ def recognised(path: Path) -> str | None:
     """Recognise a file's format by its columns; of several that match, the one that asks for the most."""
     try:
         start = _start(path)
-        known = next((name for name in TRACES if TRACES.load(name).recognises(start)), None)
+        kinds, text = {name: TRACES.load(name) for name in TRACES}, start.decode(errors="replace")
+        begins = ((name, kind.begins) for name, kind in kinds.items() if kind.begins)
+        known = next((name for name, begin in begins if re.match(begin, text, re.MULTILINE)), None)
         columns = set(_header(path, start)) if known is None else set()
     except OSError as error:
         problem = f"cannot read it: {error.strerror or error}"
         raise WorkloadError(problem, file=path, remedy="Check the path.") from error
-    matches = [(len(form), name) for name in TRACES for form in TRACES.load(name).headers if form <= columns]
+    matches = [(len(form), name) for name, kind in kinds.items() for form in kind.headers if form <= columns]
     return known or max(matches, default=(0, None))[1]
 
 

@@ -17,7 +17,6 @@ A known file of another format names that as its `format`; it is not recognised 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -42,12 +41,7 @@ class Preset(Trace):
     """
 
     header: ClassVar[tuple[str, ...]] = ()
-    begins: ClassVar[str] = ""
     forms: ClassVar[tuple[tuple[Callable[..., pl.DataFrame] | None, Table | Mapping[str, str]], ...]] = ()
-
-    @classmethod
-    def recognises(cls, start: bytes) -> bool:
-        return bool(cls.begins and re.match(cls.begins, start.decode(errors="replace"), re.MULTILINE))
 
     def read(self, path: Path) -> pl.DataFrame:
         rows, table = self.forms[0]
@@ -72,7 +66,7 @@ def _format(name: str) -> type[Trace]:
     """Make the class of a format from its file."""
     data = yaml.safe_load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
     about: dict[str, Any] = {key: tuple(data.pop(key)) for key in ("files", "header") if key in data}
-    about |= {key: data.pop(key) for key in (*Trace.__annotations__, "begins") if key in data}
+    about |= {key: data.pop(key) for key in Trace.__annotations__ if key in data}
     about["__doc__"] = about["summary"]
     if "servers" in about:
         about["servers"] = ServerFile(**about["servers"])

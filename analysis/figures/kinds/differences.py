@@ -40,9 +40,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         panels.insert(0, (metrics[0], dict(found.means), dict(found.seeds), chosen.heading(found.baseline)))
     if not options.metrics:
         panels = panels[: PANELS if len(rows) <= MANY else PANELS // 2]
-    width = options.width or ("page" if len(panels) > 1 else "column")
     height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
-    figure, axes, columns = panel_axes(width, len(panels), 3, height, beyond=0.5)
+    figure, axes, columns = panel_axes(options.width, len(panels), 3, height, beyond=0.5)
     beside = 0.6 * points() * max(len(chosen.heading(agent)) for _, agent in rows)
     letters = max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
     for number, (ax, (metric, means, seeds, baseline)) in enumerate(zip(axes, panels, strict=True)):

@@ -43,8 +43,7 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
     judged = [name for name in known if checked[name].count()]  # what a training is for, and shown first
     shown = [name for name in dict.fromkeys([*judged, *known]) if not name.endswith("seconds")]
     metrics = list(options.metrics) or shown[:MOST]
-    width = options.width or ("column" if len(metrics) == 1 else "page")
-    figure, axes, _ = panel_axes(width, len(metrics), 3, 1.7)
+    figure, axes, _ = panel_axes(options.width, len(metrics), 3, 1.7)
     look = looks(logs)
     for ax, metric in zip(axes, metrics, strict=True):
         tidy(ax)

@@ -34,9 +34,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             (chosen.panel_title(point, beside), {agent: mark for (at, agent), mark in marks.items() if at == point})
             for point in points
         ]
-    width = options.width or ("column" if len(panels) == 1 else "page")
     beyond = 1.0 if is_alone else 0.9
-    figure, axes, columns = panel_axes(width, len(panels), 3, 2.0, beyond=beyond, sharex=True, sharey=True)
+    figure, axes, columns = panel_axes(options.width, len(panels), 3, 2.0, beyond=beyond, sharex=True, sharey=True)
     (x, x_label), (y, y_label) = (
         metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
         for metric, found in ((across, xs), (up, ys))

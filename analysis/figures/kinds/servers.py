@@ -26,8 +26,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     known = {run: rest for run, *rest in done.select("run", f"allocation_{resource}", "rejected").iter_rows()}
     longest = max(float(frame["time"][-1]) for frame in states.values())
     scale, unit = CLOCK.scale(longest)
-    width = options.width or ("column" if len(agents) == 1 else "page")
-    figure, axes, columns = panel_axes(width, len(agents), 4, 1.7, sharex=True, sharey=True)
+    figure, axes, columns = panel_axes(options.width, len(agents), 4, 1.7, sharex=True, sharey=True)
     scheme = colormaps["YlGnBu"].with_extremes(bad="#cccccc")
     for ax, agent in zip(axes, agents, strict=True):
         frame = states[agent]
