@@ -17,7 +17,7 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, arrive, end_next, readmits
 from binwright.fabric.compiled.tables import URGENT, Tables
 from binwright.fabric.placement.role_views import Ruling
-from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.jit import allocating, kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import ordered
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Floats, InOrder, Ints, Request, View
@@ -114,7 +114,7 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
         until[i], runs[i] = until[i + 1], runs[i + 1]
 
 
-@kernel
+@allocating
 def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> None:
     """Write to `offered` who is offered, in order: of those in `line` int32 [waiting] the `count` whose turn it is."""
     offered, waiting, turn = queue.offered, len(line), queue.turn
@@ -122,7 +122,7 @@ def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> 
         turns = np.empty(waiting, np.int64)
         for i in range(waiting):
             turns[i] = turn[line[i]]
-        latest, place = np.sort(turns)[count - 1], 0
+        latest, place = turns[ascending(turns)[count - 1]], 0
         for i in range(waiting):
             if turns[i] <= latest:
                 offered[place] = line[i]

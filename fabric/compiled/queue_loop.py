@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,46 @@ from binwright.fabric.compiled.queue_line import (
     show,
     to_offer,
 )
-from binwright.fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
+from binwright.fabric.compiled.queue_promises import add_to, hold, needed, promise_first, promise_parts, spare_room
 from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
 from binwright.fabric.servers import fits_node, fits_spread
-from binwright.simcore.jit import kernel
+from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
+from binwright.simcore.types import Floats, Ints
+
+LONGER = -1
+"""Why the loop stopped, beside what `numa_loop` has: the profiles have too few steps for all promises."""
 
 
-@kernel
+class Scratch(NamedTuple):
+    """Holds what offers work on.
+
+    `need` int64 [nodes * resources] is what a part takes of a server, and `sums` int64 [3, resources] are what any
+    server and all have free, and what may be taken beyond the first promise. `level` int64 [servers, nodes *
+    resources] is what is free when the first that waits starts; it has no rows where nobody is promised anything.
+    `times`, `levels` and `steps` are the profiles of `queue_promises.hold`, for promises to all.
+    """
+
+    need: Ints
+    sums: Ints
+    level: Ints
+    times: Floats
+    levels: Ints
+    steps: Ints
+
+
+def scratch_for(shape: tuple[int, ...], backfilling: int, size: int) -> Scratch:
+    """Make scratch for servers of this shape, with profiles of `size` steps."""
+    servers, width = shape[0], shape[1] * shape[2]
+    size *= backfilling == CONSERVATIVE
+    level = np.zeros((servers if backfilling == EASY else 0, width), np.int64)
+    times, levels = np.zeros((servers, size)), np.zeros((servers, size, width), np.int64)
+    return Scratch(
+        np.zeros(width, np.int64), np.zeros((3, shape[2]), np.int64), level, times, levels, np.zeros(servers, np.int64)
+    )
+
+
+@lean
 def go_line(
     rule: Any,
     weights: Any,
@@ -44,6 +76,7 @@ def go_line(
     state: NumaState,
     queue: Queue,
     tables: Tables,
+    scratch: Scratch,
     backfilling: int,
     together: int,
     window: float,
@@ -56,8 +89,8 @@ def go_line(
     Whom limits of `tables` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
     that is not 0. The clock has something to do at `until_event`.
 
-    Changes `state`, `queue` and `tables`. Returns how many answers were made, why it stopped, and the last
-    answer.
+    Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
+    Returns how many answers were made, why it stopped, and the last answer.
     """
     _, arrival, duration, demands, spread, _, nothing = asked
     capacity, free, left, line, due, holder, at, clock = state[:8]
@@ -70,13 +103,8 @@ def go_line(
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
-    need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
-    total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
-    level = np.zeros((len(left) if backfilling == EASY else 0, nodes * kinds), np.int64)
-    size = 64 if backfilling == CONSERVATIVE else 0
-    times = np.zeros((len(left), size))
-    levels = np.zeros((len(left), size, nodes * kinds), np.int64)
-    steps = np.zeros(len(left), np.int64)
+    need, sums, level, times, levels, steps = scratch
+    most, total, spare = sums[0], sums[1], sums[2]
     while status == loop.ASK and made != answers:
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
@@ -102,6 +130,9 @@ def go_line(
                 seen = -1
                 continue
         count = min(waiting, together)
+        if backfilling == CONSERVATIVE and 4 * (count + running) + 8 > times.shape[1]:
+            status, seen = LONGER, 0
+            break
         seen = count - waiting
         plain = not limited and not len(queue.divisor) and (count == waiting or not len(key))
         chosen, begin = (line, first) if plain else (offered, 0)
@@ -109,7 +140,9 @@ def go_line(
             choose(queue, startable[:waiting] if limited else line[first:last], arrival, now, count)
         if backfilling == CONSERVATIVE and count < waiting and (counts[BEFORE] or limited):
             # Others came before some who had a promise: those who are not offered lose it.
-            latest = turn[chosen[begin : begin + count]].max() if count else 0
+            latest = turn[chosen[begin]]
+            for i in range(begin, begin + count):
+                latest = max(latest, turn[chosen[i]])
             for i in range(first, last):
                 if turn[line[i]] > latest:
                     place[line[i]] = -1
@@ -134,14 +167,11 @@ def go_line(
             for r in range(kinds):
                 full = full or most[r] < least[r]
         if backfilling == CONSERVATIVE:
-            bound = 2 * (count + running) + 4
-            if bound * 2 > times.shape[1]:
-                times = np.zeros((len(left), 4 * bound))
-                levels = np.zeros((len(left), 4 * bound, nodes * kinds), np.int64)
             for again in range(2):
                 for s in range(len(left)):
                     times[s, 0], steps[s] = now, 1
-                    levels[s, 0] = left[s].reshape(nodes * kinds)
+                    for k in range(nodes * kinds):
+                        levels[s, 0, k] = left[s, k // kinds, k % kinds]
                 for i in range(running):
                     if until[i] < np.inf:
                         row = runs[i]
@@ -232,7 +262,7 @@ def go_line(
                         hold(times, levels, steps, need, demand, spread[row], place, row + placed, 1, now, from_now, 1)
                     elif low <= s < high and from_now > shadow:
                         needed(need, demand, node, nodes)
-                        level[s] -= need
+                        add_to(level, s, need, -1)
                 placed += 1
                 if placed == many:
                     break
@@ -270,7 +300,7 @@ def go_line(
                 move(left, free, log, demand, servers[part], nodes_of[part], 1)
                 if backfilling == EASY and low <= servers[part] < high and from_now > shadow:
                     needed(need, demand, nodes_of[part], nodes)
-                    level[servers[part]] += need
+                    add_to(level, servers[part], need, 1)
                 servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
                 break

@@ -13,7 +13,7 @@ from binwright.fabric.array_kernels import ascending
 from binwright.fabric.availability import copies, parts_from, take
 from binwright.fabric.compiled.numa_loop import demand_of
 from binwright.fabric.compiled.tables import parts_of
-from binwright.simcore.jit import kernel, lean
+from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
 
@@ -32,6 +32,13 @@ def needed(need: Ints, demand: Amounts, node: int, nodes: int) -> None:
 
 
 @lean
+def add_to(level: Ints, server: int, need: Ints, sign: int) -> None:
+    """Add a need to what is free of a server, or with sign -1 take it; changes `level`."""
+    for k in range(len(need)):
+        level[server, k] += sign * need[k]
+
+
+@lean
 def node_of(place: int, spread: bool, nodes: int) -> int:
     """Return the node of a place, which is `SPREAD` for a spread request."""
     return SPREAD if spread else place % nodes
@@ -46,7 +53,7 @@ def alike(place: Ints, part: int, end: int) -> int:
     return after
 
 
-@kernel
+@lean
 def hold(
     times: Floats,
     levels: Ints,
@@ -71,7 +78,8 @@ def hold(
         after = alike(place, part, row + count)
         s = place[part] // nodes
         needed(need, demand, node_of(place[part], spread, nodes), nodes)
-        need *= after - part
+        for k in range(len(need)):
+            need[k] *= after - part
         steps[s] = take(times[s], levels[s], steps[s], start, end, need, sign)
         part = after
 
@@ -88,7 +96,7 @@ def share_out(room: Ints, before: Ints, many: int) -> None:
         rest -= room[way]
 
 
-@kernel
+@allocating
 def promise_first(
     level: Ints,
     left: Ints,
@@ -190,7 +198,7 @@ def spare_room(spare: Ints, left: Ints, level: Ints) -> None:
                 spare[r] += min(left[s, n, r], level[s, n * kinds + r])
 
 
-@kernel
+@allocating
 def promise_parts(
     times: Floats,
     levels: Ints,

@@ -12,7 +12,7 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
 from binwright.fabric.compiled.numa_loop import as_argument, go, placement_of
 from binwright.fabric.compiled.queue_line import Queue, come_in, drop_evicted, longer, queue_of
-from binwright.fabric.compiled.queue_loop import go_line
+from binwright.fabric.compiled.queue_loop import LONGER, Scratch, go_line, scratch_for
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import InfeasiblePlacement
@@ -35,6 +35,9 @@ class CompiledLoop:
         self._ready: tuple[Any, Loop] | None = None
         self.queue: Queue | None = None
         self._order = InOrder()
+        self._scratch: Scratch | None = None
+        self._steps = 64
+        """How many steps profiles have room for; more are added where promises need them."""
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -117,6 +120,9 @@ class CompiledLoop:
                 made += more
                 run.follow()
                 run.counted = int(queue.at[queue_line.COUNTED])
+            if status == LONGER:
+                self._steps, self._scratch = 4 * self._steps, None
+                continue
             if status == loop.BROKEN:
                 self._complain(int(queue.at[queue_line.ASKED]), code)
             if status == loop.OVER or (status == loop.EVENT and offering.is_hopeless()):
@@ -147,11 +153,13 @@ class CompiledLoop:
         run, how, overflow = self._run, rule.in_order or InOrder("any"), self._run.overflow
         if self.queue is None:
             self.queue, self._order = queue_of(run, how), how
-        queue = self.queue
+        queue, backfilling = self.queue, queue_line.BACKFILLING.index(how.backfilling)
+        if self._scratch is None or len(self._scratch.steps) != len(run.state.left):
+            self._scratch = scratch_for(run.state.left.shape, backfilling, self._steps)
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, run.requests, run.state, queue, run.tables),
-            *(queue_line.BACKFILLING.index(how.backfilling), overflow.together, float(overflow.window)),
+            *(decide, rule.weights, run.requests, run.state, queue, run.tables, self._scratch),
+            *(backfilling, overflow.together, float(overflow.window)),
         )
         if self._ready is None or self._ready[0] is not decide:
             self._ready = decide, prepared(go_line, *form, 0.0, 0)
