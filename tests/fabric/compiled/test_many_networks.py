@@ -135,17 +135,17 @@ def seen(episodes: NetworkEpisodes, i: int, expected: Choice) -> None:
 
 
 def small(count: int = 1, **options: Any) -> NetworkEpisodes:
-    """Two racks of two servers with three of one thing each."""
-    capacity = np.full((4, 1, 1), 3)
-    cluster = Cluster(("a",), capacity, (NEVER,), capacity[0])
+    """Two racks of two servers with three of two things each: kernels have a form for every number of things."""
+    capacity = np.full((4, 1, 2), 3)
+    cluster = Cluster(("a", "b"), capacity, (NEVER, NEVER), capacity[0])
     view = Ledger(cluster, routing=Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
     return NetworkEpisodes(view, Pacing(step=1.0, await_room=True), count, **options)
 
 
 def asking(*demands: int, bandwidth: int = 0) -> Workload:
     n = len(demands)
-    demand = np.array(demands).reshape(n, 1)
-    return Workload(("a",), np.arange(float(n)), np.ones(n), demand, np.arange(n), np.full(n, bandwidth))
+    demand = np.repeat(demands, 2).reshape(n, 2)
+    return Workload(("a", "b"), np.arange(float(n)), np.ones(n), demand, np.arange(n), np.full(n, bandwidth))
 
 
 def test_masked_choices_fail_the_request() -> None:
@@ -158,7 +158,7 @@ def test_masked_choices_fail_the_request() -> None:
         assert episodes.state.result[0].tolist() == [0, 1]
         assert episodes.state.at[0].tolist() == [1, 2]
         assert episodes.state.many.state.answers[0] == 1
-        assert episodes.state.many.state.free.sum() == 12
+        assert episodes.state.many.state.free.sum() == 24
 
 
 def test_resetting_one_leaves_the_others_alone() -> None:
@@ -168,7 +168,7 @@ def test_resetting_one_leaves_the_others_alone() -> None:
     episodes.step(np.array([1, 1]))
     episodes.reset(1, asking(*range(1, 9)))
     assert episodes.state.at[:, 1].tolist() == [2, 8]
-    assert episodes.filling.need.tolist() == [[1], [1]]
+    assert episodes.filling.need.tolist() == [[1, 1], [1, 1]]
     episodes.step(np.array([2, 2]))
     assert episodes.state.result.tolist() == [[1, 0], [1, 0]]
     assert episodes.state.many.state.outcome[1, 1:].tolist() == [PENDING] * 7
