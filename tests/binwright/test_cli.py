@@ -382,14 +382,3 @@ def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> No
     _, err = asked.communicate(timeout=30)
     assert err == ""
     assert asked.returncode == 0
-
-
-def test_files_of_other_editors_are_read(binwright: Asker) -> None:
-    mark = b"\xef\xbb\xbf"
-    trace = "workload: {trace: huawei-east-1, path: t.csv}\n"
-    servers = "cluster: {csv: {path: c.csv, columns: {cpu: c, mem: m}, units: {mem: 1 GB}}}\n"
-    Path("t.csv").write_bytes(mark + TRACE.encode())
-    Path("c.csv").write_bytes(mark + b"c,m\r\n4,8\r\n")
-    Path("b.yaml").write_bytes(mark + f"{servers}{trace}agents: [first-fit]\n".replace("\n", "\r\n").encode())
-    said = binwright("run", "b.yaml", "--out", "out")
-    assert said.code == 0, said.everything

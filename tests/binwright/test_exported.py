@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 
@@ -43,21 +42,6 @@ def test_importing_costs_nothing() -> None:
 
 def test_version_is_that_of_the_installation() -> None:
     assert binwright.__version__ == version("binwright")
-
-
-@pytest.mark.parametrize(
-    ("overrides", "keys"),
-    [
-        (["cluster.servers=20", "agents=[best-fit]"], {}),
-        ([{"cluster.servers": 20, "agents": ["best-fit"]}], {}),
-        (["cluster.servers=20"], {"agents": "best-fit"}),
-        ([], {"cluster.servers": 20, "agents": [{"best-fit": {}}]}),
-    ],
-)
-def test_overrides_are_texts_mappings_and_keywords(overrides: list[Any], keys: dict[str, Any]) -> None:
-    found = bw.scenario("quickstart", *overrides, **keys)
-    assert found.cluster.servers == 20
-    assert [agent.name for agent in found.agents] == ["best-fit"]
 
 
 def test_a_key_that_there_is_not_is_named() -> None:

@@ -15,7 +15,7 @@ from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, S
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
-from binwright.simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
+from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent, Request, Workload
 from tests.reference.devices import Ask
@@ -235,16 +235,3 @@ def test_without_labels_nobody_may_ask_for_them() -> None:
     assert ledger.roles_of(asking((WEB,), [0])) is None
     with pytest.raises(WorkloadError, match="these have no labels"):
         Simulation(asking((Role("", where_of({"zone": ["a"]})),), [0]), ledger)
-
-
-def test_columns_of_text_become_roles() -> None:
-    groups, wheres = np.array(["a", "", "a"]), np.array(["zone=x|y;rack=1", "", "rack=1;zone=y|x"])
-    found = Roles.of_texts(3, groups, wheres, "spot")
-    assert [found.all[role] for role in found.of] == [
-        Role("a", (("rack", ("1",)), ("zone", ("x", "y"))), ("spot",)),
-        Role("", (), ("spot",)),
-        Role("a", (("rack", ("1",)), ("zone", ("x", "y"))), ("spot",)),
-    ]
-    for text in ("zone", "zone=", "=a", "zone=a;zone=b"):
-        with pytest.raises(UserError, match="labels and values"):
-            read_where(text)

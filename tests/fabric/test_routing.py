@@ -218,20 +218,6 @@ def test_pairs_without_room_displace_one_another(monkeypatch: pytest.MonkeyPatch
             assert scarce.links(a, b) == plenty.links(a, b)
 
 
-def test_a_tree_has_one_path_and_a_server_alone_none() -> None:
-    routing = Routing(tree((2, 2, 2), (1, 1, 1)))
-    assert routing.paths(0, 1) == [(0, 4, 1)]
-    assert routing.paths(0, 3) == [(0, 4, 6, 5, 3)]
-    assert routing.links(2, 2) == [()], "within a rack"
-    single = Routing(tree([3], [1]))
-    free = single.topology.link_capacity.copy()
-    out = np.empty(single.longest, np.int32)
-    assert find_route(single.routes, free, 0, 2, 1, False) == 0
-    assert out[: route_links(single.routes, free, 0, 2, 0, False, out)].tolist() == [0, 2]
-    assert route_links(single.routes, free, 1, 1, 0, False, out) == 0, "a server needs no link to itself"
-    assert route_links(single.routes, free, 0, 2, 1, False, out) == -1
-
-
 def networks() -> Iterator[Topology]:
     yield from map(topology, ("alpha", "beta", "gamma"))
     yield from (fat_tree(4), tree((2, 3, 2), (1, 2, 4)), ring(9))

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.figures.kinds.topology import paint
 from binwright.fabric.graphs import read
-from binwright.fabric.shapes import fat_tree, tree
-from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, tier_rows, topology
+from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, topology
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
@@ -122,30 +121,6 @@ def test_alpha_link_by_link() -> None:
     assert found.pod_of.tolist() == [0, 0, 1, 1]
     near = found.neighbour[found.first[1] : found.first[2]]
     assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
-
-
-def test_oversubscription() -> None:
-    rows = tier_rows(topology("gamma"))
-    assert [tuple(row) for row in rows] == [
-        ("server-rack", 16, 640, 1.0, 1.0, 640.0, None),
-        ("rack-fabric", 16, 64, 2.0, 2.0, 128.0, 5.0),
-        ("fabric-spine", 8, 32, 2.0, 2.0, 64.0, 2.0),
-    ]
-    assert [row.oversubscription for row in tier_rows(fat_tree(4))] == [None, 1.0, 1.0]
-
-
-def test_a_tree_counts_from_the_servers_up() -> None:
-    found = tree((10, 4, 2), (1, 4, 8))
-    assert (found.servers, found.racks, found.switches) == (80, 8, 11)
-    assert found.pod_of.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert [(row.links, row.total) for row in tier_rows(found)] == [(80, 80.0), (8, 32.0), (2, 16.0)]
-    assert nx.is_tree(nx.Graph(found.link_ends.tolist()))
-    assert tree([3], [1]).pod_of.tolist() == [-1], "a rack alone has no neighbours"
-    assert make_levels(5) == ("server", "rack", "fabric", "spine", "level-4", "level-5")
-
-
-def make_levels(depth: int) -> tuple[str, ...]:
-    return tree([2] * depth, [1] * depth).levels
 
 
 def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:

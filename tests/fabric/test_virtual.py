@@ -18,13 +18,12 @@ from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import TopologyError, topology
-from binwright.fabric.virtual import hosed, routed
+from binwright.fabric.virtual import routed
 from binwright.fabric.virtual_paths import route_pairs
 from binwright.fabric.virtual_tree import grouped, needed, reserve, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
-from binwright.simcore.units import say
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show
@@ -202,23 +201,6 @@ def test_embeddings_that_do_not_carry_the_matrix_are_refused_without_change(prob
     ledger.apply(request, answer)
     ledger.check()
     assert ledger.network.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
-
-
-def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
-    ledger = ledger_of("two")
-    network = VirtualNetwork(np.ones((3, 2), np.int64), hose=10)
-    answer = hosed(ledger.network.topology, network, np.array([0, 0, 3]), 1)
-    request = asked(0, network)
-    for place in range(len(answer.links)):
-        less = [amount - (number == place) for number, amount in enumerate(answer.amounts)]
-        needed = say([answer.amounts[place]], ["bandwidth"])
-        with pytest.raises(InfeasiblePlacement, match=f"link {answer.links[place]} needs {needed}, "):
-            ledger.apply(request, replace(answer, amounts=tuple(less)))
-    more = tuple(amount + 1 for amount in answer.amounts)
-    ledger.apply(request, replace(answer, amounts=more))
-    ledger.check()
-    ledger.release(0)
-    assert (ledger.view.link_free == ledger.view.link_capacity).all()
 
 
 CASES = [

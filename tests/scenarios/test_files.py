@@ -411,23 +411,6 @@ def test_same_point_of_a_sweep_is_run_once(file: Path) -> None:
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
-def test_building_a_generated_scenario(file: Path) -> None:
-    file.write_text(GENERATED)
-    scenario = load_scenario(file)
-    cluster = build_cluster(scenario)
-    million = 10**6
-    assert cluster.resources == ("cpu", "mem", "gpu")
-    assert cluster.capacity.tolist() == [[[4 * million, 8 * million, 0]]] * 2 + [[[0, 16 * million, million]]]
-    assert cluster.growth.tolist() == cluster.capacity[-1].tolist()
-    assert build_world(scenario).expansion == [(3600, 2)]
-    [faults] = build_world(scenario).faults(3)
-    assert (faults.mtbf, faults.mttr, faults.requeue, faults.seed) == (30 * 86400, 4 * 3600, True, 3)
-    workload = build_world(scenario).draw(0)
-    assert len(workload) == 20
-    assert set(map(tuple, workload.demand.tolist())) <= {(million, 2 * million, 0), (million // 2, 0, million)}
-    assert (workload.demand == build_world(scenario).draw(0).demand).all()
-
-
 def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
     theirs = changed(
         GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'binwright.workloads.arrivals:Fixed': {every: 3}}"

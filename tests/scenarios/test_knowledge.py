@@ -77,15 +77,6 @@ def test_agents_see_lifetimes_as_the_scenario_says() -> None:
     assert world.draw(4).expected.tolist() != noisy.expected.tolist()
 
 
-def test_generated_requests_are_predicted_by_those_of_another_seed() -> None:
-    found = build_world(scenario({"predicted": {"survival": {"least": 5}}})).draw(0)
-    small = found.demand[:, 0] == 10**6
-    assert (found.expected[small] == 90).all()
-    others = set(found.expected[~small].tolist())
-    assert len(others) == 1
-    assert 20 < others.pop() < 200
-
-
 def trace(tmp_path: Path, **more: Any) -> Scenario:
     """Make a scenario on a trace in which the first 40 requests stay 5 s and the others 70 s."""
     rows = "".join(f"{n},{n},{5 if n < 40 else 70},1\n" for n in range(100))

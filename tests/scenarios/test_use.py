@@ -73,16 +73,6 @@ def test_use_goes_with_other_features(more: dict[str, Any], tmp_path: Path) -> N
         assert found["contention_p99"] == found["contended"] == 0
 
 
-def test_a_network_knows_where_its_requests_lay(tmp_path: Path) -> None:
-    given = data(workload={"demand": "uniform", "requests": 40, "holding": 9, "use": "50 %"})
-    for key in ("arrivals", "flavours", "lifetimes"):
-        del given["workload"][key]
-    given["cluster"] = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
-    found = run(given | {"agents": ["tetris"]}, tmp_path)
-    assert found["status"] == "done", found["error"]
-    assert found["used_cpu"] == pytest.approx(found["allocation_cpu"] / 2)
-
-
 @pytest.mark.parametrize(
     ("use", "said"),
     [

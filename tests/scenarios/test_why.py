@@ -73,26 +73,6 @@ def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> N
         assert (kind["offered"], kind["refused"]) == (len(mine), sum(row["outcome"] == "rejected" for row in mine))
 
 
-def test_a_request_that_was_sent_back_counts_once(tmp_path: Path) -> None:
-    """Server 1 fails under `b`, which finds no place again."""
-    csv = "id,arrival,end,cpu,team\na,0,60,4,ann\nb,1,60,8,bob\nc,30,40,1,ann\n"
-    (tmp_path / "vms.csv").write_text(csv)
-    failures = {"scheduled": [{"at": "10 s", "server": 1}], "on_failure": "requeue"}
-    data = {
-        "name": "sent",
-        "cluster": {"servers": 2, "node": {"cpu": 8}, "failures": failures},
-        "workload": {"trace": "table", "path": str(tmp_path / "vms.csv"), "labels": {"team": "team"}},
-        "agents": ["first-fit"],
-    }
-    bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
-    found = bw.why(tmp_path / "results")
-    assert isinstance(found, RefusedRequests)
-    assert found.kinds.rows() == [(8.0, 1, 1), (4.0, 1, 0), (1.0, 1, 0)]
-    assert found.reasons.select("requests", "first", "ids").rows() == [(1, 1.0, [])]
-    row = bw.load(tmp_path / "results").runs.row(0, named=True)
-    assert (row["rejected"], row["lost"]) == (0, 1)
-
-
 def test_rules_devices_and_what_is_impossible() -> None:
     groups = [
         {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},

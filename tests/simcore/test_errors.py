@@ -21,16 +21,6 @@ def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("zzz", []) == "Known: none."
 
 
-def test_a_suggestion_of_many_names_is_short() -> None:
-    many = [f"name-{number:02}" for number in range(40)]
-    assert suggest("nmae-07", many) == "Did you mean 'name-07'?"
-    assert suggest("zzz", many).startswith("Known: name-00, name-01, ")
-    assert suggest("zzz", many).endswith(", name-11, and 28 more.")
-    assert suggest("zzz", many[:30]) == f"Known: {', '.join(many[:30])}."
-    assert suggest("nmae-07", many, "`x list`") == "Did you mean 'name-07'? `x list` lists all 40."
-    assert suggest("-3", many, "`x list`") == "`x list` lists all 40."
-
-
 @pytest.mark.parametrize(
     ("name", "known", "near"),
     [

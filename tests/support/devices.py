@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.moves import Running
 from binwright.simcore.types import OnDevices, Request
-from tests.reference.devices import UNIT, Ask, Held, Server, after, before, choices
+from tests.reference.devices import UNIT, Ask, Server, after, choices
 
 MODELS = ("A", "B")
 CPU, MEM = 16_000_000, 64_000_000
@@ -58,45 +57,3 @@ def clusters(draw: st.DrawFn) -> tuple[Ledger, list[Server]]:
             ledger.apply(request, OnDevices(((number, 0, request.demand),), devices=chosen))
             servers[number] = after(servers[number], ask, chosen)
     return ledger, servers
-
-
-def filled(seed: int, requests: int = 40) -> tuple[Ledger, list[Server], list[Held]]:
-    """Fill a small cluster at random, twice, and list what is there."""
-    rng = np.random.default_rng(seed)
-    counts = rng.choice([0, 2, 4, 4], int(rng.integers(2, 6))).tolist()
-    models = rng.integers(0, 2, len(counts)).tolist()
-    ledger = ledger_of(counts, models)
-    servers = [
-        Server(CPU, MEM, [UNIT] * count, model if count else -1) for count, model in zip(counts, models, strict=True)
-    ]
-    held: list[Held] = []
-    for row in range(requests):
-        gpu = int(rng.choice([0, 200_000, 250_000, 500_000, 600_000, UNIT, 2 * UNIT]))
-        either = [frozenset[int](), frozenset({0}), frozenset({1})][int(rng.integers(3))]
-        ask = ask_of(int(rng.integers(5)), 1, gpu, either)
-        places = [(number, chosen) for number, server in enumerate(servers) for chosen in choices(server, ask)]
-        if places:
-            number, chosen = places[int(rng.integers(len(places)))]
-            request = request_of(ask, row)
-            ledger.apply(request, OnDevices(((number, 0, request.demand),), devices=chosen))
-            servers[number] = after(servers[number], ask, chosen)
-            if rng.random() < 0.4:  # it ends again
-                ledger.release(row)
-                servers[number] = before(servers[number], ask, chosen)
-            else:
-                held.append((row, number, chosen, ask))
-    return ledger, servers, held
-
-
-def running_of(held: list[Held]) -> Running:
-    """Tell a mover what runs."""
-    requests = {row: request_of(ask, row) for row, _, _, ask in held}
-    return Running(
-        np.array([row for row, _, _, _ in held], np.int64),
-        np.array([server for _, server, _, _ in held], np.int64),
-        np.zeros(len(held), np.int64),
-        np.array([request.demand for request in requests.values()], np.int64).reshape(-1, 3),
-        np.full(len(held), np.nan),
-        requests.__getitem__,
-        devices=np.array([sum(1 << device for device in chosen) for _, _, chosen, _ in held], np.int64),
-    )

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Floats, Workload
-from binwright.workloads.lublin import PUBLISHED, Lublin
-from binwright.workloads.traces.library import find, read
+from binwright.workloads.lublin import Lublin
 
 PROGRAM: dict[str, Any] = {
     "batch": {
@@ -67,32 +66,6 @@ def test_distributions_equal_those_of_the_authors_program(jobs: str) -> None:
     day = np.histogram(work.arrival % 86400, 6, (0, 86400))[0] / len(work)
     assert day == pytest.approx(said["day"], abs=0.02)
     assert set(work.labels["queue"]) == {jobs}
-
-
-@pytest.mark.parametrize(
-    ("log", "jobs", "parameters"),
-    [("1", "all", {}), ("2", "both", {"umed": [4.5, 4.5, 4.5], "uhi": [7, 7, 7]})],
-)
-def test_rlscheduler_logs_follow_this_model(
-    log: str, jobs: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from scipy.stats import ks_2samp
-
-    for name, values in parameters.items():
-        monkeypatch.setitem(PUBLISHED, name, values)
-    try:
-        frame = read(f"lublin-{log}", find(f"lublin-{log}"))
-    except WorkloadError as error:
-        pytest.skip(str(error))
-    ours = drawn(n=40_000, processors=256, jobs=jobs)
-    sizes, queues = sizes_of(ours), {"0": ("all", "interactive"), "1": ("batch",)}
-    for queue, theirs in frame.group_by("labels.queue"):
-        of = np.isin(ours.labels["queue"], queues[str(queue[0])])
-        near = 2.2 * (1 / of.sum() + 1 / len(theirs)) ** 0.5  # by chance one in ten thousand is beyond
-        for column, found in (("cpu", sizes), ("lifetime", ours.duration)):
-            assert ks_2samp(theirs[column].to_numpy(), found[of]).statistic < near
-        other = drawn(n=5_000, processors=256, jobs="interactive" if queue[0] == "1" or log == "1" else "batch")
-        assert ks_2samp(theirs["lifetime"].to_numpy(), other.duration).statistic > 2 * near
 
 
 @given(st.integers(1, 5000), st.integers(0, 99), st.sampled_from(["both", "batch", "interactive", "all"]))

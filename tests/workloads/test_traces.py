@@ -95,21 +95,6 @@ def test_openb_units(tmp_path: Path) -> None:
     assert some.rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
 
 
-def test_azure_packing_prices(tmp_path: Path) -> None:
-    vms = [(3, 8, 1.5, None), (1, 7, -2.0, 0.5), (2, 7, 0.25, 0.75), (4, 7, -3.0, -1.0)]
-    path = packing(tmp_path / "p.sqlite", vms)
-    day = 86_400.0
-    best = read("azure-packing-2020", path)
-    assert best.columns == ["id", "arrival", "lifetime", "cpu", "mem", "hdd", "ssd", "nic"]
-    assert best.rows() == [
-        (1, 0.0, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
-        (2, 0.25 * day, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
-        (3, 1.5 * day, INF, 0.1, 0.1, 0.2, 0.0, 0.05),
-    ]
-    assert recognised(path) == "azure-packing-2020"
-    assert [file.name for file in tmp_path.iterdir()] == ["p.sqlite"]
-
-
 WORDS = {
     "id": ["a", "b"],
     "arrival": [0, 1],

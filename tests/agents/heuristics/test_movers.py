@@ -13,14 +13,11 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.simcore import rng
 from binwright.simcore.moves import Mover, Running
-from binwright.simcore.rng import stream
-from binwright.simcore.types import OnDevices, Request
+from binwright.simcore.types import Request
 from tests.reference import emptying as slow
-from tests.reference.devices import UNIT, Held, Server
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room
 from tests.reference.moving import Runs
-from tests.support.devices import ask_of, filled, request_of, running_of
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
 from tests.support.simulations import place
@@ -138,39 +135,3 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     after = np.array(made(view, running, plan, moves))
     in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]
     assert in_use_of[0] <= in_use_of[1] or ruled
-
-
-Case = tuple[Ledger, list[Server], list[Held]]
-
-
-def moves_made(
-    mover: Mover, case: Case, moves: int, wanted: Request | None = None
-) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Ask for a plan and make its moves, each of which the ledger must take beside the old place."""
-    ledger, _, held = case
-    mover.start(ledger.view, stream(0, "movers"))
-    running = running_of(held)
-    plan = mover.plan(ledger.view, running, moves, wanted)
-    assert len({move.row for move in plan}) == len(plan) <= moves
-    found = []
-    for row, placement in plan:
-        ledger.begin_move(running.request(row), placement)
-        ledger.end_move(row, arrived=True)
-        devices = placement.devices if isinstance(placement, OnDevices) else ()
-        found.append((row, placement.shares[0][0], devices))
-    ledger.check()
-    return found
-
-
-seeds = st.integers(0, 10_000)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("agent", ["best-fit", "fgd"])
-@given(seed=seeds, gpu=st.sampled_from([600_000, UNIT, 2 * UNIT, 4 * UNIT]), moves=st.integers(1, 6))
-def test_an_agents_moves_make_room_for_a_request_with_devices(agent: str, seed: int, gpu: int, moves: int) -> None:
-    case = filled(seed)
-    ledger = case[0]
-    wanted = request_of(ask_of(4, 16, gpu, frozenset()), 99)
-    if not ledger.devices.fitting(wanted).any() and moves_made(ByAgent(agent), case, moves, wanted):
-        assert ledger.devices.fitting(wanted).any()

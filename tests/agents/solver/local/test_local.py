@@ -1,8 +1,6 @@
 """Local search: what it keeps of an allocation is what a replay from nothing gives."""
 
 from math import inf
-from threading import Event
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -114,26 +112,3 @@ def test_local_search_solves_problems_that_attempts_do_not(form: str) -> None:
         [ours] = searches(given, "cpu", "ours", 0, inf)
         *_, found = ours.make(given, 0, 60)
         assert (found.left, ours.name) == (0, "local search")
-
-
-def test_nothing_is_compiled_where_first_fit_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[Problem] = []
-    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", compiled.append)
-    assert bw.solve("network", attempts=2).search == "first fit"
-    assert compiled == []
-    given = FORMS["pods"](1)
-    assert bw.solve(given, attempts=60).search == "local search"
-    assert compiled == [given]
-
-
-def test_within_a_limit_of_time_there_is_an_answer_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    over = Event()
-    monkeypatch.setattr("binwright.agents.solver.local.runs.prepare", lambda _: over.wait(20))
-    try:
-        began = monotonic()
-        answer = bw.solve(FORMS["pods"](1), time=0.6)
-        assert monotonic() - began < 8
-    finally:
-        over.set()
-    assert answer.search == "first fit"
-    assert answer.placed > 0

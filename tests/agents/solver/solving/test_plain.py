@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.solving.depth_first import allocations
 from tests.support.properties import first, scaled
@@ -38,53 +37,6 @@ def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
         assert not faults(asked, found)
     elif asked.program.non_negative or not len(asked.soft_allowed):
         assert not possible(asked)
-
-
-@st.composite
-def tiny(draw: st.DrawFn) -> Problem:
-    """Draw a problem that does not depend on the order of the balls."""
-    balls, bins = draw(st.integers(2, 5)), draw(st.integers(2, 3))
-    demand = draw(st.lists(st.integers(1, 5), min_size=balls, max_size=balls))
-    body = draw(
-        st.sampled_from(
-            [
-                "",
-                "UTIL.Z[BALL % 2, BIN % 2] += 1",
-                "UTIL.L[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN)",
-                """let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
-                UTIL.L[BIN] += min(m + 1, BALLS - m - 1) - min(m, BALLS - m)""",
-                "if (BALL + BIN) % 3 == 0 REJECT end",
-            ]
-        )
-    )
-    sets = draw(st.sampled_from(["", "FOES 0, 1", "FRIENDS 0, 1", "PIN 0 TO 1"]))
-    return problem(
-        f"procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] {body} end {sets}",
-        balls=balls,
-        bins=draw(st.just(bins) | st.just("?")),
-        resources={
-            "S[b in BINS]": max(*demand, -(-sum(demand) // bins) + draw(st.integers(0, 1))),
-            "Z[a in 2, z in 2]": draw(st.integers(1, 3)),
-            "L[b in BINS]": draw(st.integers(1, 2)),
-        },
-        tables={"D": demand},
-    )
-
-
-@pytest.mark.usefixtures("nothing_compiles")
-@scaled(3.0)
-@given(tiny())
-def test_tiny_problems_need_no_kernel(asked: Problem) -> None:
-    """Nor does the proof that they are impossible, or need so many bins: it would take for ever to wait for one."""
-    least, most = asked.limits if asked.searched else (asked.bins, asked.bins)
-    sized = ((bins, asked.with_bins(bins) if asked.searched else asked) for bins in range(least, most + 1))
-    fewest = next((bins for bins, one in sized if possible(one)), None)
-    answer = bw.solve(asked, time=10_000)
-    assert (answer.bins if answer.placed == asked.balls else None) == fewest
-    assert answer.status in (("optimal", "solved") if fewest else ("partial", "unsolved"))
-    assert bool(answer.impossible) == (fewest is None)
-    assert answer.bound == answer.bins or fewest is None
-    assert not faults(answer.problem, answer.alloc)
 
 
 @pytest.mark.usefixtures("nothing_compiles")
