@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -97,20 +97,13 @@ class Machines(OneOf):
             return self.exponential.least, self.exponential.most
         return self.uniform or (self.fixed or 1, self.fixed or 1)
 
-    @property
-    def least(self) -> int:
-        return self.range[0]
-
-    @property
-    def most(self) -> int:
-        return self.range[1]
-
     def at(self, uniform: Floats) -> Ints:
         """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
+        least, most = self.range
         if self.exponential is None:
-            return self.least + (uniform * (self.most - self.least + 1)).astype(np.int64)
+            return least + (uniform * (most - least + 1)).astype(np.int64)
         found = np.rint(self.exponential.above - self.exponential.mean * np.log1p(-uniform))
-        return np.clip(found, self.least, self.most).astype(np.int64)
+        return np.clip(found, least, most).astype(np.int64)
 
 
 class _Network(Model):
@@ -142,7 +135,7 @@ class Pairs(_Network):
 
     def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
         """Draw one network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
-        pairs = _all_pairs(len(machines))
+        pairs = np.stack(np.triu_indices(len(machines), 1), axis=1).astype(np.int64)  # all a < b
         weight = rng.random(len(pairs))
         # Rounding the sums, and not the parts, gives away exactly the whole.
         sums = np.rint(np.cumsum(weight) / max(weight.sum(), 1e-300) * bandwidth).astype(np.int64)
@@ -181,14 +174,6 @@ class Hose(_Network):
         trunk = round(self.group * bandwidth / self.oversubscription)
         groups = np.arange(len(machines)) // self.group
         return VirtualNetwork(machines, hose=bandwidth, groups=groups, trunk=trunk)
-
-
-@lru_cache(maxsize=128)
-def _all_pairs(machines: int) -> Ints:
-    """List all pairs a < b, int64 [k, 2], in ascending order."""
-    pairs = np.stack(np.triu_indices(machines, 1), axis=1).astype(np.int64)
-    pairs.flags.writeable = False
-    return pairs
 
 
 @dataclass(frozen=True, eq=False)
