@@ -4,14 +4,9 @@ import ast
 from collections.abc import Sequence
 from contextlib import suppress
 
-from binwright.agents.solver.model.arithmetic import OPERATIONS, placed
+from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS, placed
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.program import BALL, BIN, Program, Reject
-
-OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
-}  # fmt: skip
 
 
 class _Ended(Exception):
@@ -51,9 +46,9 @@ def _call(program: Program, ball: int, place: int, alloc: Sequence[int]) -> tupl
             case ast.UnaryOp(op=ast.Not()):
                 return int(not value(node.operand))
             case ast.BinOp():
-                return OPERATIONS[OPERATORS[type(node.op)]](value(node.left), value(node.right))
+                return OPERATIONS[SYMBOLS[type(node.op)]](value(node.left), value(node.right))
             case ast.Compare(ops=[operator], comparators=[right]):
-                return int(OPERATIONS[OPERATORS[type(operator)]](value(node.left), value(right)))
+                return int(OPERATIONS[SYMBOLS[type(operator)]](value(node.left), value(right)))
             case ast.BoolOp(op=ast.And(), values=[left, right]):
                 return value(left) and value(right)
             case ast.BoolOp(op=ast.Or(), values=[left, right]):

@@ -41,11 +41,6 @@ class Constants(Compiler):
         for number in range(start, stop):
             yield number if values is None else int(values[number])
 
-    def members(self, node: s.Node, of: str | None) -> Iterator[int]:
-        """Iterate over the members of a set that an item lists: a range, a row of a table, or a single one."""
-        listed = node.kind == "span" or self.row_of(node) is not None
-        yield from self.numbers(node) if listed else (self.int_of(node, of=of),)
-
     def each(self, axis: s.Node) -> Iterator[int]:
         """Iterate over the numbers of an axis; its name is set meanwhile."""
         name, range_, left_out = axis.parts

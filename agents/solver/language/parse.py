@@ -30,15 +30,11 @@ def parse(text: str) -> s.Tree:
     except UnexpectedCharacters as error:
         at, letter = At(error.line, error.column), text[error.pos_in_stream or 0]
         remedy = 'Leave it out. Comments begin with #, names have A to Z, digits and _, texts are "like this".'
-        raise SpecError(f"this letter means nothing here: {letter!r}", remedy, at, text) from None
+        raise SpecError(f"this letter means nothing here: {letter!r}", remedy, at) from None
     except UnexpectedToken as error:
-        raise _unexpected(error).located(text, None) from None
-    except SpecError as error:
-        raise error.located(text, None) from None
+        raise _unexpected(error) from None
     except VisitError as error:
-        if isinstance(error.orig_exc, SpecError):
-            raise error.orig_exc.located(text, None) from None
-        raise
+        raise error.orig_exc from None
     return tree
 
 

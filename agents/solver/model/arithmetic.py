@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Sequence
 
@@ -31,3 +32,8 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "min": min, "max": max, "qmul": qmul, "qdiv": qdiv,
 }  # fmt: skip
 """What two numbers come to, by the operator or the function of Python that stands in sources of programs."""
+SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or",
+    ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+"""How operators are written."""

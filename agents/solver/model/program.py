@@ -18,7 +18,7 @@ within its limit (`Problem.ceiling`), and every touched soft group has at most `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -100,16 +100,9 @@ class Family:
 
     def name_of(self, dim: int, without: int | None = None) -> str:
         """Return what people call a dimension, `CPU[3]` or `CPU[n-c]`; of the indices not number `without`."""
-        index = self._called(self.index_of(dim))
+        index = np.unravel_index(dim - self.offset, self.sizes) if self.sizes else ()
+        named = zip(map(int, index), self.labels or ((),) * len(index), strict=True)
+        called = [names[number] if number < len(names) else str(number) for number, names in named]
         if without is not None:
-            del index[without]
-        return f"{self.name}[{', '.join(index)}]" if index else self.name
-
-    def index_of(self, dim: int) -> tuple[int, ...]:
-        """Return the indices of a dimension."""
-        return tuple(map(int, np.unravel_index(dim - self.offset, self.sizes))) if self.sizes else ()
-
-    def _called(self, index: Sequence[int]) -> list[str]:
-        labels = self.labels or ((),) * len(self.sizes)
-        named = zip(index, labels, strict=True)
-        return [names[number] if number < len(names) else str(number) for number, names in named]
+            del called[without]
+        return f"{self.name}[{', '.join(called)}]" if called else self.name

@@ -39,8 +39,6 @@ procedure UTILFN(BALL, BIN, ALLOC)
     end
 end
 """
-LARGEST = 10**12
-"""Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +112,9 @@ def check(demand: Ints, capacity: Ints) -> None:
     """Raise `UserError` for what cannot be packed."""
     if demand.ndim != 2 or demand.shape[1:] != capacity.shape or not demand.size:
         raise UserError("there is nothing to pack", value=demand.shape, remedy="Give balls with a demand each.")
-    wrong = ((demand < 0) | (demand > np.minimum(capacity, LARGEST))).any(axis=1)
+    largest = np.minimum(capacity, 10**12)  # a sum over all balls stays far from the end of 64 bits
+    wrong = ((demand < 0) | (demand > largest)).any(axis=1)
     if wrong.any():
-        ball, most = int(wrong.argmax()), (np.minimum(capacity, LARGEST) / MICRO).tolist()
+        ball, most = int(wrong.argmax()), (largest / MICRO).tolist()
         value = (demand[ball] / MICRO).tolist()
         raise UserError(f"ball {ball} fits no bin", value=value, remedy=f"Give 0 to {most}.")

@@ -16,7 +16,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from binwright.agents.solver.model import program as p
-from binwright.agents.solver.model.arithmetic import OPERATIONS
+from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
 from binwright.agents.solver.model.emit import goals
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.problem import Problem
@@ -30,11 +30,6 @@ except ModuleNotFoundError:
 
 CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
-SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or",
-    ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
-}  # fmt: skip
-"""How operators are written."""
 FOLLOWED = 60_000
 """Nodes of the goals' program that are followed, at most."""
 

@@ -392,7 +392,8 @@ class Build:
         of_bins = what == "bin"
         count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
-            for member in self.constants.members(item, of):
+            listed = item.kind == "span" or self.constants.row_of(item) is not None
+            for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
                 found.append(self._within(member, what, count, item.at))
                 self._count_members(1, item.at)
         return list(dict.fromkeys(found))
