@@ -78,10 +78,10 @@ def _reasons(problem: Problem) -> Iterator[str]:
         if widest.drained.all():
             yield "all bins are to be empty"
     yield from _sets(problem)
-    dims, amounts, or_none = problem.least
-    for n in np.flatnonzero(~or_none & (amounts > problem.ceiling[dims]))[:1].tolist():
-        has = _amount(problem.ceiling[dims[n]])
-        yield f"{problem.name(int(dims[n]))} is to be used {_amount(amounts[n])} AT LEAST, and it has {has}"
+    for dim, amount, or_none in problem.least:
+        if amount > problem.ceiling[dim] and not or_none:
+            has = _amount(problem.ceiling[dim])
+            yield f"{problem.name(dim)} is to be used {_amount(amount)} AT LEAST, and it has {has}"
     if (units := _units(problem)) is not None:
         yield from _sizes(problem, units)
     if problem.searched and (bound := lower_bound(problem)) > problem.limits[1]:

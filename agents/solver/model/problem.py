@@ -76,17 +76,6 @@ class Fault(NamedTuple):
     """Of the text; None where it comes from outside, such as by an option."""
 
 
-class Least(NamedTuple):
-    """What is to be used of dimensions at least, where all balls are placed."""
-
-    dims: Ints
-    """[entries]"""
-    amounts: Ints
-    """[entries], millionths"""
-    or_none: npt.NDArray[np.bool_]
-    """[entries]: or else nothing."""
-
-
 class Source(Protocol):
     """What a problem was made from (`specification.spec.Spec`): it makes others of its kind."""
 
@@ -154,8 +143,9 @@ class Problem:
     """[balls], or none."""
     bin_names: tuple[str, ...]
     """[bins], or none."""
-    least: Least
-    """By AT LEAST; the first goal is that nothing is missing."""
+    least: tuple[tuple[int, int, bool], ...]
+    """By AT LEAST: a dimension, the millionths that all balls are to use of it, and whether nothing is as good; the
+    first goal is that nothing is missing."""
 
     @property
     def dims(self) -> int:

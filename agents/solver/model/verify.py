@@ -56,15 +56,11 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
 
 def missed(problem: Problem, utilisation: Sequence[int]) -> list[str]:
     """Say which AT LEAST an allocation of all balls misses by its utilisation [dims]."""
-    dims, amounts, or_none = problem.least
-    if not len(dims):
-        return []
-    used = np.array(utilisation, np.int64)[dims]
-    wrong = np.flatnonzero((used < amounts) & ~(or_none & (used <= 0)))
     return [
-        f"{problem.name(int(dims[n]))} is used {used[n] / MICRO:g} of at least {amounts[n] / MICRO:g}"
-        for n in wrong[:MESSAGES].tolist()
-    ]
+        f"{problem.name(dim)} is used {utilisation[dim] / MICRO:g} of at least {amount / MICRO:g}"
+        for dim, amount, or_none in problem.least
+        if utilisation[dim] < amount and not (or_none and utilisation[dim] <= 0)
+    ][:MESSAGES]
 
 
 def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:

@@ -62,11 +62,6 @@ class Packed:
         """Count the bins that are used."""
         return None if self.where is None else int(self.where.max()) + 1
 
-    @property
-    def gap(self) -> int | None:
-        """Subtract the lower bound from the bins; 0 proves that the answer is optimal."""
-        return None if self.bins is None else self.bins - self.bound
-
 
 def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
     """Put balls of demand int64 [balls, d] into as few equal bins of capacity int64 [d] as the method can.

@@ -31,7 +31,7 @@ from binwright.agents.solver.language.errors import (
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
-from binwright.agents.solver.model.problem import Least, Problem, Sets, Wish, leaving
+from binwright.agents.solver.model.problem import Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.types import Ints
 
@@ -128,7 +128,6 @@ class Build:
             least = int(leaving(now, drained, pins).sum())
             counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
             objective = objective.bounded([least if counts else None for counts in counting])
-        lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
             self.spec, self.spec.searched, self.spec.limits if self.spec.searched else (bins, bins), balls, bins,
             families, capacity, ceiling, soft_group, allowed, program,
@@ -136,7 +135,7 @@ class Build:
             self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
             self._labels("balls", balls), self._labels("bins", bins),
-            Least(lower[0], lower[1], lower[2] > 0),
+            tuple(self.least),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
