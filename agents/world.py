@@ -66,8 +66,7 @@ class World:
     `ledger(seed)` makes the empty cluster, `faults(seed)` its failures, `expansion` lists (time, servers to add), and
     `grows_by` is the key by which servers may be added. `numbered` tells whether seeds number the servers, `ruled`
     names what says where requests may lie, `gangs` whether requests have several parts, `timed` whether single
-    decisions are timed, `hidden` whether agents are told nothing of how long requests stay, and `asks_again` whether
-    they are told something else of those that stay longer than was said.
+    decisions are timed, and `hidden` whether agents are told nothing of how long requests stay.
 
     Of other features, `stepped` are those that machine code cannot run: key, and why. `attach` has a simulation of a
     seed keep them, `begin` does so once the warm start is over, `suits` refuses an agent that does not go with
@@ -90,7 +89,6 @@ class World:
     gangs: Literal["", "plain", "ruled"] = ""
     timed: bool = False
     hidden: bool = False
-    asks_again: bool = False
     stepped: Sequence[tuple[str, str]] = ()
     attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
     begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
@@ -124,7 +122,6 @@ class World:
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules"),
             *((key, True, problem) for key, problem in self.stepped),
             ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
-            ("knowledge.lifetimes", waits and self.asks_again, "predictions are asked again while requests wait"),
             ("agents", waits and in_python, f"{type(agent).__name__} chooses among requests in Python"),
         ]
         for key, each in (("agents", agent), ("warm_start.with", warm)):

@@ -169,8 +169,7 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
         remedy = f"Points are: {'; '.join(swept)}." if any(swept) else "Nothing is swept here: leave it out."
         said = ", ".join(f"{key}={value}" for key, value in point.items())
         raise UserError("these results have no such point", key="point", value=said, remedy=remedy)
-    failed = {row["run"] for row in batch.rows() if row["status"] == "failed"}
-    return fits[0], fits[0].name in failed or fits[0].name in batch.known()
+    return fits[0], fits[0].name in {row["run"] for row in batch.journal()[0]}
 
 
 def train(

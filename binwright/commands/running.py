@@ -50,11 +50,11 @@ def run(args: Namespace) -> int:
     if args.dry_run:
         return _dry_run(batches, args.fresh)
     for batch in batches:
-        if count := batch.damaged():
+        if count := batch.journal()[1]:
             note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
-    done = 0 if args.fresh else sum(len(batch.done()) for batch in batches)
-    with Live(sum(len(batch.runs) for batch in batches), done, args.jobs or usable_cpus()) as live:
-        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
+    done = [{} if args.fresh else batch.done() for batch in batches]
+    with Live(sum(len(batch.runs) for batch in batches), sum(map(len, done)), args.jobs or usable_cpus()) as live:
+        how = {"done": done, "jobs": args.jobs, "on": args.on}
         found = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:

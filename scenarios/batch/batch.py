@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from io import FileIO
 from itertools import chain
@@ -21,7 +21,7 @@ from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
-from binwright.scenarios.build.world import build_world, in_python, measured
+from binwright.scenarios.build.world import build_world, measured
 from binwright.scenarios.run.check import draw, start_agents
 from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.schema.load import resolved
@@ -62,24 +62,17 @@ class Batch:
                 remedy = "Give the same command again: what finished is kept, but for what the change concerns."
                 raise UserError("changed while it was used", file=file, remedy=remedy)
 
-    def known(self) -> dict[str, Row]:
-        """Read the journal's rows of finished runs, by name."""
-        return {row["run"]: row for row in rows_of(self._journal)[0] if row["status"] == "done"}
-
-    def rows(self) -> list[Row]:
-        """Read all rows of the journal, those of failed runs too, in order."""
-        return rows_of(self._journal)[0]
-
-    def damaged(self) -> int:
-        """Count the lines of the journal that are cut short or damaged: the runs that they were of are done again."""
-        return rows_of(self._journal)[1]
+    def journal(self) -> tuple[list[Row], int]:
+        """Read all rows of the journal, in order, and count its damaged lines: the runs of these are done again."""
+        return rows_of(self._journal)
 
     def done(self) -> dict[str, Row]:
         """Find the rows of the plan's runs that need not run again.
 
         They are known, and the details that are wanted hold what they held.
         """
-        known, kinds = self.known(), set(self.scenario.record)
+        known = {row["run"]: row for row in self.journal()[0] if row["status"] == "done"}
+        kinds = set(self.scenario.record)
         return {
             run.name: known[run.name] | {"agent": run.agent.label, **shown(run)}
             for run in self.runs
@@ -103,7 +96,8 @@ class Batch:
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
         where runs are done, see `scenarios.batch.pool.backend`.
         """
-        return run_batches([self], fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
+        done: Sequence[Mapping[str, Row]] | None = [{}] if fresh else None
+        return run_batches([self], done=done, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
 
     def check(self, done: Collection[str]) -> None:
         """Find out what the user must mend before anything is written, about who answers in runs not `done`, too."""
@@ -118,8 +112,6 @@ class Batch:
             for compiling in (postponed(), nullcontext()):
                 with compiling:
                     start_agents(self.scenario, first, agents.values(), world, workload)
-        for label, why in in_python(self.runs) if LOG.isEnabledFor(logging.INFO) else ():
-            LOG.info(f"{label} decides in Python: {why}")
 
     @contextmanager
     def recording(self, done: Iterable[Row]) -> Iterator[Callable[[Row], None]]:
@@ -210,7 +202,7 @@ def _sync(journal: FileIO) -> None:
 def run_batches(
     batches: Sequence[Batch],
     *,
-    fresh: bool = False,
+    done: Sequence[Mapping[str, Row]] | None = None,
     jobs: int | None = 1,
     on: str = "local",
     finished: Callable[[Row], None] = lambda row: None,
@@ -218,23 +210,24 @@ def run_batches(
 ) -> list[Results]:
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
 
+    `done` are the rows of each that need not run again, by default all `Batch.done`.
     When a file changes that runs are named by, a trace or an agent's code, what was done since is not believed.
     """
-    plans = [(batch, {} if fresh else batch.done()) for batch in batches]
+    plans = list(zip(batches, [batch.done() for batch in batches] if done is None else done, strict=True))
     tasks = [
         Task(number, run, batch.folder.absolute())
-        for number, (batch, done) in enumerate(plans)
+        for number, (batch, there) in enumerate(plans)
         for run in batch.runs
-        if run.name not in done
+        if run.name not in there
     ]
     forget()
     with ExitStack() as stack:
         runner = stack.enter_context(closing(backend(on, jobs)))
         runner.get_ready(tasks)
-        for batch, done in plans:
-            batch.check(done)
-        record = [stack.enter_context(batch.recording(done.values())) for batch, done in plans]
-        for row in chain(*(done.values() for _, done in plans)):
+        for batch, there in plans:
+            batch.check(there)
+        record = [stack.enter_context(batch.recording(there.values())) for batch, there in plans]
+        for row in chain(*(there.values() for _, there in plans)):
             finished(row)
         for task, row in stack.enter_context(closing(runner.rows(tasks, on_progress))):
             batches[task.batch].check_inputs()

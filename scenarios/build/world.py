@@ -1,6 +1,6 @@
 """From a point of a scenario to the world of its runs: the one place where a scenario is interpreted."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Point, last_word, way
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Tenants, Trace
+from binwright.scenarios.schema.workload import Tenants
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.faults import Faults
@@ -50,7 +50,6 @@ def build_world(scenario: Scenario) -> World:
         gangs=_gangs(scenario),
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
-        asks_again=_asks_again(scenario),
         stepped=[
             (feature.at(scenario), why) for feature in own if (why := feature.stepped(scenario, overflow.together > 0))
         ],
@@ -112,17 +111,6 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
     return WithDevices(agent)
 
 
-def in_python(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
-    """Yield the agents that decide in Python at the first point of these runs, and why."""
-    first: dict[str, Run] = {}
-    for run in runs:
-        first.setdefault(run.agent.label, run)
-    for label, run in first.items():
-        world = build_world(run.scenario)
-        if part := world.not_compiled(*agents_of(run, world)):
-            yield label, part[1]
-
-
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
     """Make a run's agent, and the one of the warm start if there is one, which may be another of the same."""
     agent = adapt_agent(world, run.agent.make())
@@ -130,15 +118,6 @@ def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
         return agent, None
     other = world.warm_start.agent
     return agent, adapt_agent(world, (other or run.agent.make)())
-
-
-def _asks_again(scenario: Scenario) -> bool:
-    """Tell whether predictions change when they have passed: not the times that users asked for, of whole runs."""
-    spec, trace = scenario.knowledge.lifetimes, scenario.workload
-    if isinstance(spec, str) or spec.predicted is None:
-        return False
-    whole = not isinstance(trace, Trace) or trace.start == 0 or trace.running == "drop"
-    return spec.predicted.chosen[0] != "requested" or not whole
 
 
 def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:

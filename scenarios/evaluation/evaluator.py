@@ -104,7 +104,7 @@ class PreparedScenario:
         scenario, world = self.scenario, self.world
         agent = adapt_agent(world, make())
         warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None
-        over, _ = play_run(Run("", {}, scenario, scenario.agents[0], seed), world, agent, warm, sampled=sampled)
+        over, *_ = play_run(Run("", {}, scenario, scenario.agents[0], seed), world, agent, warm, sampled=sampled)
         return over
 
 
@@ -253,7 +253,7 @@ class Evaluator:
 
     def _parse(self, policy: Policy) -> _ParsedPolicy:
         """Read a policy; refuses a function of features that the scenario does not have."""
-        read = _parse(policy)
+        read = _read(policy)
         for name in read.parameters:
             feature_named(name, self.scenario.resources)
         return read
@@ -266,7 +266,7 @@ class Evaluator:
         return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
 
 
-def _parse(policy: Policy) -> _ParsedPolicy:
+def _read(policy: Policy) -> _ParsedPolicy:
     """Read a policy; raises a `UserError` for one that is none."""
     if isinstance(policy, Agent):
         return _ParsedPolicy(type(policy).__name__, partial(deepcopy, policy))

@@ -39,14 +39,13 @@ def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: N
     """
     scenario, world = run.scenario, build_world(run.scenario)
     agent, warm = agents_of(run, world)
-    compiled = world.not_compiled(agent, warm) is None
     streams: list[TrackedGenerator] = []
 
     def luck(name: str) -> TrackedGenerator:
         streams.append(TrackedGenerator(stream(run.seed, name)))
         return streams[-1]
 
-    over, begin = play_run(run, world, agent, warm, luck, on_progress)
+    over, begin, compiled = play_run(run, world, agent, warm, luck, on_progress)
     write_details(over, scenario.record, used(scenario), begin, folder / "details" / run.name)
     return {
         **_row(run, world, agent, over),
@@ -66,10 +65,11 @@ def play_run(
     on_progress: OnProgress | None = None,
     *,
     sampled: bool = True,
-) -> tuple[FinishedRun, float]:
-    """Play a run to its end: returns it, and when its agent took over. Random streams are those of the run's seed.
+) -> tuple[FinishedRun, float, bool]:
+    """Play a run to its end: returns it, when its agent took over, and whether in machine code.
 
-    `on_progress` is called with how far it is; the cluster is looked at now and then unless not `sampled`.
+    Random streams are those of the run's seed. `on_progress` is called with how far it is; the cluster is looked at now
+    and then unless not `sampled`.
     """
     compiled = world.not_compiled(agent, warm) is None
     luck = luck or partial(stream, run.seed)
@@ -91,7 +91,7 @@ def play_run(
         sampler.look()  # how it ended
     samples = sampler.columns() if sampler else {}
     known = measured(run.scenario, run.seed)
-    return FinishedRun(simulation, first, samples, thought, **known), begin
+    return FinishedRun(simulation, first, samples, thought, **known), begin, compiled
 
 
 def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _origin(run: Run, workload: Workload) -> float:
 def refused(run: Run) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
     world = build_world(run.scenario)
-    over, _ = play_run(run, world, *agents_of(run, world), sampled=False)
+    over, *_ = play_run(run, world, *agents_of(run, world), sampled=False)
     first, simulation = over.first, over.simulation
     record, asked = simulation.record, simulation.asked()
     rows = np.arange(first, simulation.offered)

@@ -267,20 +267,9 @@ class Runs:
         if len(self.failed) == len(self.looked):
             agent, error = next(iter(self.failed.items()))
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
-        most, targets = self._question.most, self._question.targets
-        there = {agent: looked[most].means for agent, looked in self.looked.items() if most in looked}
-        missed = (n for n, one in enumerate(targets) if not any(one.met(means[n][0]) for means in there.values()))
-        number = next(missed, 0)
-        target, means = targets[number], {agent: means[number][0] for agent, means in there.items()}
-        agent = max(means, key=lambda one: target.sign * means[one])
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
-        nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * (len(targets) > 1)}"
-        problem = f"no agent meets this with {servers(most)}; {nearest}{_value(target, means[agent])}"
+        problem = f"no agent meets this with {servers(self._question.most)}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
-
-
-def _value(target: Target, mean: float) -> str:
-    return f"{target.metric.exactly(mean)}{' %' if target.metric.unit == '%' else ''}"
 
 
 def servers(size: int) -> str:

@@ -109,8 +109,6 @@ def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None
         "best-fit, seed 1: done",
     ]
     assert "s: 4 runs, 4 of them done already" in again.err
-    slow = binwright("run", "s.yaml", "--set", "pacing={step: 1 s}", "--jobs", "1", "-v", "--out", "slow")
-    assert "first-fit decides in Python: requests are not offered as they arrive\n" in slow.err
     assert binwright("run", "s.yaml", "--jobs", "1").err == ""
     wrong = binwright("-v", "run", "none.yaml")
     assert wrong.code == MISTAKE

@@ -87,7 +87,7 @@ OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
     (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
     ([WAIT, "agents=[in-line]", "warm_start={resource: cpu, until: 10 %, with: best-fit}"], "warm_start"),
-    ([WAIT, "agents=[in-line]", "knowledge={lifetimes: {predicted: {noise: {sigma: 1}}}}"], "knowledge.lifetimes"),
+    ([WAIT, "agents=[in-line]", "knowledge={lifetimes: {predicted: {noise: {sigma: 1}}}}"], "knowledge"),
     ([WAIT, "agents=[{in-line: {order: random}}]"], "agents"),
     # At the first point of a sweep the agent itself is refused.
     (["agents=[sched-rl]", "sweep={product: {overflow: [stop, {expand: {by: 1, limit: 20}}]}}"], "agents"),

@@ -301,7 +301,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             "no metric acceptence (got 'acceptence >= 99 %')\n  Did you mean 'acceptance'?",
         ),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
-        (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers; "),
+        (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers"),
         (
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
             "or turn its sign round",

@@ -65,6 +65,14 @@ class _Keys(Model):
 class _Feature(Feature):
     key, keys = "knowledge", {"": _Keys}
 
+    def stepped(self, scenario: Any, together: bool) -> str:
+        told, workload = scenario.knowledge.lifetimes, scenario.workload
+        if not (together and isinstance(told, OtherLifetimes) and told.predicted):
+            return ""
+        whole = getattr(workload, "start", 0) == 0 or workload.running == "drop"
+        changes = told.predicted.chosen[0] != "requested" or not whole  # users asked for the time of a whole run
+        return "predictions are asked again while requests wait" if changes else ""
+
     def suits(self, scenario: Any, agent: Agent) -> None:
         if scenario.knowledge.lifetimes == "hidden" and agent.needs_lifetimes:
             problem = f"{type(agent).__name__} asks how long requests stay, and the scenario hides it"
