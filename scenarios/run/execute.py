@@ -1,7 +1,10 @@
 """One run, from its plan to its row of figures."""
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,10 @@ from binwright.scenarios.build.world import agents_of, build_world, measured
 from binwright.scenarios.features import used
 from binwright.scenarios.run.details import write_details
 from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
-from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.memmap import blocks
+from binwright.simcore.record import REJECTED
 from binwright.simcore.rng import TrackedGenerator, stream
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.describe import growing
@@ -148,6 +152,20 @@ def _unasked(ledger: Ledger) -> dict[str, str]:
     """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
     said = "; ".join(f"{group}: {remedy}" for group, remedy in (ledger.rules.unasked if ledger.rules else {}).items())
     return {"missing_groups": said} if said else {}
+
+
+def refusals(simulation: Simulation, first: int) -> dict[str, str]:
+    """Count rejections by reason from row `first` on, the commonest first: as JSON, the column `reasons`, if any.
+
+    Those of requests are among them that had run before the row `first` and were sent back.
+    """
+    record, asked, counts = simulation.record, simulation.asked(), Counter[str]()
+    begin = asked.arrival[first]
+    for some in chain(blocks(simulation.offered, first), blocks(record.rows, len(simulation.workload))):
+        rows = asked.leads(np.arange(some.start, some.stop))
+        codes = record.reason[rows[(record.outcome[rows] == REJECTED) & ~(record.decided[rows] < begin)]]
+        counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
+    return {"reasons": json.dumps(dict(counts.most_common()), ensure_ascii=False)} if counts else {}
 
 
 def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:

@@ -14,7 +14,6 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import agents_of, build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import play_run, prepare_run
-from binwright.scenarios.run.refusals import refused_as_sent_back
 from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
@@ -108,7 +107,7 @@ def refused(run: Run) -> RefusedRequests:
     record, asked = simulation.record, simulation.asked()
     rows = np.arange(first, simulation.offered)
     rows = asked.leads(rows[record.outcome[rows] != PENDING])
-    last, back = np.arange(simulation.offered), refused_as_sent_back(simulation)
+    last, back = np.arange(simulation.offered), _refused_as_sent_back(simulation)
     last[record.sources(back)] = back
     answers = last[rows]
     no = np.isin(record.outcome[answers], (REJECTED, IMPOSSIBLE))
@@ -148,6 +147,13 @@ def refused(run: Run) -> RefusedRequests:
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
         _origin(run, simulation.workload),
     )
+
+
+def _refused_as_sent_back(simulation: Simulation) -> Ints:
+    """Return the rows, int64 [n], on which requests that were interrupted and sent back were refused."""
+    record = simulation.record
+    back = np.arange(len(simulation.workload), record.rows)
+    return back[np.isin(record.outcome[back], (REJECTED, IMPOSSIBLE))]
 
 
 def _by_label(frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.costs.build import energy_of
+from binwright.scenarios.features.costs import energy_of
 from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.scenarios.features.sites.metrics import sites_column
 from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites

@@ -1,11 +1,10 @@
 """Use: what share of what they ask for requests use, and who gets it where a server has too little."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.feature import Feature, Named, chosen
@@ -15,17 +14,11 @@ from binwright.simcore.unions import ByKey
 from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
 
 
-@dataclass(frozen=True, slots=True)
-class _ShareOrCases:
-    """Reads a share, or a mapping, as the only case of a list."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        def listed(value: Any) -> Any:
-            if isinstance(value, list | tuple):
-                return value
-            return [value if isinstance(value, Mapping | Model) else {"share": value}]
-
-        return handler.generate_schema(Annotated[source, BeforeValidator(listed)])
+def _listed(value: Any) -> Any:
+    """Read a share, or a mapping, as the only case of a list."""
+    if isinstance(value, list | tuple):
+        return value
+    return [value if isinstance(value, Mapping | Model) else {"share": value}]
 
 
 FORMS = ("share", "mean", "path")
@@ -33,7 +26,7 @@ FORMS = ("share", "mean", "path")
 Case: TypeAlias = ConstantUse | VaryingUse | RecordedCase
 Cases: TypeAlias = Annotated[
     tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %}")], ...],
-    _ShareOrCases(),
+    BeforeValidator(_listed),
     Shown(
         "share, [ConstantUse](#constantuse), [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"
     ),

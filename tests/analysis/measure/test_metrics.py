@@ -22,8 +22,7 @@ from binwright.fabric.cluster import NEVER
 from binwright.fabric.run.cluster_events import Change
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.run.execute import execute
-from binwright.scenarios.run.refusals import refusals
+from binwright.scenarios.run.execute import execute, refusals
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
