@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from binwright.agents.heuristics.networks.common import network_of
+from binwright.agents.nested_agent import inner
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.network import NetworkView
-from binwright.fabric.servers import fits_node
 from binwright.fabric.topology import Indices, Topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
@@ -20,7 +20,7 @@ from binwright.fabric.virtual_tree import Tree, grouped, needed
 from binwright.fabric.virtual_tree import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
+from binwright.simcore.types import Agent, Embedding, Form, Ints, Placement, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
@@ -50,22 +50,6 @@ def warm(view: NetworkView, form: Form) -> None:
         prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
 
 
-@kernel
-def first_fit(free: Ints, machines: Any, hosts: Ints) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, 1, resources], too."""
-    node = 0
-    for machine in range(len(machines)):
-        alike = machine > 0 and (machines[machine] == machines[machine - 1]).all()
-        node = node if alike else 0
-        while node < len(free) and not fits_node(free, node, 0, machines[machine]):
-            node += 1
-        if node == len(free):
-            return False
-        free[node, 0] -= machines[machine]
-        hosts[machine] = node
-    return True
-
-
 def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
     """Return the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
     nodes = view.free.shape[1]
@@ -82,11 +66,6 @@ def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedd
     return routed(network, hosts, nodes, first, links) if lacking < 0 else NO_PATHS
 
 
-def by_node(view: View) -> Ints:
-    """Return what every node has free, a copy, int64 [nodes, 1, resources]."""
-    return view.free.reshape(-1, 1, view.free.shape[2]).copy()
-
-
 class VMFirstFit(Agent):
     """Each machine on the first server with room, and first paths: a control that looks at no bandwidth."""
 
@@ -94,17 +73,23 @@ class VMFirstFit(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        view, none = tenants_of(self, view), np.zeros(0, np.int64)
+        view = tenants_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
-        prepared(first_fit, by_node(view), none.reshape(0, 1), none)
+        self._agent = inner("first-fit", None)
+        self._agent.start(view.showing(view.free), rng)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        network = request.network
+        network, free, nodes = request.network, view.free.copy(), view.free.shape[1]
         assert network is not None
-        hosts = np.zeros(len(network), np.int64)
-        if not first_fit(by_node(view), network.machines, hosts):
-            return NO_ROOM
+        hosts, seen = np.zeros(len(network), np.int64), view.showing(free)
+        for machine, demand in enumerate(network.machines.tolist()):
+            placement = self._agent.decide(seen, request._replace(demand=tuple(demand), spread=False, network=None))
+            if not isinstance(placement, Placement):
+                return NO_ROOM
+            [(server, node, _)] = placement.shares
+            free[server, node] -= demand
+            hosts[machine] = server * nodes + node
         return connected(network_of(self, view), network, hosts)
 
 
