@@ -351,7 +351,7 @@ class ClusterAvailability:
             [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
             for nodes, demand in self._ways(request):
                 fits = (view.free[server].ravel() >= demand[: self._amounts]).all()
-                if server in but or (fits and (level[: self._amounts] < demand[: self._amounts]).any()):
+                if server in but or (fits and (level[: len(demand)] < demand).any()):
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
         if not self._devices:
