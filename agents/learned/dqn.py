@@ -44,6 +44,8 @@ from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, 
 Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
+TARGET, NETWORK, AVERAGE = range(3)
+"""Rows of `networks`: the target network, the one that learns, and its average, which is validated and kept."""
 
 
 class QNetwork(NamedTuple):
@@ -187,7 +189,9 @@ class DQN(NumaTrainer):
             start = perf_counter()
             reset(self._trajectory, epsilon, self.slots, stops, int(rng.integers(2**53)))
             replay = self.replays[int(rng.integers(len(self.replays)))]
-            placed += replay.placed(self.rule(self.network, self._trajectory), self.rule(self.network, NONE))
+            placed += replay.placed(
+                self.rule(self.networks[NETWORK], self._trajectory), self.rule(self.networks[NETWORK], NONE)
+            )
             new = decisions_of(self._trajectory, self.view.capacity)
             taught = taught_slots(new, self.view.capacity, self.teacher_rule) if self.lessons else np.array(-1)
             self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new)), taught, self.cells(new))
@@ -200,7 +204,7 @@ class DQN(NumaTrainer):
             playing, learning = playing + middle - start, learning + perf_counter() - middle
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
-        if not np.isfinite(self.network).all():
+        if not np.isfinite(self.networks[NETWORK]).all():
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         counts = {"decisions": float(played), "updates": float(len(metrics))}
@@ -239,7 +243,7 @@ class DQN(NumaTrainer):
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
         self.networks, self.moments = self.networks.copy(), self.moments.copy()  # a snapshot may hold the old ones
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
-        scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, len(self.network))
+        scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, self.networks.shape[1])
         state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), imitates, self.updated
         metrics = np.empty((updates, 2))
         self.updated = update(samples, memory, *state, scratch, metrics)
@@ -250,20 +254,8 @@ class DQN(NumaTrainer):
         """How many candidates there are at most: all places."""
         return int(self.view.capacity[:, :, 0].size)
 
-    @property
-    def network(self) -> Reals:
-        """The network that learns, float32 [weights]."""
-        network: Reals = self.networks[1]
-        return network
-
-    @property
-    def averaged_network(self) -> Reals:
-        """What is validated and kept, float32 [weights]."""
-        network: Reals = self.networks[2]
-        return network
-
     def used(self) -> Compiled:
-        return self.rule(self.averaged_network, NONE)
+        return self.rule(self.networks[AVERAGE], NONE)
 
     def rule(self, network: Reals, trajectory: Floats) -> Compiled:
         """Return the agent's rule with these weights, which explores and writes to the trajectory unless it is [0]."""
@@ -271,7 +263,7 @@ class DQN(NumaTrainer):
         return Compiled(self.scan, (weights, self.described.how, trajectory))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return {"weights": self.averaged_network[: size_of(self.described.sizes)].copy()}, self.described.notes
+        return {"weights": self.networks[AVERAGE][: size_of(self.described.sizes)].copy()}, self.described.notes
 
 
 def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:

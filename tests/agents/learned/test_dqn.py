@@ -18,7 +18,7 @@ from binwright.agents.learned.cvd_rl import (
     server_features,
     sizes,
 )
-from binwright.agents.learned.dqn import DQN, taught_slots
+from binwright.agents.learned.dqn import AVERAGE, DQN, NETWORK, TARGET, taught_slots
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import replays_of
 from binwright.agents.learned.replay import (
@@ -120,7 +120,7 @@ def test_kernels_choose_what_torch_values_most(agent: str, options: dict[str, An
         free, demand = decisions.free[row].astype(np.int64), tuple(decisions.demand[row].astype(np.int64).tolist())
         code = rule.scan(free, trainer.view.capacity, demand, bool(decisions.spread[row]), *rule.weights)
         candidates = decisions.candidates[row].tolist()
-        values = watched.values(torch.tensor(trainer.network), row)
+        values = watched.values(torch.tensor(trainer.networks[NETWORK]), row)
         assert values[candidates.index(code)] >= values.max() - 1e-6
         choices += len(values) > 1
     assert choices > 5
@@ -229,9 +229,10 @@ def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str,
     assert buffer.outcome.tolist() == decisions.outcome.tolist()
     assert agent != "cvd-rl" or trainer.paired or {CONTINUES, TERMINATED, TRUNCATED} == set(buffer.outcome.tolist())
     trainer.moments[:], trainer.updated = 0, 0
-    trainer.networks[0] += np.random.default_rng(5).normal(0, 0.3, trainer.network.shape)  # chooses otherwise
-    theta = torch.tensor(trainer.network, requires_grad=True)
-    target, average = torch.tensor(trainer.networks[0]), torch.tensor(trainer.averaged_network)
+    weights = trainer.networks[TARGET]
+    weights += np.random.default_rng(5).normal(0, 0.3, weights.shape)  # chooses otherwise
+    theta = torch.tensor(trainer.networks[NETWORK], requires_grad=True)
+    target, average = torch.tensor(weights), torch.tensor(trainer.networks[AVERAGE])
     optimiser = torch.optim.Adam([theta], lr=trainer.rate)
     known = np.flatnonzero(buffer.outcome != TRUNCATED)
     taught = taught_slots(decisions, trainer.view.capacity, trainer.teacher_rule)
@@ -271,9 +272,9 @@ def test_updates_equal_those_of_torch_by_autograd(agent: str, options: dict[str,
         if step == 1:
             np.testing.assert_allclose(trainer.moments[0] / 0.1, gradient, atol=1e-5 * np.abs(gradient).max())
     for ours, theirs in (
-        (trainer.network, theta),
-        (trainer.networks[0], target),
-        (trainer.averaged_network, average),
+        (trainer.networks[NETWORK], theta),
+        (trainer.networks[TARGET], target),
+        (trainer.networks[AVERAGE], average),
     ):
         np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=2e-6)
 
@@ -307,7 +308,7 @@ def test_lessons_teach_the_choices_of_the_teacher() -> None:
             code = best_fit(free, trainer.view.capacity, demand, bool(decisions.spread[row]))
             assert candidates[slot] == code if slot >= 0 else code not in candidates
             if slot >= 0 and candidates[1] >= 0:  # there is a choice
-                follows.append(int(watched.values(torch.tensor(trainer.network), row).argmax()) == slot)
+                follows.append(int(watched.values(torch.tensor(trainer.networks[NETWORK]), row).argmax()) == slot)
         alike.append(np.mean(follows))
     assert alike[0] + 0.2 < alike[1]
 
@@ -319,7 +320,7 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
     assert isinstance(trainer, CvdTrainer)
     seen, longer = 0, {0}
     for iteration in range(1, 8):
-        weights = trainer.network.astype(np.float64)
+        weights = trainer.networks[NETWORK].astype(np.float64)
         trainer.iterate(iteration)
         baseline, rng = trainer.buffer.baseline, stream(0, "train", iteration)
         rows = np.arange(seen, len(baseline))
