@@ -4,41 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from binwright.agents.solver.backends.cpu import CALLED
-from binwright.agents.solver.local.state import State, begin_move, undo
+from binwright.agents.solver.local.state import LATE, PAST, TRIED, State, begin_move, undo
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.objective import Objective
 from binwright.simcore.jit import callback, generated, lean
 from binwright.simcore.types import Ints
 
-LATE = 100
-"""How many moves ago is some moves ago."""
-TRIED, NOW, BEST, LEAST, PAST = range(5)
-"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
-from PAST on, of some moves ago."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
 """(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
-
-
-class GoalState(NamedTuple):
-    """What goals come to: arrays, all int64."""
-
-    data: Ints
-    numbers: Ints
-    """What the compiled goals read."""
-    values: Ints
-    """[PAST + LATE, goals]: less is better"""
-
-
-def goal_state(objective: Objective) -> GoalState:
-    """Make the room for what the goals come to."""
-    _, numbers = emit.goals(objective)
-    values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
-    return GoalState(np.append(objective.data, 0), np.array([*numbers, 0], np.int64), values)
 
 
 def compiled(objective: Objective) -> Goals:
@@ -71,18 +47,18 @@ def copy(values: Ints, row: int, to: int) -> None:
 
 
 @lean
-def begin(goals: Goals, state: State, score: GoalState) -> None:
+def begin(goals: Goals, state: State) -> None:
     """Write what the goals come to into all rows of `values`."""
-    evaluate(goals, state, score)
+    evaluate(goals, state)
     for row in range(1, PAST + LATE):
-        copy(score.values, TRIED, row)
+        copy(state.values, TRIED, row)
 
 
 @lean
-def evaluate(goals: Goals, state: State, score: GoalState) -> None:
+def evaluate(goals: Goals, state: State) -> None:
     """Write what the goals come to, where all balls are placed, into the row TRIED of `values`."""
     room = state.room
-    goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED])
+    goals(room.alloc, state.data, state.numbers, room.used, state.values[TRIED])
 
 
 @lean

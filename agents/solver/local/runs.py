@@ -14,8 +14,8 @@ from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local import goals, search
-from binwright.agents.solver.local.goals import BEST, Goals, GoalState, goal_state
-from binwright.agents.solver.local.state import State, state
+from binwright.agents.solver.local.goals import Goals
+from binwright.agents.solver.local.state import BEST, State, state
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.objective import Objective
 from binwright.agents.solver.model.problem import Problem
@@ -35,7 +35,6 @@ class LocalSearch:
         self._problem, self._seed = problem, word(seed)
         self._source, numbers = utilfn(problem.program)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
-        self._sets = len(problem.friends) + len(problem.foes)
         self._stop = np.zeros(1, np.int64)
 
     @cached_property
@@ -72,8 +71,7 @@ class LocalSearch:
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
         problem, (call, scan), place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
-        now = problem.unit_now if number % 2 == 0 else np.full(len(problem.units), NULL)
-        left, made = search.begin(call, scan, place, self._sets, now, self._seed, number), 0
+        left, made = search.begin(call, scan, place, self._seed, number), 0
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
         while left and made < most and not cancelled():
@@ -114,41 +112,36 @@ class LocalSearch:
         sets = [(True, *one) for one in problem.friends] + [(False, *one) for one in problem.foes]
         holds = [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets]
         self._imposed, self._where = np.array(holds or [False], np.int64), where
-        return self._found(*self.begun(), -1, 0)._replace(where=where)
+        return self._found(self.begun(), -1, 0)._replace(where=where)
 
-    def begun(self) -> tuple[State, GoalState]:
+    def begun(self) -> State:
         """Return the room for a run, with what it begins with."""
-        place, score = state(self._problem, self._flat, self._stop), goal_state(self._objective)
+        place = state(self._problem, self._flat, self._stop)
         place.room.imposed[:] = self._imposed
         assert search.load(self._compiled[0], place, self._where), "an allocation that is not allowed"
-        goals.begin(self._goals, place, score)
-        return place, score
+        goals.begin(self._goals, place)
+        return place
 
-    def _found(self, place: State, score: GoalState, number: int, made: int) -> Found:
-        values = tuple(score.values[BEST].tolist())
+    def _found(self, place: State, number: int, made: int) -> Found:
+        values = tuple(place.values[BEST].tolist())
         return Found(int(values != self._bounds), place.room.best, number, made, values)
 
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
-        place, score = self.begun()
+        place = self.begun()
         most, made = 2000 + 20 * len(self._problem.units), 0
-        while made < most and not cancelled() and self._found(place, score, number, made).left:
-            self.polish(place, score, number, min(SLICE, most - made))
+        while made < most and not cancelled() and self._found(place, number, made).left:
+            search.polish(*self._compiled, self._goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
-        return self._found(place, score, number, min(made, most))
-
-    def polish(self, place: State, score: GoalState, number: int, steps: int) -> None:
-        """Make so many more moves of a run for goals."""
-        given = *self._compiled, self._goals, place, score, self._seed, number, steps
-        search.polish(*given, self._problem.unit_now, np.zeros(self._problem.bins, np.int64))
+        return self._found(place, number, min(made, most))
 
     def prepare_goals(self) -> None:
         """Compile what runs for goals need, or read it from disk."""
         call, scan = self._compiled
-        place, score = state(self._problem, self._flat, self._stop), goal_state(self._objective)
+        place = state(self._problem, self._flat, self._stop)
         prepared(search.load, call, place, place.room.best)
-        prepared(goals.begin, self._goals, place, score)
-        prepared(search.polish, call, scan, self._goals, place, score, 0, 0, 0, place.where, place.head)
+        prepared(goals.begin, self._goals, place)
+        prepared(search.polish, call, scan, self._goals, place, 0, 0, 0)
 
 
 def luby(number: int) -> int:
@@ -165,5 +158,5 @@ def prepare(problem: Problem) -> None:
     if getattr(search.improve, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
     place = state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(search.begin, call, scan, place, 0, place.where, 0, 0)
+    prepared(search.begin, call, scan, place, 0, 0)
     prepared(search.improve, call, scan, place, 0, 0)

@@ -13,25 +13,18 @@ some moves ago (Burke and Bykov, "The late acceptance hill-climbing heuristic", 
 from __future__ import annotations
 
 from binwright.agents.solver.backends.attempt import Scan, Utilfn
-from binwright.agents.solver.local.goals import (
+from binwright.agents.solver.local.goals import Goals, copy, evaluate, take_back, worse
+from binwright.agents.solver.local.moves import force, order, trim
+from binwright.agents.solver.local.state import (
     BEST,
+    COUNT,
+    DRAWS,
     LATE,
     LEAST,
     NOW,
     PAST,
-    TRIED,
-    Goals,
-    GoalState,
-    copy,
-    evaluate,
-    take_back,
-    worse,
-)
-from binwright.agents.solver.local.moves import force, order, trim
-from binwright.agents.solver.local.state import (
-    COUNT,
-    DRAWS,
     TOTAL,
+    TRIED,
     UNITS,
     State,
     begin_move,
@@ -80,17 +73,17 @@ def weigh(call: Utilfn, state: State) -> None:
 
 
 @lean
-def begin(call: Utilfn, scan: Scan, state: State, sets: int, now: Ints, seed: int, number: int) -> int:
+def begin(call: Utilfn, scan: Scan, state: State, seed: int, number: int) -> int:
     """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out.
 
-    Units that may stay in the bin where they are `now` [units], or -1, do.
+    In runs of even numbers units that may stay in their bin do.
     """
-    tally, pin, offered, imposed = state.tally, state.pin, state.offered, state.room.imposed
+    tally, pin, home, offered, imposed = state.tally, state.pin, state.home, state.offered, state.room.imposed
     begin_run(state, seed, PLACING, number)
     tally[DRAWS] = 0
     state.weight[:] = 0
     clear(state)
-    for index in range(sets):
+    for index in range(len(imposed)):
         imposed[index] = 1 if state.flat.chance[index] == MICRO else 0
     weigh(call, state)
     clear(state)
@@ -99,7 +92,8 @@ def begin(call: Utilfn, scan: Scan, state: State, sets: int, now: Ints, seed: in
         if pin[unit] != NULL:
             insert(call, state, unit, pin[unit], False)
     for unit in range(len(pin)):
-        if pin[unit] == NULL and (now[unit] == NULL or not insert(call, state, unit, now[unit], False)):
+        stays = number % 2 == 0 and home[unit] != NULL
+        if pin[unit] == NULL and not (stays and insert(call, state, unit, home[unit], False)):
             offered[many] = unit
             many += 1
     order(state, many)
@@ -217,9 +211,9 @@ def any_in(state: State, place: int) -> int:
 
 
 @lean
-def any_away(state: State, home: Ints) -> int:
+def any_away(state: State) -> int:
     """Return a unit that is not at home, by chance, or NULL if none is soon found."""
-    units = len(home)
+    home, units = state.home, len(state.home)
     turn = drawn(state, units)
     for k in range(min(1000, units)):
         unit = (turn + k) % units
@@ -244,7 +238,7 @@ def is_over(state: State) -> bool:
 
 
 @lean
-def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, hot: Ints) -> int:
+def find_hot(call: Utilfn, goals: Goals, state: State) -> int:
     """List the bins where it would be better by the goals if a unit used nothing; returns how many there are."""
     flat, count = state.flat, 0
     begin_move(state)
@@ -255,9 +249,9 @@ def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, hot: In
         if remove(call, state, unit, False) > 0 and not is_over(state):
             for at in range(flat.units[unit], flat.units[unit + 1]):  # goals are for allocations of all balls
                 state.room.alloc[flat.unit_balls[at]] = place
-            evaluate(goals, state, score)
-            if worse(score.values, NOW, TRIED):
-                hot[count] = place
+            evaluate(goals, state)
+            if worse(state.values, NOW, TRIED):
+                state.hot[count] = place
                 count += 1
         take_back(state)
     return count
@@ -270,18 +264,16 @@ def transfer(call: Utilfn, state: State, unit: int, place: int) -> bool:
 
 
 @lean
-def best_move_from_bin(
-    call: Utilfn, goals: Goals, state: State, score: GoalState, unit: int, sent: int, home: Ints, sends: bool
-) -> int:
+def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent: int, sends: bool) -> int:
     """Find where a unit, or any of its bin where bins are many, is best once unit `sent`, if it is not NULL, goes home.
 
     It looks at its home, and at some units and bins by chance. If one `sends` another unit home instead, it looks for
     the best one for that. Returns the number of the unit x all bins + that of its bin, or NULL if none fits.
     """
-    bins, where, best = len(state.head), state.where, NULL
+    bins, where, home, best = len(state.head), state.where, state.home, NULL
     for k in range(min(COMPARED, 8 + bins // COMPARED)):
         if sends:
-            goes = any_away(state, home)
+            goes = any_away(state)
             if goes in (NULL, unit):
                 continue
             place = home[goes]
@@ -295,45 +287,38 @@ def best_move_from_bin(
             continue
         done = sent == NULL or transfer(call, state, sent, home[sent])
         if done and transfer(call, state, goes, place) and not is_over(state):
-            evaluate(goals, state, score)
-            if best == NULL or worse(score.values, LEAST, TRIED):
+            evaluate(goals, state)
+            if best == NULL or worse(state.values, LEAST, TRIED):
                 best = goes * bins + place
-                copy(score.values, TRIED, LEAST)
+                copy(state.values, TRIED, LEAST)
         take_back(state)
     return best
 
 
 @lean
-def relieve(call: Utilfn, goals: Goals, state: State, score: GoalState, unit: int, home: Ints) -> bool:
+def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
     """Put a unit, or another one of its bin, where it is best; if none fits anywhere, another one goes home first.
 
     That helps where so many have moved as may.
     """
-    bins, sent = len(state.head), NULL
-    best = best_move_from_bin(call, goals, state, score, unit, NULL, home, False)
+    bins, home, sent = len(state.head), state.home, NULL
+    best = best_move_from_bin(call, goals, state, unit, NULL, False)
     if best == NULL and home[unit] == state.where[unit]:
-        back = best_move_from_bin(call, goals, state, score, unit, NULL, home, True)
+        back = best_move_from_bin(call, goals, state, unit, NULL, True)
         if back != NULL:
             sent = back // bins
-            best = best_move_from_bin(call, goals, state, score, unit, sent, home, False)
+            best = best_move_from_bin(call, goals, state, unit, sent, False)
     if best == NULL or (sent != NULL and not transfer(call, state, sent, home[sent])):
         return False
     return transfer(call, state, best // bins, best % bins)
 
 
 @lean
-def polish(
-    call: Utilfn, scan: Scan, goals: Goals, state: State, score: GoalState, seed: int, number: int, steps: int,
-    home: Ints, hot: Ints,
-) -> int:  # fmt: skip
-    """Make so many more moves of run `number` for goals; returns how many stood.
-
-    `score` is that of now and of the best, whose allocation is in `best`. `home` [units] is where each unit is kept if
-    it can be, or NULL; `hot` [bins] is room.
-    """
-    tally, values = state.tally, score.values
+def polish(call: Utilfn, scan: Scan, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
+    """Make so many more moves of run `number` for goals: the best allocation is in `best` then."""
+    tally, values, home, hot = state.tally, state.values, state.home, state.hot
     begin_run(state, seed, IMPROVING, number)
-    stood = failed = count = 0
+    failed = count = 0
     looked, stale = -len(hot), True
     kept = False
     for unit in range(len(home)):
@@ -342,19 +327,19 @@ def polish(
         if state.room.stop[0]:
             break
         if stale and step - looked >= len(hot) // 4:
-            count = find_hot(call, goals, state, score, hot)
+            count = find_hot(call, goals, state)
             looked, stale = step if count > 0 else steps, False
         begin_move(state)
         draw = drawn(state, 16)
         if draw >= 11 and failed >= 16 and drawn(state, min(16, 1 + len(hot) // 4)) > 0:
             draw = 0  # no large move stood of late: where there are many bins, they take time
         if draw < 5:
-            unit = any_away(state, home) if kept and drawn(state, 4) == 0 else NULL
+            unit = any_away(state) if kept and drawn(state, 4) == 0 else NULL
             if unit == NULL and count > 0:
                 unit = any_in(state, hot[drawn(state, count)])
             if unit == NULL and drawn(state, 8) == 0:
                 unit = drawn(state, len(home))
-            done = shift(call, state) if unit == NULL else relieve(call, goals, state, score, unit, home)
+            done = shift(call, state) if unit == NULL else relieve(call, goals, state, unit)
         elif draw < 8:
             done = shift(call, state)
         elif draw < 11:
@@ -363,14 +348,13 @@ def polish(
             done = empty_bins(call, scan, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
         late = PAST + step % LATE
         if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
-            evaluate(goals, state, score)
+            evaluate(goals, state)
             done = not worse(values, TRIED, NOW) or not worse(values, TRIED, late)
         else:
             done = False
         if draw >= 11:
             failed = 0 if done else failed + 1
         if done:
-            stood += 1
             stale = True
             copy(values, TRIED, NOW)
             if worse(values, BEST, NOW):
@@ -380,4 +364,3 @@ def polish(
             take_back(state)
         if worse(values, late, NOW):
             copy(values, NOW, late)
-    return stood

@@ -13,6 +13,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import ENDLESS, Scan, Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
+from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -27,6 +28,13 @@ COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, FRIENDS, STREAM, SPREAD = range(9)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed; how many sets are FRIENDS, where random numbers of the run start, and by how many 1024ths
 chance may raise a weight."""
+
+
+LATE = 100
+"""How many moves ago is some moves ago."""
+TRIED, NOW, BEST, LEAST, PAST = range(5)
+"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
+from PAST on, of some moves ago."""
 
 
 class State(NamedTuple):
@@ -66,8 +74,17 @@ class State(NamedTuple):
     """[units]: those that a move puts back, and by what they are sorted"""
     pin: Ints
     """[units]: the bin that it must be in, or NULL"""
+    home: Ints
+    """[units]: the bin that it is in now, or NULL"""
     head: Ints
     """[bins]: its first unit, or NULL"""
+    hot: Ints
+    """[bins]: those from which a move makes goals better"""
+    data: Ints
+    numbers: Ints
+    """What the compiled goals read."""
+    values: Ints
+    """[PAST + LATE, goals]: what they come to, less being better"""
 
 
 def state(problem: Problem, flat: Flat, stop: Ints) -> State:
@@ -78,8 +95,13 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
         np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units, problem.unit_pin,
-        np.full(bins, NULL),
+        problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
+        np.zeros((PAST + LATE, 0), np.int64),
     ]  # fmt: skip
+    if (objective := problem.objective) is not None:
+        _, numbers = emit.goals(objective)
+        values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
+        arrays[-3:] = np.append(objective.data, 0), np.array([*numbers, 0], np.int64), values
     every = flat._replace(group_bins=np.arange(bins))
     return State(every, room(problem)._replace(stop=stop), tally, *arrays)
 
