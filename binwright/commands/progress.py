@@ -66,7 +66,7 @@ class StatusLine:
 
     def reached(self, done: int, *words: str) -> None:
         """Say that so many are done, and more words; without a terminal, if EVERY seconds have passed."""
-        self.said = ", ".join(filter(None, (f"{done:,} of {self.total:,}", *words, self.left(done))))
+        self.said = ", ".join(filter(None, (f"{done:,} of {max(done, self.total):,}", *words, self.left(done))))
         self.now_and_then()
 
     def text(self) -> str:

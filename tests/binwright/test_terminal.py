@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
+from binwright.commands.progress import StatusLine
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -142,3 +143,9 @@ def test_an_interrupted_run_leaves_the_terminal_as_it_was(
     if len(keys) == 1:
         assert shown.code == INTERRUPTED
         assert shown.lines[-1] == "binwright: Interrupted. Run the same command to resume."
+
+
+def test_what_ends_a_whole_step_later_says_no_more_than_all() -> None:
+    line = StatusLine("plays", 60)
+    line.reached(200)
+    assert line.text() == "200 of 200"

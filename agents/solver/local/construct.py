@@ -1,4 +1,4 @@
-"""Place whole tenants one after another, the largest first, in plain Python: nothing is compiled for it.
+"""Place whole tenants one after another, the largest first, or try all, in plain Python: nothing is compiled for it.
 
 Balls that look at one another are a tenant (see `agents.solver.model.tenants`), such as the workers of a job. It goes
 into bins one after another, from where the last tenant ended or from some other bin on, so that it lies near together.
@@ -8,7 +8,7 @@ and put back where it was, without a call of UTILFN: then some tenants and those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from binwright.agents.solver.model.evaluate import Added, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import TENANTS, below, stream, word
+from binwright.agents.solver.model.random import DEPTH, TENANTS, below, stream, word
 from binwright.agents.solver.model.tenants import Tenants
 
 
@@ -31,9 +31,10 @@ class Placed(NamedTuple):
 class Construction:
     """An allocation of whole tenants, and no others, that grows until time is `over`."""
 
-    def __init__(self, problem: Problem, tenants: Tenants, seed: int, over: Callable[[], bool]) -> None:
-        """Begin with nothing placed."""
-        self.problem, self._late = problem, over
+    def __init__(self, problem: Problem, tenants: Tenants | None, seed: int, over: Callable[[], bool]) -> None:
+        """Begin with nothing placed; without `tenants` each unit is one."""
+        tenants = tenants or Tenants(problem.units, [None] * problem.balls)
+        self.problem, self._late, self._seed = problem, over, word(seed)
         self._balls = [balls for balls, _ in tenants.sets]
         self._tenant_units = [list(dict.fromkeys(problem.unit_of[balls].tolist())) for balls in self._balls]
         self.placed: dict[int, list[Placed]] = {}
@@ -60,7 +61,7 @@ class Construction:
         self._alone = tenants.alone
         self.best: list[int] = []
         """The first allocation [balls] that left as few as `improve` came to; nothing before it began."""
-        self._start, self._draws = stream(word(seed), TENANTS, 0), 0
+        self._start, self._draws = stream(self._seed, TENANTS, 0), 0
         self._last = 0
         """Where the last tenant ended."""
 
@@ -229,6 +230,36 @@ class Construction:
         for part in out:
             self.move(part, out=True)
         return out
+
+    def allocations(self) -> Iterator[list[int]]:
+        """Iterate over the right allocations of all balls [balls] until all have been tried, or time is over.
+
+        A unit goes into the first bin that takes it; where none does, the one before it goes into its next one. Units
+        come by index, as the verifier puts them in. That there is none proves nothing where UTILFN subtracts and a SOFT
+        group may be over what it falls below again.
+        """
+        bins, turns = self.problem.bins, []
+        for unit, now in enumerate(self.problem.unit_now.tolist()):  # where it is, then from a random bin on and around
+            first = below(stream(self._seed, DEPTH, unit), 0, bins)
+            around = [(first + n) % bins for n in range(bins)]
+            turns.append([*(place for place in around if place == now), *(place for place in around if place != now)])
+        tried, placed = [0] * len(turns), list[Placed]()
+        while not self._late():
+            depth = len(placed)
+            if depth == len(turns):
+                if not self.is_over(placed):
+                    yield self.where[:]
+            elif tried[depth] < bins:
+                part = self.put_unit(depth, turns[depth][tried[depth]])
+                tried[depth] += 1
+                if part is not None:
+                    placed.append(part)
+                continue
+            elif depth == 0:
+                return
+            else:
+                tried[depth] = 0
+            self.move(placed.pop(), out=True)
 
     def count(self, some: Iterable[int]) -> int:
         """Count the balls of some tenants."""

@@ -60,19 +60,18 @@ class Nearby(Template):
 
     def __init__(self, levels: Sequence[Ints], largest: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        problem = self.problem
-        self._nested = near = nested(levels, problem.bins, problem.dims)
-        self._largest = largest
-        self._free = np.zeros((len(near.begin), len(largest)), np.int64)
+        self._order, self._group, self._begin, self._end = groups = nested(levels, self.problem.bins)
+        self._largest, nothing = largest, np.zeros(len(self._begin) + 1, np.int64)
+        self._free = np.zeros((len(self._begin), len(largest)), np.int64)
         self._fixed = compiled(self._source)[0], self._flat, *self._sets, self._room
-        self._attempt = prepared(attempt, *self._fixed, near, np.zeros(len(near.begin), np.int64), 1, 0, 1)
+        near = Near(*groups, nothing, nothing, nothing)  # which dimensions are a group's own is not known yet
+        self._attempt = prepared(attempt, *self._fixed, near, nothing, 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
         self.write(name, free)
-        near, ordered = self._nested, free[self._nested.order]
-        levels = np.split(near.begin, near.group[1:, 0])
-        self._free = np.concatenate([np.add.reduceat(ordered, begin) for begin in levels])
+        levels = np.split(self._begin, self._group[1:, 0])
+        self._free = np.concatenate([np.add.reduceat(free[self._order], begin) for begin in levels])
 
     def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
@@ -93,11 +92,10 @@ class Nearby(Template):
 
         No more balls than are `fitting` [groups] go into each group.
         """
-        near, bins = self._nested, self.problem.bins
-        before = np.concatenate([[0], np.cumsum(np.minimum(fitting[:bins], balls))])
-        holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
-        for level in range(not one_bin, len(near.group)):
-            first, last = near.group[level, [0, -1]]
+        before = np.concatenate([[0], np.cumsum(np.minimum(fitting[: self.problem.bins], balls))])
+        holds = np.minimum(fitting, before[self._end] - before[self._begin]) >= balls
+        for level in range(not one_bin, len(self._group)):
+            first, last = self._group[level, [0, -1]]
             groups = first + np.flatnonzero(holds[first : last + 1])
             chosen = groups[np.argsort(fitting[groups], kind="stable")[:attempts]]
             yield from ((level, group) for group in chosen.tolist())
@@ -109,22 +107,19 @@ class Nearby(Template):
         It guides the search only: that no dimension is over in the end is made sure in any case.
         """
         call, flat, _, _, room = self._fixed
-        near, owner = self._nested, np.full(self.problem.dims, -1, np.int64)
-        first, last = touched(call, flat, room, near.order)
+        owner = np.full(self.problem.dims, -1, np.int64)
+        first, last = touched(call, flat, room, self._order)
         known = np.flatnonzero((last >= first) & (flat.elastic > 0))
-        for groups in near.group[::-1]:
+        for groups in self._group[::-1]:
             same = known[groups[first[known]] == groups[last[known]]]
             owner[same] = groups[first[same]]
         own = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
-        own_first = np.searchsorted(owner[own], np.arange(len(near.begin) + 1))
-        return near._replace(owner=owner, own_first=own_first, own=own)
+        own_first = np.searchsorted(owner[own], np.arange(len(self._begin) + 1))
+        return Near(self._order, self._group, self._begin, self._end, owner, own_first, own)
 
 
-def nested(levels: Sequence[Ints], bins: int, dims: int) -> Near:
-    """Make groups [bins] for every level, and one with all bins, as runs.
-
-    Which dimensions are a group's own is not known yet.
-    """
+def nested(levels: Sequence[Ints], bins: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Make groups [bins] for every level, and one with all bins, as runs: the first four fields of `Near`."""
     every = np.arange(bins)
     levels = [every, *levels, np.zeros(bins, np.int64)]
     order = np.lexsort(levels)
@@ -136,9 +131,7 @@ def nested(levels: Sequence[Ints], bins: int, dims: int) -> Near:
         begin.append(starts)
         count += len(starts)
     ends = [np.append(starts[1:], bins) for starts in begin]
-    nobody = np.full(dims, NULL, np.int64)
-    none = np.zeros(count + 1, np.int64)
-    return Near(order, np.array(group), np.concatenate(begin), np.concatenate(ends), nobody, none, nobody[:0])
+    return order, np.array(group), np.concatenate(begin), np.concatenate(ends)
 
 
 def slots(available: Ints, least: Ints) -> Ints:
@@ -163,25 +156,6 @@ def touched(call: Utilfn, flat: Flat, room: Room, order: Ints) -> tuple[Ints, In
 
 
 @kernel
-def take(call: Utilfn, flat: Flat, near: Near, room: Room, unit: int, group: int) -> int:
-    """Take a unit out again, if that changes a dimension that is over and a group's own.
-
-    Returns 1 if it is out, 0 if not, and -1 if UTILFN rejects it although it is there.
-    """
-    place = room.alloc[flat.unit_balls[flat.units[unit]]]
-    n = lift_out(call, flat, room, unit, place, flat.ceiling)
-    helps = False
-    for k in range(n):
-        helps = helps or (near.owner[room.dims[k]] == group and room.used[room.dims[k]] > flat.ceiling[room.dims[k]])
-    if not helps:
-        put_back(flat, room, unit, place)
-        return 0 if n >= 0 else -1
-    for k in range(n):
-        change(flat, room, room.dims[k], -room.amounts[k])
-    return 1
-
-
-@kernel
 def leave(
     call: Utilfn, flat: Flat, near: Near, room: Room, group: int, mark: int, placed: int, count: int
 ) -> tuple[int, int]:
@@ -189,20 +163,29 @@ def leave(
 
     Returns how many units are placed and left; -1 for those left if that cannot be.
     """
-    at, last = near.own_first[group], near.own_first[group + 1]
-    while at < last:
+    at, which = near.own_first[group], placed
+    while at < near.own_first[group + 1]:
         if room.used[near.own[at]] <= flat.ceiling[near.own[at]]:
             at += 1
+            which = placed
             continue
-        which, out = placed, 0
-        while out == 0:
-            which -= 1
-            if which < mark:
-                return placed, -1
-            out = take(call, flat, near, room, room.placed[which], group)
-        if out < 0:
+        which -= 1
+        if which < mark:
             return placed, -1
         unit = room.placed[which]
+        place = room.alloc[flat.unit_balls[flat.units[unit]]]
+        n = lift_out(call, flat, room, unit, place, flat.ceiling)
+        helps = False
+        for k in range(n):
+            dim = room.dims[k]
+            helps = helps or (near.owner[dim] == group and room.used[dim] > flat.ceiling[dim])
+        if not helps:
+            put_back(flat, room, unit, place)
+            if n < 0:  # UTILFN rejects it although it is there
+                return placed, -1
+            continue
+        for k in range(n):
+            change(flat, room, room.dims[k], -room.amounts[k])
         placed -= 1
         for k in range(which, placed):
             room.placed[k] = room.placed[k + 1]
@@ -210,7 +193,7 @@ def leave(
             room.left[k] = room.left[k - 1]
         room.left[0] = unit
         count += 1
-        at = near.own_first[group]
+        at, which = near.own_first[group], placed
     return placed, count
 
 

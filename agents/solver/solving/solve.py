@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from operator import index
+from operator import index, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +18,12 @@ from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound, opened_bound
+from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, goals_of
-from binwright.agents.solver.solving import depth_first, exact
+from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.agents.solver.solving.bin_count import fewest, rounds
 from binwright.agents.solver.solving.first_fit import TINY, Packing, first_fit, is_compiled, next_fit
@@ -37,6 +38,8 @@ RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
 SMALL = 100_000
 """Balls times bins up to which single balls are placed in plain Python, and proofs are looked for."""
+TRIED = 10_000
+"""Balls times bins up to which all allocations are tried."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
 
 
@@ -283,7 +286,7 @@ class _Search:
             else:
                 self.unproven = self.unproven or exact.suits(problem)
                 # Local search comes to better goals from first fit than from what this finds.
-                if has_goals or self.settled or not depth_first.suits(problem):
+                if has_goals or self.settled or problem.balls * problem.bins > TRIED:
                     break
                 nothing = self.try_all(problem, enough)
             if not nothing:
@@ -305,12 +308,9 @@ class _Search:
         return proof.impossible
 
     def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
-        """Try all allocations until it is `over`, or one keeps all wishes; returns whether it is proven that none is.
-
-        Where UTILFN subtracts and there are SOFT groups, that nothing was found proves nothing.
-        """
-        nothing = problem.program.non_negative or not len(problem.soft_allowed)
-        for where in depth_first.allocations(problem, self.seed, over):
+        """Try all until it is `over`, or one keeps all wishes; returns whether it is proven that none does."""
+        nothing = _proves(problem)
+        for where in Construction(problem, None, self.seed, over).allocations():
             nothing = False
             self.checked += 1
             if self.keep(problem, where, "depth first"):
@@ -379,11 +379,19 @@ class _Search:
         return self.bins
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look by local search for allocations that are better by the goals."""
+        """Look for allocations that are better by the goals: by trying all of a tiny problem, or by local search."""
         assert problem.objective is not None
-        goals = problem.objective.goals
+        goals, evaluate = problem.objective.goals, goal_values(problem.objective)
         if tuple(goal.signed(goal.bound) for goal in goals) == goals_of(problem, alloc):
             return
+        if not problem.wishes and problem.bins**problem.balls <= SMALL and _proves(problem):
+            made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= self.end)
+            every = ((evaluate(where, made.used), where) for where in made.allocations())
+            values, best = min(every, default=((), alloc), key=itemgetter(0))
+            if clock.monotonic() < self.end:
+                proven = replace(problem, objective=problem.objective.bounded(values))
+                self.best = _Allocated(proven, best, LOCAL)
+                return
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)
         if not self.compiled(self.end):
@@ -416,8 +424,7 @@ class _Search:
             self.first_fit(until)
         elif self.best is None or self.problem.searched:
             problem = self.with_bins(self.most)
-            singles = Tenants(problem.units, [None] * problem.balls)
-            made = Construction(problem, singles, self.seed, lambda: clock.monotonic() >= until)
+            made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= until)
             made.construct()
             if not faults(problem, made.alloc):
                 self.keep(problem, made.alloc, FIRST_FIT)
@@ -463,3 +470,8 @@ class _Search:
         answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, notes)
         notes += self.notes(answer.status)
         return answer
+
+
+def _proves(problem: Problem) -> bool:
+    """Tell whether trying all proves something: not where UTILFN subtracts and SOFT groups may be over meanwhile."""
+    return problem.program.non_negative or not len(problem.soft_allowed)

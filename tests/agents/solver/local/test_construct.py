@@ -103,7 +103,7 @@ def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> No
         return put(self, unit, place)
 
     monkeypatch.setattr(Construction, "put_unit", interrupted)
-    monkeypatch.setattr("binwright.agents.solver.solving.depth_first.suits", lambda _: False)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.TRIED", 0)
     answer = bw.solve(jobs.problem(), time=20)
     assert answer.interrupted
     assert (answer.status, answer.search) == ("partial", "whole tenants")

@@ -28,10 +28,10 @@ from tests.support.solver_forms import FORMS
 pytestmark = pytest.mark.long
 
 
-def opened(given: Problem) -> tuple[Any, s.State, int]:
+def opened(given: Problem) -> tuple[Any, s.State]:
     source, numbers = utilfn(given.program)
     state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
-    return compiled(source), state, len(given.friends) + len(given.foes)
+    return compiled(source), state
 
 
 def is_consistent(given: Problem, state: s.State) -> None:
@@ -59,9 +59,9 @@ def is_consistent(given: Problem, state: s.State) -> None:
 @scaled(0.6)
 @given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
 def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int) -> None:
-    (call, scan), state, sets = opened(given)
-    now = np.random.default_rng(seed).integers(NULL, given.bins, len(given.units))
-    left = begin(call, scan, state, sets, now, seed, number)
+    (call, scan), state = opened(given)
+    state = state._replace(home=np.random.default_rng(seed).integers(NULL, given.bins, len(given.units)))
+    left = begin(call, scan, state, seed, number)
     is_consistent(given, state)
     for _ in range(25):
         before = int(state.tally[s.TOTAL])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.solving.depth_first import allocations
 from tests.support.properties import first, scaled
 from tests.support.solving import nothing_compiled, possible, problem, right
 from tests.support.specifications import specifications
@@ -31,7 +31,7 @@ def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
         asked = problem(text)
     except SpecError:
         return
-    found = next(allocations(asked, seed, lambda: False), None)
+    found = next(Construction(asked, None, seed, lambda: False).allocations(), None)
     if found is not None:
         assert right(asked, found)
         assert not faults(asked, found)
