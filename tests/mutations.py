@@ -51,7 +51,8 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     (
         "fabric/run/simulation.py",
         4,
-        f"{SIMCORE}together.py {SIMCORE}engine.py {FABRIC}network.py {HEURISTICS}test_promises.py tests/fabric/compiled",
+        f"{SIMCORE}together.py {SIMCORE}engine.py {FABRIC}network.py {HEURISTICS}test_promises.py "
+        "tests/fabric/compiled",
     ),
     ("fabric/run/compiled_loop.py", 1, "tests/fabric/compiled"),
     ("fabric/run/offering.py", 2, f"{SIMCORE}together.py tests/scenarios/test_rlscheduler.py"),
