@@ -17,7 +17,7 @@ PORTION = 1024
 
 
 class RunProgress(NamedTuple):
-    """Says how far a run is: `requests` of `of` arrived, `seconds` after its agent began with `begun` of them."""
+    """Says how far a run is: `requests` of `of` arrived, `seconds` after its agent began."""
 
     run: str
     agent: str
@@ -25,8 +25,6 @@ class RunProgress(NamedTuple):
     requests: int
     of: int
     seconds: float
-    begun: int = 0
-    batch: int = 0
 
 
 OnProgress: TypeAlias = Callable[[RunProgress], None]
@@ -43,8 +41,7 @@ class Reporter:
         self._simulation, self._on_progress = simulation, on_progress
         self._began = self._told = monotonic()
         self._portion, self._called = portion, 0.0
-        spec = run.name, run.agent.label, run.seed
-        self._so_far = RunProgress(*spec, 0, len(simulation.workload), 0.0, simulation.offered)
+        self._so_far = RunProgress(run.name, run.agent.label, run.seed, 0, len(simulation.workload), 0.0)
 
     def __call__(self) -> int:
         now = monotonic()
