@@ -6,15 +6,17 @@ chosen before, with the request's bandwidth free as of before the request; the l
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from binwright.fabric.routing import Routes, Routing, find_route, route_links
+from binwright.fabric.routing import Routes, Routing, find_path, find_route, route_links
 from binwright.fabric.topology import Indices, Small
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Amounts, Ints
 
+Flags: TypeAlias = npt.NDArray[np.bool_]
 GOES_ON, COMPLETE = 0, 1
 """What `choose` answers; -1 - t when no route has the bandwidth, for want of it on tier t."""
 
@@ -135,3 +137,45 @@ def choose(
     for r in range(free.shape[2]):
         complete &= room.need[r] == 0
     return COMPLETE if complete else GOES_ON
+
+
+@lean
+def narrow(
+    routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int, weighted: bool, reach: Flags
+) -> None:
+    """Keep in `reach` bool [racks] only racks that have a working route to this server's rack, once it was chosen."""
+    rack = routes.rack_of[server]
+    for j in range(room.counts[0] - 1):
+        if routes.rack_of[room.servers[j]] == rack:
+            return  # as the other one
+    for other in range(len(reach)):
+        if link_free[server] < bandwidth:
+            reach[other] = False
+        elif reach[other] and other != rack:
+            reach[other] = find_path(routes, link_free, rack, other, bandwidth, weighted) >= 0
+
+
+@lean
+def allow(
+    routes: Routes,
+    free: Ints,
+    link_free: Ints,
+    room: Filling,
+    bandwidth: int,
+    reach: Flags,
+    narrowed: bool,
+    mask: Flags,
+) -> bool:
+    """Write to `mask` which servers have anything free and are not chosen; tells whether there are any.
+
+    When `narrowed` they must be in a rack of `reach`, and have the bandwidth free on their link.
+    """
+    checked = narrowed and room.counts[0] > 0
+    some = False
+    for server in range(len(free)):
+        allowed = room.chosen[server] != room.counts[3] and has_any(free, server)
+        if allowed and checked:
+            allowed = reach[routes.rack_of[server]] and link_free[server] >= bandwidth
+        mask[server] = allowed
+        some |= allowed
+    return some

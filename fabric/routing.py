@@ -10,8 +10,8 @@ first K. But the shortest paths of a fabric, one for each plane or spine, are or
 - `networkx`: as its `shortest_simple_paths` finds them where racks and switches are entered by their numbers: plane 0
   first for every pair; by plane + spine, of equals the lower spine. Publications that used it loaded plane 0.
 
-Where K shortest paths of a fabric are symmetric they are arithmetic. All others are searched for once, when a kernel
-first needs the pair, and kept.
+The paths of a pair are found once, when a kernel first needs them, and kept: the shortest of a fabric by arithmetic,
+all others by a search.
 
 Routes may be weighted instead: a link is as long as it has bandwidth free, and the K shortest paths are searched for at
 every request. Fuller links come first: that is how arXiv:2106.02412 seems to have done it (see docs/place/fabric.md).
@@ -34,8 +34,8 @@ KEPT_LENGTH = 16
 """Hops of the longest path that is kept; pairs with a longer one are searched every time."""
 KEPT_BYTES = 2**28
 """Room for paths that are kept, taken from the machine as it fills. Pairs beyond it displace one another."""
-
-
+SOON_FOUND = 2**20
+"""As many bytes are enough where all paths are arithmetic."""
 ORDERS = ("even", "networkx")
 """Of a fabric's equal paths."""
 
@@ -43,14 +43,12 @@ ORDERS = ("even", "networkx")
 class Routes(NamedTuple):
     """What kernels need to find paths; make it with `Routing`. Few arrays, because all are passed at every call.
 
-    `servers` int64 [servers, 2] is each one's rack and own link; `pod_of`, `planes`, `uplinks` as in `Topology`;
-    `even` is the order; `rack_links` and `spine_links` are the numbers of the first such link. `arithmetic_in` and
-    `arithmetic_across` say that the K paths in a pod, and between pods, need no search. `alone` racks, the first, let
-    no path through; `first` and `edges` are the adjacency of the switches (see `k_shortest`).
+    `rack_of`, `pod_of`, `planes`, `uplinks` are as in `Topology`; `even` is the order; `rack_links` and `spine_links`
+    are the numbers of the first such link; `first` and `edges` are the adjacency of the switches (see `k_shortest`).
 
-    Kernels write only to the slots of pairs that were searched for, not by two threads at once: `pairs` int64 [slots]
-    is 0 or the pair's number + 1, `kept` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where
-    there are fewer paths), then the links, from the lower rack to the higher.
+    Kernels write only to what follows, not by two threads at once: `pairs` int64 [slots] is 0 or the pair's number + 1,
+    `kept` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where there are fewer paths), then the
+    links, from the lower rack to the higher; `found` int32 [K, switches] has paths that are not kept.
     """
 
     k: int
@@ -59,15 +57,13 @@ class Routes(NamedTuple):
     even: bool
     rack_links: int
     spine_links: int
-    alone: int
-    arithmetic_in: bool
-    arithmetic_across: bool
-    servers: Ints
+    rack_of: Indices
     pod_of: Indices
     first: Indices
     edges: Indices
     pairs: Ints
     kept: Indices
+    found: Indices
 
 
 class Routing:
@@ -78,13 +74,12 @@ class Routing:
             raise TopologyError(f"must be a whole number from 1 to {MOST_PATHS}", key="k", value=k)
         if order not in ORDERS:
             raise TopologyError(f"must be one of {', '.join(ORDERS)}", key="order", value=order)
-        self.topology = topology
-        self.k = k
+        self.topology, self.k = topology, k
         racks, switches, planes = topology.racks, topology.switches, topology.planes
-        inside, across = planes >= k, planes * topology.uplinks >= k
-        pairs = max(1, racks * (racks - 1) // 2)
-        longest = max(1, min(switches - 1, KEPT_LENGTH))
-        slots = 1 if inside and across else max(1, min(pairs, KEPT_BYTES // (4 * k * (1 + longest))))
+        arithmetic = planes >= k
+        width = 1 + (4 if arithmetic else max(1, min(switches - 1, KEPT_LENGTH)))
+        room = SOON_FOUND if arithmetic else KEPT_BYTES
+        slots = max(1, min(racks * (racks - 1) // 2, room // (4 * k * width)))
         first, edges = _switches_only(topology)
         # numpy's zeros cost nothing until they are touched.
         self.routes = Routes(
@@ -94,15 +89,13 @@ class Routing:
             even=order == "even",
             rack_links=topology.servers,
             spine_links=topology.servers + racks * planes,
-            alone=int((topology.server_link < 0).sum()),
-            arithmetic_in=inside,
-            arithmetic_across=across,
-            servers=fixed(np.stack([topology.rack_of, topology.server_link], axis=1), np.int64),
+            rack_of=topology.rack_of,
             pod_of=topology.pod_of,
             first=fixed(first, np.int32),
             edges=fixed(edges, np.int32),
             pairs=np.zeros(slots, np.int64),
-            kept=np.zeros((slots, k, 1 + longest), np.int32),
+            kept=np.zeros((slots, k, width), np.int32),
+            found=np.zeros((k, max(5, switches)), np.int32),
         )
         self.longest = max(4 if planes else 1, switches - 1) + 2
         """No route has more links: the room that `route_links` needs."""
@@ -110,7 +103,7 @@ class Routing:
     def links(self, a: int, b: int) -> list[tuple[int, ...]]:
         """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
         out = np.empty(self.longest, np.int32)
-        counts = (path_links(self.routes, a, b, k, out) for k in range(self.k))
+        counts = (path_links(self.routes, self.topology.link_capacity, a, b, k, False, out) for k in range(self.k))
         return [tuple(out[:count].tolist()) for count in counts if count >= 0]
 
     def paths(self, a: int, b: int) -> list[tuple[int, ...]]:
@@ -136,62 +129,41 @@ def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
 
 
 @lean
-def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
     """Find the first of the K paths between two racks whose links all have the bandwidth free, or -1.
 
-    `link_free` int64 [links] quanta. Within a rack that is path 0, which has no links.
+    `link_free` int64 [links] quanta. Within a rack that is path 0, which has no links. If `weighted`, the paths are
+    those with the least bandwidth free in all, of equals those with the fewest hops, and then by the numbers of their
+    vertices, from the lower rack; they lead around links that have failed.
     """
     if a == b:
         return 0
-    if routes.pod_of[a] == routes.pod_of[b]:
-        if routes.arithmetic_in:
-            for k in range(routes.k):
-                if _free_in(routes, link_free, a, b, k) >= bandwidth:
-                    return k
-            return -1
-    elif routes.arithmetic_across:
-        for k in range(routes.k):
-            if _free_across(routes, link_free, a, b, k) >= bandwidth:
-                return k
-        return -1
-    return _searched_path(routes, link_free, a, b, bandwidth)
-
-
-@allocating
-def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """Find the first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
-
-    These are the paths with the least bandwidth free in all, of equals those with the fewest hops, and then by the
-    numbers of their vertices, from the lower rack; they lead around links that have failed.
-    """
-    if a == b:
-        return 0
-    paths = _weighted(routes, link_free, a, b, routes.k, bandwidth)
+    slot = _slot(routes, link_free, a, b, weighted, routes.k, bandwidth)
+    paths = routes.kept[slot] if slot >= 0 else routes.found
     for k in range(routes.k):
-        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
+        count, least = paths[k, 0], FAR
+        for place in range(1, count + 1):
+            least = min(least, link_free[paths[k, place]])
+        if count > 0 and least >= bandwidth:
             return k
     return -1
 
 
 @lean
-def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+def path_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, weighted: bool, out: Indices) -> int:
     """Write the links of path k from rack a to rack b to `out` int32; how many there are, -1 without such a path.
 
-    `k` is below K. The order is that of the way, from a to b.
+    The order is that of the way, from a to b. `link_free` is that by which the path was found; it isn't read unless
+    `weighted`.
     """
     if a == b:
         return 0 if k == 0 else -1
-    if routes.arithmetic_in if routes.pod_of[a] == routes.pod_of[b] else routes.arithmetic_across:
-        return _fabric_links(routes, a, b, k, out)
-    return _searched_links(routes, a, b, k, out)
-
-
-@lean
-def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
-    """Find the first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
-    if weighted:
-        return weighted_path(routes, link_free, a, b, bandwidth)
-    return first_path(routes, link_free, a, b, bandwidth)
+    slot = _slot(routes, link_free, a, b, weighted, k + 1, FAR)
+    paths = routes.kept[slot] if slot >= 0 else routes.found
+    count = int(paths[k, 0])
+    for place in range(count):
+        out[place if a < b else count - 1 - place] = paths[k, 1 + place]
+    return count if count > 0 else -1
 
 
 @lean
@@ -202,61 +174,64 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
     """
     if s == t:
         return 0
-    out, home = routes.servers[s, 1], routes.servers[t, 1]
-    if (out >= 0 and link_free[out] < bandwidth) or (home >= 0 and link_free[home] < bandwidth):
+    if link_free[s] < bandwidth or link_free[t] < bandwidth:
         return -1
-    return find_path(routes, link_free, routes.servers[s, 0], routes.servers[t, 0], bandwidth, weighted)
+    return find_path(routes, link_free, routes.rack_of[s], routes.rack_of[t], bandwidth, weighted)
 
 
 @lean
 def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighted: bool, out: Indices) -> int:
-    """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
+    """Write the links of path k from server s to server t, as `path_links` does; none from a server to itself.
 
-    `Routing.longest` numbers are room enough. -1 without such a path; none from a server to itself. `link_free` is
-    that by which the path was found; it isn't read unless `weighted`.
+    `Routing.longest` numbers are room enough.
     """
     if s == t:
         return 0
-    a, b = routes.servers[s, 0], routes.servers[t, 0]
-    count = 0
-    if routes.servers[s, 1] >= 0:
-        out[0] = routes.servers[s, 1]
-        count = 1
-    if weighted and a != b:
-        between = _weighted_links(routes, link_free, a, b, k, out[count:])
-    else:
-        between = path_links(routes, a, b, k, out[count:])
+    between = path_links(routes, link_free, routes.rack_of[s], routes.rack_of[t], k, weighted, out[1:])
     if between < 0:
         return -1
-    count += between
-    if routes.servers[t, 1] >= 0:
-        out[count] = routes.servers[t, 1]
-        count += 1
-    return count
+    out[0], out[1 + between] = s, t
+    return between + 2
 
 
 @lean
-def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
-    """Write the links of a searched path, which begins at the lower rack; how many, -1 without such a path."""
-    count = int(paths[k, 0])
-    if count == 0:
-        return -1
-    for place in range(count):
-        out[place if forward else count - 1 - place] = paths[k, 1 + place]
-    return count
+def _slot(routes: Routes, link_free: Ints, a: int, b: int, weighted: bool, wanted: int, enough: int) -> int:
+    """Find the paths of a pair, from the lower rack; returns their slot, -1 where they are in `found`.
 
-
-@allocating
-def _weighted_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, out: Indices) -> int:
-    """Search a weighted path, and write its links as `path_links` does."""
-    return _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out)
-
-
-@allocating
-def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enough: int) -> Indices:
-    """Search the weighted paths of a pair, from the lower rack, as `k_shortest` does; stops at one with `enough`."""
+    Weighted paths are searched for, the first `wanted`, or fewer when one has `enough`.
+    """
     low, high = min(a, b), max(a, b)
-    return k_shortest(routes.alone, routes.first, routes.edges, link_free, True, wanted, enough, low, high)
+    if weighted:
+        k_shortest(routes.first, routes.edges, link_free, wanted, enough, low, high, routes.found)
+        return -1
+    pair = high * (high - 1) // 2 + low
+    slot = pair % len(routes.pairs)
+    if routes.pairs[slot] == pair + 1 or _keep(routes, len(link_free), low, high, slot, pair + 1):
+        return int(slot)
+    return -1
+
+
+@allocating
+def _keep(routes: Routes, links: int, low: int, high: int, slot: int, number: int) -> bool:
+    """Write the paths of a pair to `found`, and keep them in a slot if they are short enough; tells whether they are.
+
+    Searching for no more of a fabric's shortest paths than K would find them, but in another order.
+    """
+    found, kept = routes.found, routes.kept
+    across = routes.pod_of[low] != routes.pod_of[high]
+    ways = routes.planes * (routes.uplinks if across else 1)
+    if ways < routes.k:
+        k_shortest(routes.first, routes.edges, np.zeros(links, np.int64), routes.k, FAR, low, high, found)
+    for k in range(min(ways, routes.k)):
+        found[k, 0] = _fabric_links(routes, low, high, k, found[k, 1:])
+    for k in range(routes.k):
+        if found[k, 0] >= kept.shape[2]:
+            return False
+    routes.pairs[slot] = number
+    for k in range(routes.k):
+        for place in range(found[k, 0] + 1):
+            kept[slot, k, place] = found[k, place]
+    return True
 
 
 @lean
@@ -264,8 +239,7 @@ def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
     """Which way shortest path k of a fabric goes up: of the planes' `each` ways, counted plane by plane."""
     planes = routes.planes
     if routes.even:
-        low, high = min(a, b), max(a, b)
-        return (low + high + k) % planes * each + (low + high // planes + k // planes) % each
+        return (a + b + k) % planes * each + (a + b // planes + k // planes) % each
     total = 0  # plane + spine; so many ways have less
     while k > min(total, each - 1) - max(0, total - planes + 1):
         k -= 1 + min(total, each - 1) - max(0, total - planes + 1)
@@ -276,83 +250,13 @@ def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
 
 @lean
 def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
-    """Write the links of shortest path k of a fabric, as `path_links` does."""
-    if routes.pod_of[a] == routes.pod_of[b]:
-        plane = _way(routes, a, b, k, 1)
-        out[0] = routes.rack_links + a * routes.planes + plane
-        out[1] = routes.rack_links + b * routes.planes + plane
-        return 2
-    spine, per_pod = _way(routes, a, b, k, routes.uplinks), routes.planes * routes.uplinks
-    plane = spine // routes.uplinks
-    out[0] = routes.rack_links + a * routes.planes + plane
-    out[1] = routes.spine_links + routes.pod_of[a] * per_pod + spine
-    out[2] = routes.spine_links + routes.pod_of[b] * per_pod + spine
-    out[3] = routes.rack_links + b * routes.planes + plane
-    return 4
-
-
-@lean
-def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
-    """Compute what path k within a pod has free."""
-    up = routes.rack_links + _way(routes, a, b, k, 1)
-    return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
-
-
-@lean
-def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
-    """Compute what path k between pods has free."""
-    spine = _way(routes, a, b, k, routes.uplinks)
-    up = routes.rack_links + spine // routes.uplinks
-    top = routes.spine_links + spine
-    per_pod = routes.planes * routes.uplinks
-    racks = min(link_free[up + a * routes.planes], link_free[up + b * routes.planes])
-    spines = min(link_free[top + routes.pod_of[a] * per_pod], link_free[top + routes.pod_of[b] * per_pod])
-    return int(min(racks, spines))
-
-
-@lean
-def _least(link_free: Ints, paths: Indices, k: int) -> int:
-    """Compute what the fullest link of a searched path has free."""
-    least = int(link_free[paths[k, 1]])
-    for place in range(2, paths[k, 0] + 1):
-        least = min(least, link_free[paths[k, place]])
-    return least
-
-
-@allocating
-def _searched_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """Find the first of the paths that were searched for with the bandwidth free, or -1."""
-    paths = _searched(routes, a, b)
-    for k in range(routes.k):
-        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
-            return k
-    return -1
-
-
-@allocating
-def _searched_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
-    """Write the links of a path that was searched for as `path_links` does."""
-    return _written(_searched(routes, a, b), k, a < b, out)
-
-
-@allocating
-def _searched(routes: Routes, a: int, b: int) -> Indices:
-    """Find the paths of a pair, int32 [K, any] as in `kept`; searched if they are not kept, and kept if possible."""
-    low, high = min(a, b), max(a, b)
-    pair = high * (high - 1) // 2 + low
-    slot = pair % len(routes.pairs)
-    if routes.pairs[slot] != pair + 1:
-        paths = k_shortest(routes.alone, routes.first, routes.edges, routes.pairs, False, routes.k, 0, low, high)
-        if routes.planes > 0:  # no more of the shortest than K, or nothing would be searched for: in a fabric's order
-            across = routes.pod_of[low] != routes.pod_of[high]
-            for k in range(routes.planes * (routes.uplinks if across else 1)):
-                paths[k, 0] = _fabric_links(routes, low, high, k, paths[k, 1:])
-        for k in range(routes.k):
-            if paths[k, 0] >= routes.kept.shape[2]:
-                return paths
-        routes.pairs[slot] = pair + 1
-        for k in range(routes.k):
-            for place in range(paths[k, 0] + 1):
-                routes.kept[slot, k, place] = paths[k, place]
-    kept: Indices = routes.kept[slot]
-    return kept
+    """Write the links of shortest path k of a fabric, from rack a to a higher one, to `out`; how many there are."""
+    across = routes.pod_of[a] != routes.pod_of[b]
+    way, per_pod = _way(routes, a, b, k, routes.uplinks if across else 1), routes.planes * routes.uplinks
+    plane = way // routes.uplinks if across else way
+    out[0], last = routes.rack_links + a * routes.planes + plane, 1
+    if across:
+        out[1] = routes.spine_links + routes.pod_of[a] * per_pod + way
+        out[2], last = routes.spine_links + routes.pod_of[b] * per_pod + way, 3
+    out[last] = routes.rack_links + b * routes.planes + plane
+    return last + 1

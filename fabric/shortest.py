@@ -19,17 +19,15 @@ FAR = np.iinfo(np.int64).max
 
 @allocating
 def k_shortest(
-    alone: int, first: Indices, edges: Indices, length: Ints, weighted: bool, wanted: int, enough: int, a: int, b: int
-) -> Indices:
-    """Find the K shortest simple paths from a to b: int32 [K, vertices], each its number of links, then the links.
+    first: Indices, edges: Indices, length: Ints, wanted: int, enough: int, a: int, b: int, paths: Indices
+) -> None:
+    """Write the K shortest simple paths from a to b to `paths` int32 [K or more, vertices].
 
-    That number is 0 where there are no more paths. The neighbours of vertex v and the links to them are
-    `edges[first[v]:first[v + 1]]`, int32 [edges, 2], the neighbours ascending. No path leads through the first `alone`
-    vertices. Changes nothing.
+    Each is its number of links, then the links; the number is 0 where there are no more paths. The neighbours of vertex
+    v and the links to them are `edges[first[v]:first[v + 1]]`, int32 [edges, 2], the neighbours ascending.
 
-    Shortest is what has the fewest links; `length` is not read. If `weighted`, it is what has the least sum of
-    `length` int64 [links], and of equals the fewest links; what has less than 0 is not a link, and the search ends with
-    the first path whose links have `enough` each.
+    Shortest is what has the least sum of `length` int64 [links], and of equals the fewest links; what has less than 0
+    is not a link, and the search ends with the first path whose links have `enough` each.
 
     J. Y. Yen, "Finding the K shortest loopless paths in a network", 1971, as E. L. Lawler partitions it, 1972: every
     path found splits what is left into parts (follow it as far as vertex i, then leave it), of which the first is
@@ -46,11 +44,10 @@ def k_shortest(
 
     found[0, 2] = a
     on_path[a] = True
-    reached = _complete(alone, first, edges, length, weighted, found[0], 0, b, on_path, barred, away, hops)
-    count = 1 if reached else 0
+    count = int(_complete(first, edges, length, found[0], 0, b, on_path, barred, away, hops))
     while 0 < count < wanted:
         last = found[count - 1]
-        if weighted and _least(first, edges, length, last) >= enough:
+        if _least(first, edges, length, last) >= enough:
             break
         on_path[:] = False
         for place in range(last[1]):
@@ -61,16 +58,13 @@ def k_shortest(
             for other in range(count):
                 if _share(found[other], last, place):
                     barred[found[other, 3 + place]] = True
-            reached = _complete(alone, first, edges, length, weighted, trial, place, b, on_path, barred, away, hops)
+            reached = _complete(first, edges, length, trial, place, b, on_path, barred, away, hops)
             barred[:] = False
             if not reached:
                 continue
             slot = waits
             if waits == wanted:  # no more than K are ever needed: the last gives way, if it comes after
-                slot = 0
-                for other in range(1, waits):
-                    if _before(waiting[slot], waiting[other]):
-                        slot = other
+                slot = _extreme(waiting, waits, True)
                 if not _before(trial, waiting[slot]):
                     continue
             else:
@@ -79,10 +73,7 @@ def k_shortest(
             waiting_left_at[slot] = place
         if waits == 0:
             break
-        best = 0
-        for other in range(1, waits):
-            if _before(waiting[other], waiting[best]):
-                best = other
+        best = _extreme(waiting, waits, False)
         overwrite(found[count], waiting[best])
         left_at[count] = waiting_left_at[best]
         count += 1
@@ -90,21 +81,17 @@ def k_shortest(
         overwrite(waiting[best], waiting[waits])
         waiting_left_at[best] = waiting_left_at[waits]
 
-    paths = np.zeros((wanted, size), np.int32)
-    for k in range(count):
-        paths[k, 0] = found[k, 1]
-        for place in range(found[k, 1]):
+    for k in range(wanted):
+        paths[k, 0] = found[k, 1] if k < count else 0
+        for place in range(paths[k, 0]):
             paths[k, 1 + place] = edges[_edge(first, edges, found[k], place), 1]
-    return paths
 
 
 @kernel
 def _complete(
-    alone: int,
     first: Indices,
     edges: Indices,
     length: Ints,
-    weighted: bool,
     path: Ints,
     place: int,
     b: int,
@@ -130,15 +117,14 @@ def _complete(
         if (so_far, before) != (away[vertex], hops[vertex]):
             continue  # a shorter way was found since
         for edge in range(first[vertex], first[vertex + 1]):
-            near = np.int64(edges[edge, 0])
-            more = length[edges[edge, 1]] if weighted else 0
+            near, more = np.int64(edges[edge, 0]), length[edges[edge, 1]]
             further = so_far + more, before + 1
             if more < 0:
                 continue
             if near == here:
                 if not barred[vertex] and further < (rest, left):
                     rest, left = further
-            elif near >= alone and not on_path[near] and further < (away[near], hops[near]):
+            elif not on_path[near] and further < (away[near], hops[near]):
                 away[near], hops[near] = further
                 heappush(border, (further[0], further[1], near))
     if left == 0:
@@ -146,11 +132,10 @@ def _complete(
     path[0] = rest
     path[1] = place + left
     for step in range(place):
-        path[0] += length[edges[_edge(first, edges, path, step), 1]] if weighted else 0
+        path[0] += length[edges[_edge(first, edges, path, step), 1]]
     while left > 0:
         for edge in range(first[here], first[here + 1]):
-            near = edges[edge, 0]
-            more = length[edges[edge, 1]] if weighted else 0
+            near, more = edges[edge, 0], length[edges[edge, 1]]
             nearer = more >= 0 and away[near] == rest - more and hops[near] == left - 1
             if nearer and (here != path[2 + place] or not barred[near]):
                 break
@@ -186,6 +171,16 @@ def _share(one: Ints, other: Ints, place: int) -> bool:
     for k in range(2, 3 + place):
         same &= bool(one[k] == other[k])
     return same
+
+
+@kernel
+def _extreme(paths: Ints, count: int, last: bool) -> int:
+    """Find the last, or else the first, of so many paths."""
+    best = 0
+    for other in range(1, count):
+        if _before(paths[best], paths[other]) == last:
+            best = other
+    return best
 
 
 @kernel

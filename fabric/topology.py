@@ -33,23 +33,21 @@ class Topology:
     """Servers, switches and the links between them. All arrays are read-only.
 
     Vertices are the switches, by tier (the racks, which servers hang on, are the first), then the servers: server `s`
-    is vertex `switches + s`, rack `r` is vertex `r`. A server with several links is alone on a rack of its own, which
-    stands for the server: the links are the rack's, and nothing passes through it.
+    is vertex `switches + s`, rack `r` is vertex `r`. Every server has one link: server `s` has link `s`.
 
     | field | dtype [shape] | what |
     | --- | --- | --- |
     | rack_of | int32 [servers] | the rack of a server |
-    | server_link | int32 [servers] | a server's own link; -1 for a server that is its own rack |
     | pod_of | int32 [racks] | racks of one pod are neighbours; -1 where there are no pods |
     | link_ends | int32 [links, 2] | vertices, the lower level first |
     | link_capacity | int64 [links] | quanta |
     | link_tier | int8 [links] | index into `tiers` |
-    | level | int8 [vertices] | index into `levels`; 0 is a server (or its own rack) |
+    | level | int8 [vertices] | index into `levels`; 0 is a server |
     | first | int32 [vertices + 1] | the neighbours of vertex v are `neighbour[first[v]:first[v + 1]]` |
-    | neighbour, via | int32 [2 links] | servers first, then switches, ascending; the link (-1 within a server) |
+    | neighbour, via | int32 [2 links] | servers first, then switches, ascending; the link |
 
-    `planes` and `uplinks` are not 0 for a three-tier fabric: server s has link s, the link of rack r to plane f is
-    `servers + r planes + f`, and those of pod p's switch of plane f to its spines are the `uplinks` links from
+    `planes` and `uplinks` are not 0 for a three-tier fabric: the link of rack r to plane f is `servers + r planes + f`,
+    and those of pod p's switch of plane f to its spines are the `uplinks` links from
     `servers + racks planes + (p planes + f) uplinks`.
     """
 
@@ -58,7 +56,6 @@ class Topology:
     racks: int
     switches: int
     rack_of: Indices
-    server_link: Indices
     pod_of: Indices
     link_ends: Indices
     link_capacity: Ints
@@ -78,10 +75,6 @@ class Topology:
         """How many links there are."""
         return len(self.link_ends)
 
-    def ends_of(self, servers: Ints) -> Ints:
-        """Find the vertices from which these servers' links lead: their own, or the racks that stand for them."""
-        return np.where(self.server_link[servers] >= 0, self.switches + servers, self.rack_of[servers])
-
     def __repr__(self) -> str:
         return f"Topology({self.name!r}, {self.servers} servers, {self.switches} switches, {self.links} links)"
 
@@ -90,7 +83,6 @@ def assemble(
     name: str,
     names: tuple[str, ...],
     rack_of: npt.ArrayLike,
-    server_link: npt.ArrayLike,
     pod_of: npt.ArrayLike,
     link_ends: npt.ArrayLike,
     link_capacity: npt.ArrayLike,
@@ -99,10 +91,9 @@ def assemble(
     uplinks: int = 0,
 ) -> Topology:
     """Assemble the topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
-    rack, own, ends = fixed(rack_of, np.int32), fixed(server_link, np.int32), fixed(link_ends, np.int32)
-    pods, levels = fixed(pod_of, np.int32), fixed(level, np.int8)
+    rack, ends, pods, levels = *(fixed(each, np.int32) for each in (rack_of, link_ends, pod_of)), fixed(level, np.int8)
     servers, switches = len(rack), len(levels) - len(rack)
-    first, neighbour, via = _adjacency(ends, rack, own, switches)
+    first, neighbour, via = _adjacency(ends, servers, switches + servers)
     kinds, tier = np.unique(levels[ends], axis=0, return_inverse=True)
     return Topology(
         name=name,
@@ -110,7 +101,6 @@ def assemble(
         racks=len(pods),
         switches=switches,
         rack_of=rack,
-        server_link=own,
         pod_of=pods,
         link_ends=ends,
         link_capacity=fixed(link_capacity, np.int64),
@@ -127,17 +117,12 @@ def assemble(
     )
 
 
-def _adjacency(ends: Indices, rack_of: Indices, own: Indices, switches: int) -> tuple[Indices, Indices, Indices]:
-    """Neighbour of every vertex, servers before switches, each ascending (see `Topology`)."""
-    alone = np.flatnonzero(own < 0)
-    one = np.concatenate([ends[:, 0], rack_of[alone]])
-    other = np.concatenate([ends[:, 1], switches + alone])
-    link = np.concatenate([np.arange(len(ends)), np.full(len(alone), -1)])
-    here, there, via = np.concatenate([one, other]), np.concatenate([other, one]), np.concatenate([link, link])
-    vertices = switches + len(rack_of)
-    order = np.lexsort(((there + len(rack_of)) % vertices, here))
+def _adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
+    """Find the neighbours of every vertex, servers before switches, each ascending (see `Topology`)."""
+    here, there = np.concatenate([ends, ends[:, ::-1]]).T
+    order = np.lexsort(((there + servers) % vertices, here))
     first = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
-    return fixed(first, np.int32), fixed(there[order], np.int32), fixed(via[order], np.int32)
+    return fixed(first, np.int32), fixed(there[order], np.int32), fixed(order % len(ends), np.int32)
 
 
 def level_name(number: int) -> str:

@@ -11,43 +11,6 @@ from binwright.simcore.types import Ints
 
 
 @kernel
-def widest_in_fabric(routes: Routes, link_free: Ints, s: int, t: int, rate: int, out: Indices) -> int:
-    """Find a path as `widest_shortest` does, but without a search, between servers whose own links have the rate free.
-
-    0 if none of the paths that go up and down once has it.
-    """
-    a, b = int(routes.servers[s, 0]), int(routes.servers[t, 0])
-    across = routes.pod_of[a] != routes.pod_of[b]
-    up, down = routes.rack_links + a * routes.planes, routes.rack_links + b * routes.planes
-    spines, each = routes.planes * routes.uplinks, routes.uplinks if across else 1
-    high, low = routes.spine_links + routes.pod_of[a] * spines, routes.spine_links + routes.pod_of[b] * spines
-    best, most = 0, rate - 1
-    for plane in range(routes.planes if a != b else 0):
-        path, wide = plane * each, link_free[up + plane]
-        if across:  # the widest way to the other pod's switch
-            before, wide = wide, -1
-            for spine in range(plane * each, (plane + 1) * each):
-                here = min(before, link_free[high + spine], link_free[low + spine])
-                if here > wide:
-                    path, wide = spine, here
-        wide = min(wide, link_free[down + plane])
-        if wide > most:
-            best, most = path, wide
-    if a != b and most < rate:
-        return 0
-    out[0], count = routes.servers[s, 1], 1
-    if a != b:
-        out[count] = up + best // each
-        if across:
-            out[count + 1], out[count + 2] = high + best, low + best
-            count += 2
-        out[count + 1] = down + best // each
-        count += 2
-    out[count] = routes.servers[t, 1]
-    return count + 1
-
-
-@kernel
 def widest_shortest(
     routes: Routes, link_free: Ints, s: int, t: int, rate: int, reached: Ints, width: Ints, came: Indices, out: Indices
 ) -> int:
@@ -61,14 +24,9 @@ def widest_shortest(
     """
     if s == t:
         return 0
-    a, b = int(routes.servers[s, 0]), int(routes.servers[t, 0])
-    home, away = routes.servers[s, 1], routes.servers[t, 1]
-    if (home >= 0 and link_free[home] < rate) or (away >= 0 and link_free[away] < rate):
+    a, b = int(routes.rack_of[s]), int(routes.rack_of[t])
+    if link_free[s] < rate or link_free[t] < rate:
         return -1
-    if routes.planes > 0:
-        count = widest_in_fabric(routes, link_free, s, t, rate, out)
-        if count > 0:
-            return count
     reached[:] = -1
     reached[a], width[a] = 0, np.iinfo(np.int64).max
     ahead = np.empty(len(reached), np.int32)
@@ -76,8 +34,6 @@ def widest_shortest(
     while head < tail and (reached[b] < 0 or reached[ahead[head]] < reached[b]):
         switch = int(ahead[head])
         head += 1
-        if switch < routes.alone and switch != a:
-            continue
         for edge in range(routes.first[switch], routes.first[switch + 1]):
             near, link = int(routes.edges[edge, 0]), int(routes.edges[edge, 1])
             if link_free[link] < rate:
@@ -91,18 +47,12 @@ def widest_shortest(
                 width[near], came[near, 0], came[near, 1] = wide, switch, link
     if reached[b] < 0:
         return -1
-    count = int(reached[b]) + (home >= 0) + (away >= 0)
-    place = count - 1
-    if away >= 0:
-        out[place] = away
-        place -= 1
-    while b != a:
+    count = int(reached[b]) + 2
+    out[0], out[count - 1] = s, t
+    for place in range(count - 2, 0, -1):
         out[place] = came[b, 1]
         b = int(came[b, 0])
-        place -= 1
-    if home >= 0:
-        out[0] = home
-    return int(count)
+    return count
 
 
 @kernel

@@ -18,15 +18,14 @@ class Tree(NamedTuple):
     """A topology without cycles, hung up at its top.
 
     Of every vertex: `parent` int32 [vertices], -1 at the root; `uplink` int32 [vertices], the link to the parent.
-    `order` int32 [vertices] has children before their parents, by `height` int32 [vertices] above the servers and then
-    by number. The children of v are `child[first[v]:first[v + 1]]`, ascending. Server s is vertex `switches + s`.
+    `order` int32 [vertices] has children before their parents, by height above the servers and then by number. The
+    children of v are `child[first[v]:first[v + 1]]`, ascending. Server s is vertex `switches + s`.
     """
 
     switches: int
     parent: Indices
     uplink: Indices
     order: Indices
-    height: Indices
     first: Indices
     child: Indices
 
@@ -34,50 +33,27 @@ class Tree(NamedTuple):
 @lru_cache(maxsize=4)
 def tree(topology: Topology) -> Tree:
     """Read a topology as a tree, or raise a `TopologyError`; the root is the lowest-numbered switch of the top."""
-    vertices, switches = len(topology.level), topology.switches
-    root = int(topology.level.argmax())
-    if topology.links != vertices - 1 or (topology.server_link < 0).any():
+    from scipy.sparse import csr_matrix  # late: few runs need it
+    from scipy.sparse.csgraph import breadth_first_order
+
+    vertices, ends = len(topology.level), topology.link_ends
+    if topology.links != vertices - 1:
         raise TopologyError(NO_TREE, value=topology.name, remedy="Take a topology such as tree.")
-    parent, uplink, order = _hang(root, topology.first, topology.neighbour, topology.via)
-    if len(order) < vertices:
-        raise TopologyError("its parts are not connected", value=topology.name, remedy="Connect them.")
-    height = np.zeros(vertices, np.int32)
+    graph = csr_matrix((np.ones(len(ends)), ends.T), shape=(vertices, vertices))
+    order, parent = breadth_first_order(graph, topology.level.argmax(), directed=False)
+    parent[order[0]] = -1
+    uplink, height = np.full(vertices, -1, np.int32), np.zeros(vertices, np.int32)
+    uplink[np.where(parent[ends[:, 0]] == ends[:, 1], ends[:, 0], ends[:, 1])] = np.arange(len(ends))
     for vertex in order[:0:-1].tolist():
-        above = parent[vertex]
-        height[above] = max(height[above], height[vertex] + 1)
-    by_parent = np.lexsort((np.arange(vertices), parent))[1:]  # without the root, whose parent is -1
-    first = np.concatenate([[0], np.cumsum(np.bincount(parent[parent >= 0], minlength=vertices))])
-    upwards = np.lexsort((np.arange(vertices), height))
+        height[parent[vertex]] = max(height[parent[vertex]], height[vertex] + 1)
     return Tree(
-        switches,
-        parent,
+        topology.switches,
+        parent.astype(np.int32),
         uplink,
-        upwards.astype(np.int32),
-        height,
-        first.astype(np.int32),
-        by_parent.astype(np.int32),
+        order=np.argsort(height, kind="stable").astype(np.int32),
+        first=np.searchsorted(np.sort(parent), np.arange(vertices + 1)).astype(np.int32) - np.int32(1),
+        child=np.argsort(parent, kind="stable")[1:].astype(np.int32),  # without the root, whose parent is -1
     )
-
-
-@kernel
-def _hang(root: int, first: Indices, neighbour: Indices, via: Indices) -> tuple[Indices, Indices, Indices]:
-    """Parent and uplink of every vertex, and the vertices that can be reached, in breadth-first order."""
-    vertices = len(first) - 1
-    parent, uplink = np.full(vertices, -1, np.int32), np.full(vertices, -1, np.int32)
-    order = np.empty(vertices, np.int32)
-    seen = np.zeros(vertices, np.bool_)
-    order[0], seen[root], tail = root, True, 1
-    head = 0
-    while head < tail:
-        vertex = order[head]
-        head += 1
-        for edge in range(first[vertex], first[vertex + 1]):
-            near = neighbour[edge]
-            if not seen[near]:
-                seen[near], parent[near], uplink[near] = True, vertex, via[edge]
-                order[tail] = near
-                tail += 1
-    return parent, uplink, order[:tail]
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from binwright.fabric.compiled.many_networks import NetworkEpisodes, filling_of
 from binwright.fabric.multi_server import Filling
-from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.topology import Topology
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.types import Floats, Ints
 
@@ -26,8 +26,8 @@ class Observation(NamedTuple):
     enough(free, wanted) is the sigmoid of free / wanted - 1.
 
     `nodes` float32 [s, vertices, resources + 1]: enough(free, needed) of each resource, and whether it was chosen;
-    the switches come first. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
-    `edge_index`. `cluster` float32 [s, resources + 1]: the share of each resource in use, and the holding time.
+    the switches come first. `edges` float32 [s, links]: enough(free, bandwidth). `cluster` float32 [s, resources + 1]:
+    the share of each resource in use, and the holding time.
 
     Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. As the `text`
     of the publication can be read, free is what the request itself has left on the servers chosen so far and on the
@@ -43,13 +43,6 @@ class Observation(NamedTuple):
     chosen: npt.NDArray[np.int8]
     rewards: Floats
     ended: npt.NDArray[np.bool_]
-
-
-def edge_index(topology: Topology) -> Indices:
-    """Return the vertices of every edge, int32 [edges, 2]: of links, then of servers that are their own rack."""
-    alone = np.flatnonzero(topology.server_link < 0)
-    own = np.stack([topology.rack_of[alone], topology.switches + alone], axis=1)
-    return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
 class Watched(NamedTuple):
@@ -71,7 +64,7 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
     """Make the arrays for that many simulations, and write what is constant."""
     found = Observation(
         nodes=np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
-        edges=np.ones((count, len(edge_index(topology))), np.float32),
+        edges=np.ones((count, topology.links), np.float32),
         cluster=np.zeros((count, resources + 1), np.float32),
         chosen=np.zeros((count, topology.servers), np.int8),
         rewards=np.zeros(count),

@@ -14,7 +14,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from binwright.agents.environments.observation import Observer, edge_index
+from binwright.agents.environments.observation import Observer
 from binwright.agents.world import World
 from binwright.fabric.compiled.many import Flags, NumaEpisodes, NumaShown
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
@@ -128,7 +128,7 @@ class FabricBatch(EpisodeBatch):
         self.world, self.episodes = world, world.episodes(count, feasible=mask == "feasible")
         topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
         servers, vertices = topology.servers, topology.switches + topology.servers
-        ends = edge_index(topology).T
+        ends = topology.link_ends.T
 
         def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
             return spaces.Box(0, high, shape, dtype)

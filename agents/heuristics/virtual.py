@@ -13,7 +13,7 @@ from binwright.agents.heuristics.networks.common import network_of
 from binwright.agents.nested_agent import inner
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.network import NetworkView
-from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
 from binwright.fabric.virtual_tree import Tree, grouped, needed
@@ -321,7 +321,6 @@ class SecondNet(Agent):
         view = tenants_of(self, view)
         topology = view.topology
         self._groupings = groupings(topology)
-        self._own = topology.server_link
         warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
@@ -329,7 +328,7 @@ class SecondNet(Agent):
         assert network is not None
         assert network.pairs is not None
         assert network.rates is not None
-        matching = Matching(network, view.free, self._own, view.link_capacity, view.link_free)
+        matching = Matching(network, view.free, view.link_capacity, view.link_free)
         largest_first = np.argsort(-network.rates, kind="stable")
         refusal = NO_CLUSTER
         for cluster in self._clusters(matching.rooms, len(network)):
@@ -368,12 +367,12 @@ class Matching:
     on the servers' links already, so that those with the most left are taken first.
     """
 
-    def __init__(self, network: VirtualNetwork, free: Ints, own: Indices, capacity: Ints, left: Ints) -> None:
+    def __init__(self, network: VirtualNetwork, free: Ints, capacity: Ints, left: Ints) -> None:
         assert network.pairs is not None
         assert network.rates is not None
         self._machines, self._free = network.machines, free
-        self._used = np.where(own >= 0, capacity[own] - left[own], 0)
-        self._spare = np.where(own >= 0, left[own], np.iinfo(np.int64).max)
+        self._spare = left[: len(free)]
+        self._used = capacity[: len(free)] - self._spare
         self._rates = np.zeros((len(network), len(network)), np.int64)
         for one, other in (network.pairs.T, network.pairs[:, ::-1].T):
             self._rates[one, other] = network.rates

@@ -16,17 +16,15 @@ from binwright.agents.environments.observation import (
     Reals,
     Watched,
     deduct,
-    edge_index,
     show,
     shown,
 )
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.weights import find, fitting, read
-from binwright.fabric.multi_server import Filling
+from binwright.fabric.multi_server import Filling, Flags, allow, narrow
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.reachable_servers import Flags, allow, homes, narrow
-from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
 
@@ -79,12 +77,11 @@ class Wiring(NamedTuple):
 
 def wiring(topology: Topology) -> Wiring:
     """Return the edges of this topology."""
-    edges, switches = edge_index(topology).astype(np.int64), topology.switches
-    to_server = (edges >= switches).any(axis=1)
-    own, inner = np.flatnonzero(to_server), np.flatnonzero(~to_server)
-    degree = 1 + np.bincount(edges.reshape(-1), minlength=switches + topology.servers)[:switches]
+    edges, servers, switches = topology.link_ends.astype(np.int64), topology.servers, topology.switches
+    inner = np.arange(servers, len(edges))
+    degree = 1 + np.bincount(edges.reshape(-1), minlength=switches + servers)[:switches]
     return Wiring(
-        own=own[np.argsort(edges[own].max(axis=1))],
+        own=np.arange(servers),
         rack_of=topology.rack_of.astype(np.int64),
         inner=np.concatenate([inner, inner]),
         sender=np.concatenate([edges[inner, 0], edges[inner, 1]]),
@@ -211,13 +208,11 @@ FEATURES = ("enough free", "chosen")
 class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
-    `home` is as in `reachable_servers.homes`; `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling`
-    is the network's room as that of the only simulation `watched` and `shown`. `feasible` says that only servers with a
-    working route to all chosen are taken.
+    `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling` is the network's room as that of the only
+    simulation `watched` and `shown`. `feasible` says that only servers with a working route to all chosen are taken.
     """
 
     network: Network
-    home: Indices
     reach: Flags
     allowed: Flags
     feasible: bool
@@ -246,7 +241,7 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
     network, room, shown = of.network, of.network.room, of.shown
     if masked and room.counts[0] > 0:
         last = room.servers[room.counts[0] - 1]
-        narrow(network.routes, of.home, link_free, room, last, bandwidth, weighted, of.reach)
+        narrow(network.routes, link_free, room, last, bandwidth, weighted, of.reach)
     best, highest = -1, np.float32(-np.inf)
     if not allow(network.routes, free, link_free, room, bandwidth, of.reach, masked, of.allowed):
         return best
@@ -297,7 +292,6 @@ class Nara(NetworkAgent):
         )  # fmt: skip
         return Scoring(
             network=network,
-            home=homes(topology),
             reach=np.zeros(topology.racks, np.bool_),
             allowed=np.zeros(servers, np.bool_),
             feasible=self.masked,

@@ -167,8 +167,7 @@ def _topology(name: str = "") -> None:
         for each in TOPOLOGIES:
             entry(each, (TOPOLOGIES.load(each).__doc__ or "").strip().partition("\n")[0])
         return
-    is_file = Path(name).suffix.lower() in (".csv", ".graphml")
-    spec = {"file": {"path": Path(name)}} if is_file else read_yaml("NAME", name)
+    spec = {"file": {"path": Path(name)}} if Path(name).suffix.lower() == ".csv" else read_yaml("NAME", name)
     kind, options = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
     network = topology(kind, **(options or {}))
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"

@@ -14,9 +14,8 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.many import Flags, Many, copied, many_runs, reset, run_of
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, forward, hold, leave, refuse
-from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling, narrow
 from binwright.fabric.network import NetworkView
-from binwright.fabric.reachable_servers import allow, homes, narrow
 from binwright.fabric.routing import Routes
 from binwright.fabric.topology import Indices, Small
 from binwright.simcore.errors import UserError
@@ -29,16 +28,14 @@ from binwright.simcore.types import Floats, Ints, Workload
 class NetworkRules(NamedTuple):
     """Holds what all runs share; nothing of it changes.
 
-    `total` int64 [resources] is what all servers have; `home` int32 [racks] is a server of each rack, -1 for none.
-    `step` is the pace, negative when requests come as they arrive. With `feasible` the mask leaves out servers without
-    a working route to those chosen.
+    `total` int64 [resources] is what all servers have. `step` is the pace, negative when requests come as they arrive.
+    With `feasible` the mask leaves out servers without a working route to those chosen.
     """
 
     routes: Routes
     link_tier: Small
     link_capacity: Ints
     total: Ints
-    home: Indices
     weighted: bool
     step: float
     await_room: bool
@@ -101,7 +98,6 @@ class NetworkEpisodes:
             topology.link_tier,
             topology.link_capacity,
             view.capacity.sum(axis=(0, 1)),
-            homes(topology),
             view.weighted,
             pacing.step if pacing else -1.0,
             bool(pacing and pacing.await_room),
@@ -234,7 +230,7 @@ def _take(rules: NetworkRules, state: NetworkState, free: Ints, room: Filling, i
     if status != GOES_ON:
         return int(status)
     if rules.feasible:
-        narrow(rules.routes, rules.home, link_free, room, server, bandwidth, rules.weighted, state.reach[i])
+        narrow(rules.routes, link_free, room, server, bandwidth, rules.weighted, state.reach[i])
         if allow(rules.routes, free, link_free, room, bandwidth, state.reach[i], True, mask):
             return GOES_ON
         return -1

@@ -90,13 +90,9 @@ class ServerLabels:
 def labels_of(topology: Topology) -> ServerLabels:
     """Return the labels that a topology gives to its servers: `rack`, by the name of its switch, and `pod`.
 
-    A server with several links has no rack, and there are pods only where every rack is in one.
+    There are pods only where every rack is in one.
     """
-    labels = {}
-    if (alone := topology.server_link < 0).all():
-        return ServerLabels(topology.servers)
-    names = np.array(topology.names[: topology.racks], np.str_)
-    labels["rack"] = np.where(alone, "", names[topology.rack_of])
+    labels = {"rack": np.array(topology.names[: topology.racks], np.str_)[topology.rack_of]}
     if (topology.pod_of >= 0).all():
         pods = np.array([f"pod-{number}" for number in range(int(topology.pod_of.max()) + 1)])
         labels["pod"] = pods[topology.pod_of[topology.rack_of]]

@@ -26,7 +26,7 @@ from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.virtual import NETWORKS as VIRTUAL
 from tests.reference.placement import Lies, broken_by, refused_by
-from tests.support.networks import NETWORKS, lone
+from tests.support.networks import NETWORKS, uneven
 from tests.support.placement import ROLES, rules
 from tests.support.properties import scaled
 
@@ -61,7 +61,7 @@ def on(network: Topology, servers: list[int], more: tuple[int, ...] = ()) -> Pro
     graph = networkx.Graph()
     for link, (one, other) in enumerate(ends):
         graph.add_edge(one, other, link=link)
-    first, *others = network.ends_of(np.array([*servers, *more])).tolist()
+    first, *others = [network.switches + server for server in (*servers, *more)]
     ways = [networkx.shortest_path(graph, first, other) for other in others]
     links = {graph.edges[pair]["link"] for way in ways for pair in pairwise(way)}
     shares = tuple((server, 0, (QUANTUM, QUANTUM)) for server in servers)
@@ -194,9 +194,9 @@ def test_each_rule_on_a_few_servers(
 def test_labels_that_a_topology_gives() -> None:
     assert RACKS.labels["rack"].tolist() == [f"rack-{number}" for number in (0, 0, 1, 1, 2, 2, 3, 3)]
     assert RACKS.labels["pod"].tolist() == ["pod-0"] * 4 + ["pod-1"] * 4
-    homes = labels_of(lone())  # a server with two links is in no rack, and a file says nothing of pods
-    assert homes.labels["rack"].tolist() == ["p", "p", "", "q", "r"]
-    assert list(homes.labels) == ["rack"]
+    given = labels_of(uneven())  # a file says nothing of pods
+    assert given.labels["rack"].tolist() == ["p", "p", "q", "q", "r"]
+    assert list(given.labels) == ["rack"]
 
 
 class Watched(Ledger):

@@ -16,17 +16,18 @@ from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
 
-MIXED = """a,b,capacity,server
-one,left,10,one
-one,right,10,one
-two,right,25 Gbps,two
-three,far,10,three
-left,core,40,
+MIXED = """a,b,capacity,length
+left,core,40,3
+one,left,10,
+two,right,25 Gbps,
+three,far,10,
 right,core,40,
 left,right,100,
 core,far,40,
+core,hub,40,
+hub,far,40,
 """
-"""Server one has two links and is its own rack; `left` has no other server; far hangs on core alone."""
+"""A network of links within a level; the hub has no servers."""
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "fabric": {
@@ -64,23 +65,18 @@ def test_every_topology_is_consistent(make: Callable[[str], Topology], name: str
     assert (found.level[found.switches :] == 0).all()
     for field, dtype in (("link_ends", np.int32), ("link_capacity", np.int64), ("link_tier", np.int8)):
         assert getattr(found, field).dtype == dtype
-    for array in (found.rack_of, found.server_link, found.link_capacity, found.neighbour):
+    for array in (found.rack_of, found.link_capacity, found.neighbour):
         assert not array.flags.writeable
     for server in range(found.servers):
-        link, rack = int(found.server_link[server]), int(found.rack_of[server])
-        if link >= 0:
-            assert found.link_ends[link].tolist() == [found.switches + server, rack]
-        else:
-            assert found.level[rack] == 0
+        assert found.link_ends[server].tolist() == [found.switches + server, found.rack_of[server]]
     seen = np.zeros(found.links, np.int64)
     for vertex in range(vertices):
         edges = slice(found.first[vertex], found.first[vertex + 1])
         near = found.neighbour[edges].tolist()
         assert near == sorted(near, key=lambda v: (v < found.switches, v)), "servers first, then ascending"
         for other, link in zip(near, found.via[edges].tolist(), strict=True):
-            if link >= 0:
-                assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
-                seen[link] += 1
+            assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
+            seen[link] += 1
     assert (seen == 2).all()
     low, high = found.level[found.link_ends].T
     assert (low <= high).all()
@@ -106,7 +102,6 @@ def test_presets(name: str, racks: int, per_rack: int, pods: int, switches: int,
     for tier, capacity in enumerate((1, up, up)):
         assert set(found.link_capacity[found.link_tier == tier].tolist()) == {capacity * QUANTUM}
     assert np.array_equal(found.rack_of, np.arange(found.servers) // per_rack)
-    assert np.array_equal(found.server_link, np.arange(found.servers))
 
 
 def test_alpha_link_by_link() -> None:
@@ -126,48 +121,14 @@ def test_alpha_link_by_link() -> None:
 def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
     found = make("file")
     assert found.name == "mixed"
-    assert found.names == ("one", "right", "far", "left", "core", "one", "two", "three")
+    assert found.names == ("left", "right", "far", "core", "hub", "one", "two", "three")
     assert found.rack_of.tolist() == [0, 1, 2]
-    assert found.server_link.tolist() == [-1, 2, 3]
     assert found.pod_of.tolist() == [-1, -1, -1]
-    assert found.level.tolist() == [0, 1, 1, 1, 2, 0, 0, 0]
-    assert found.tiers == ("server-rack", "rack-rack", "rack-fabric")
-    assert ("one", "right", 10 * QUANTUM, "server-rack") in described(found)
+    assert found.level.tolist() == [1, 1, 1, 2, 2, 0, 0, 0]
+    assert found.tiers == ("server-rack", "rack-rack", "rack-fabric", "fabric-fabric")
+    assert ("right", "two", 25 * QUANTUM, "server-rack") in described(found)
 
 
-@pytest.mark.parametrize("name", ["alpha", "beta", "fat-tree"])
-def test_graphml_written_by_networkx_is_read(make: Callable[[str], Topology], name: str, tmp_path: Path) -> None:
-    found = make(name)
-    graph = nx.Graph()
-    for vertex, called in enumerate(found.names):
-        graph.add_node(called, server=vertex >= found.switches, colour="blue")
-    for (one, other), capacity in zip(found.link_ends.tolist(), found.link_capacity.tolist(), strict=True):
-        graph.add_edge(found.names[one], found.names[other], capacity=capacity / QUANTUM)
-    nx.write_graphml(graph, tmp_path / "written.graphml")
-    again = read(tmp_path / "written.graphml")
-    assert described(again) == described(found)
-    for field in ("names", "tiers", "levels"):
-        assert getattr(again, field) == getattr(found, field)
-    for field in ("rack_of", "level", "first", "neighbour"):
-        assert np.array_equal(getattr(again, field), getattr(found, field)), field
-
-
-HEAD = """<?xml version="1.0"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="c" for="edge" attr.name="capacity" attr.type="double"/>
-<key id="s" for="node" attr.name="server" attr.type="boolean"><default>false</default></key>
-<graph edgedefault="undirected">
-"""
-TAIL = "</graph></graphml>\n"
-X, Y = '<node id="x"><data key="s">true</data></node>\n', '<node id="y"/>\n'
-XY = '<edge source="x" target="y"><data key="c">1</data></edge>\n'
-
-
-def test_graphml_with_defaults_and_edges_before_nodes(tmp_path: Path) -> None:
-    head = HEAD.replace('attr.type="double"/>', 'attr.type="double"><default>4</default></key>')
-    file = tmp_path / "g.GraphML"
-    file.write_text(head + '<edge source="x" target="y"/>' + X + Y + TAIL, encoding="utf-8")
-    assert described(read(file)) == {("x", "y", 4 * QUANTUM, "server-rack")}
 
 
 FILES = [
@@ -181,19 +142,9 @@ FILES = [
     ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
     ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link from 'x' to itself"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
-    ("net.csv", "a,b,capacity,server\nx,y,1,z\n", "net.csv:2: the server is neither 'x' nor 'y' (got 'z')"),
     ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
-    ("net.csv", "a,b,capacity,server\ns,y,1,s\ns,z,1,s\n",
-     "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'"),
-    ("net.graphml", "<graphml><graph>", "net.graphml:1: is not well-formed XML: no element found"),
-    ("net.graphml", HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
-     "net.graphml:8: the link 'x' - 'y' has no"),
-    ("net.graphml", HEAD + X + XY + TAIL, "net.graphml:7: an edge leads to 'y', which is not a node"),
-    ("net.graphml", HEAD + X + X + TAIL, "net.graphml:7: a second node 'x'"),
-    ("net.graphml", HEAD + X.replace('"s"', '"q"') + TAIL, "net.graphml:6: there is no <key> 'q'"),
-    ("net.graphml", HEAD + X + Y + XY + '<node id="w"/>\n' + TAIL, "net.graphml:9: the vertex 'w' has no link"),
-    ("net.graphml", HEAD + "<hyperedge/>" + TAIL, "<hyperedge> is not supported here"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path leads from"),
 ]  # fmt: skip
 
 

@@ -173,10 +173,10 @@ WRONG_PAIRS: list[tuple[str, Any]] = [
     ("hosts are not", lambda e: replace(e, hosts=np.array([0, 0, 99]))),
     ("hosts are not a one-dimensional array", lambda e: replace(e, hosts=[0, 0, 4])),
     ("shares are not", lambda e: replace(e, shares=e.shares[:1])),
-    ("shares are not", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
-    ("equally long", lambda e: replace(e, amounts=e.amounts[:-1])),
-    ("a link twice", lambda e: replace(e, links=(e.links[0],) * len(e.links))),
-    ("less than nothing", lambda e: replace(e, amounts=(-1, *e.amounts[1:]))),
+    ("does not lead", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
+    ("amounts are not", lambda e: replace(e, amounts=e.amounts[:-1])),
+    ("links are not", lambda e: replace(e, links=(e.links[0],) * len(e.links))),
+    ("amounts are not", lambda e: replace(e, amounts=(-1, *e.amounts[1:]))),
     ("no path", lambda e: replace(e, route_first=None)),
     ("path of each pair begins", lambda e: replace(e, route_first=np.array([0, 9, 5, len(e.route_links)]))),
     ("a link that there is not", lambda e: replace(e, route_links=e.route_links + 10**4)),
@@ -184,8 +184,8 @@ WRONG_PAIRS: list[tuple[str, Any]] = [
         "does not lead from server 0 to server 4",
         lambda e: replace(e, route_links=e.route_links[::-1].copy()[[1, 0, *range(2, len(e.route_links))]]),
     ),
-    ("not the sum", lambda e: replace(e, amounts=(e.amounts[0] + 1, *e.amounts[1:]))),
-    ("not the sum", lambda e: replace(e, links=e.links[1:], amounts=e.amounts[1:])),
+    ("amounts are not", lambda e: replace(e, amounts=(e.amounts[0] + 1, *e.amounts[1:]))),
+    ("links are not", lambda e: replace(e, links=e.links[1:], amounts=e.amounts[1:])),
 ]
 
 
@@ -305,7 +305,7 @@ def test_a_round_needs_only_the_servers_with_the_least_used_links(network: Virtu
     ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
     ledger.network._link_free[:] = rng.integers(0, 10**6, net.links)
     show(ledger)
-    matching = Matching(network, view.free, net.server_link, view.link_capacity, view.link_free)
+    matching = Matching(network, view.free, view.link_capacity, view.link_free)
     every = np.arange(net.servers)
     few = matching._enough(every, len(network))
     found = []

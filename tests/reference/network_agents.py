@@ -40,15 +40,11 @@ class Case:
         return [int(rack) for rack in self.topology.rack_of]
 
     @cached_property
-    def near(self) -> dict[int, list[tuple[int, Link | None]]]:
+    def near(self) -> dict[int, list[tuple[int, Link]]]:
         """Neighbours of every vertex, servers first, then switches, and the links to them."""
         switches = self.topology.switches
-        found: dict[int, list[tuple[int, Link | None]]] = {v: [] for v in range(switches + len(self.rack))}
-        hops: list[tuple[int, int, Link | None]] = [
-            (one, other, link) for link, (one, other) in enumerate(self.topology.link_ends.tolist())
-        ]
-        hops += [(self.rack[s], switches + s, None) for s, own in enumerate(self.topology.server_link) if own < 0]
-        for one, other, link in hops:
+        found: dict[int, list[tuple[int, Link]]] = {v: [] for v in range(switches + len(self.rack))}
+        for link, (one, other) in enumerate(self.topology.link_ends.tolist()):
             found[one].append((other, link))
             found[other].append((one, link))
         for vertex in found:
@@ -65,15 +61,13 @@ class Case:
         They are sorted by (length, hops, turn, vertices), weighted ones without turns. Weighted ones avoid what has
         failed, unless there is none.
         """
-        lone = {self.rack[s] for s, own in enumerate(self.topology.server_link) if own < 0}
 
         def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, int, int, list[int], list[Link]]]:
             if path[-1] == max(a, b):
                 yield self.length(links), len(path), turn(self.topology, path), path, links
                 return
             for vertex, link in self.near[path[-1]]:
-                through = vertex < self.topology.switches and vertex not in path
-                if through and link is not None and (vertex == max(a, b) or vertex not in lone):
+                if vertex < self.topology.switches and vertex not in path:
                     yield from walk([*path, vertex], [*links, link])
 
         every = sorted(walk([min(a, b)], []))
@@ -86,8 +80,7 @@ class Case:
 
     def routes(self, s: int, t: int) -> list[list[Link]]:
         """As links, in order of preference."""
-        ends = [[int(own)] if own >= 0 else [] for own in (self.topology.server_link[s], self.topology.server_link[t])]
-        return [ends[0] + links + ends[1] for links in self.paths(self.rack[s], self.rack[t])]
+        return [[s, *links, t] for links in self.paths(self.rack[s], self.rack[t])]
 
     def route(self, s: int, t: int) -> list[Link] | None:
         """The one to take, if any works."""
@@ -111,10 +104,8 @@ class Case:
         return [sum(amounts) for amounts in zip(*self.free[server], strict=True)]
 
     def wire(self, server: int) -> int:
-        """What its own link has free; the best of several."""
-        own = int(self.topology.server_link[server])
-        links = [own] if own >= 0 else [link for _, link in self.near[self.rack[server]] if link is not None]
-        return max(self.link_free[link] for link in links)
+        """What its link has free."""
+        return self.link_free[server]
 
     @cached_property
     def largest(self) -> tuple[list[int], int]:

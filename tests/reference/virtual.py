@@ -163,14 +163,13 @@ def matchings(fits: list[list[bool]], cost: list[int]) -> tuple[int, int]:
 def shortest_widest(topology: Topology, link_free: Ints, a: int, b: int, rate: int) -> tuple[int, int] | None:
     """Links of the shortest paths between two vertices with the rate free, and the largest bottleneck among these."""
     paths: list[tuple[int, list[int]]] = [(a, [])]
-    alone = set(topology.rack_of[topology.server_link < 0].tolist())
     for _ in range(len(topology.level)):
         found = [links for vertex, links in paths if vertex == b]
         if found:
             return len(found[0]), max(min((int(link_free[link]) for link in links), default=10**18) for links in found)
         longer = []
         for vertex, links in paths:
-            if links and (vertex >= topology.switches or vertex in alone):
+            if links and vertex >= topology.switches:
                 continue  # nothing passes through a server
             for link, (one, other) in enumerate(topology.link_ends.tolist()):
                 near = other if vertex == one else one if vertex == other else None

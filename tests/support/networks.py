@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graph import Graph, build
+from binwright.fabric.graphs import Graph, build
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric, tree
@@ -32,8 +32,7 @@ def ledger_of(
     name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False, remembers: bool = False
 ) -> Ledger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
-    made = {"lone": lone, "homes": homes}.get(name)
-    network = made() if made else topology(name, **NETWORKS.get(name, {}))
+    network = uneven() if name == "uneven" else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
@@ -50,34 +49,18 @@ def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
     return Request(row, 0.0, 1.0, (cpu * QUANTUM, mem * QUANTUM), False, round(bandwidth * QUANTUM))
 
 
-def lone() -> Topology:
-    """Build a network in which a server with two links is its own rack, beside racks of unequal size."""
-    graph = Graph(Path("lone"))
-    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r"}.items():
-        graph.server(server)
-        for home in homes:
-            graph.link(server, home, 1, 0)
-    for one, other in ("pm", "mq", "qr", "pr"):
+def uneven() -> Topology:
+    """Build a network of racks of unequal size, a switch without servers, and paths of different lengths."""
+    graph = Graph(Path("uneven"))
+    for one, other in ("ap", "bp", "cq", "dq", "er", "pm", "mq", "qr", "pr"):
         graph.link(one, other, 1, 0)
-    return build(graph, "lone")
-
-
-def homes() -> Topology:
-    """Build a network in which some servers are racks of their own, on two or three of three switches in a row."""
-    graph = Graph(Path("homes"))
-    for server, switches in {"a": "pq", "b": "qr", "c": "pr", "d": "pqr", "e": "p", "f": "q", "g": "r"}.items():
-        graph.server(server)
-        for switch in switches:
-            graph.link(server, switch, 1, 0)
-    graph.link("p", "q", 1, 0)
-    graph.link("q", "r", 1, 0)
-    return build(graph, "homes")
+    return build(graph, "uneven")
 
 
 SHAPES = [
     Routing(fabric(4, 2, 2, 2, 1, (1, 1, 1))),
     Routing(fabric(4, 3, 2, 1, 2, (1, 2, 1), "one plane")),
     Routing(tree((3, 2), (1, 2))),
-    Routing(lone()),
+    Routing(uneven()),
 ]
 """Networks of different shapes, with the paths in them."""

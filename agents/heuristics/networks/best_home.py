@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, one_by_one, wire_of
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, one_by_one
 from binwright.fabric.multi_server import COMPLETE, has_any
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.reachable_servers import Flags
@@ -82,7 +82,7 @@ def look(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwid
             low, high, total = min(low, part), max(high, part), total + part
             anything |= amount > 0
             everything &= bool(amount >= demand[r])
-        wire = wire_of(index.network, link_free, server)
+        wire = int(link_free[server])
         index.wires[place], index.imbalance[place] = wire, high - low
         index.cut_off[place] = cut_off(total, wire, index.most[-1])
         index.able[place] = anything and (everything or wire >= bandwidth)

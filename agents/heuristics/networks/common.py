@@ -42,8 +42,8 @@ class Network(NamedTuple):
 def largest(view: NetworkView) -> list[int]:
     """Return the most that a server has of each resource, and then the widest link of a server's own."""
     topology = view.topology
-    links = topology.link_capacity[topology.level[topology.link_ends[:, 0]] == 0]
-    return [*view.capacity.sum(axis=1).max(axis=0).tolist(), int(links.max())]
+    widest = int(topology.link_capacity[: topology.servers].max())
+    return [*view.capacity.sum(axis=1).max(axis=0).tolist(), widest]
 
 
 @lean
@@ -95,9 +95,9 @@ def joins(network: Network, link_free: Ints, rack: int, bandwidth: int, weighted
     if joined[rack, 0] != room.counts[3]:
         joined[rack, 0], joined[rack, 1] = room.counts[3], 0
     while 0 <= joined[rack, 1] < room.counts[0]:
-        other, link = routes.servers[room.servers[joined[rack, 1]]]
-        works = link < 0 or link_free[link] >= bandwidth
-        works = works and find_path(routes, link_free, other, rack, bandwidth, weighted) >= 0
+        other = room.servers[joined[rack, 1]]
+        works = link_free[other] >= bandwidth
+        works = works and find_path(routes, link_free, routes.rack_of[other], rack, bandwidth, weighted) >= 0
         joined[rack, 1] = joined[rack, 1] + 1 if works else -1
     return bool(joined[rack, 1] >= 0)
 
@@ -105,29 +105,15 @@ def joins(network: Network, link_free: Ints, rack: int, bandwidth: int, weighted
 @lean
 def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
     """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
-    rack, link = network.routes.servers[server]
-    if network.room.counts[0] > 0 and link >= 0 and link_free[link] < bandwidth:
+    if network.room.counts[0] > 0 and link_free[server] < bandwidth:
         return False
-    return joins(network, link_free, rack, bandwidth, weighted)
+    return joins(network, link_free, network.routes.rack_of[server], bandwidth, weighted)
 
 
 @lean_inlined
 def may_be_chosen(network: Network, free: Ints, server: int) -> bool:
     """Tell whether a server has anything free and is not chosen."""
     return bool(network.room.chosen[server] != network.room.counts[3] and has_any(free, server))
-
-
-@lean_inlined
-def wire_of(network: Network, link_free: Ints, server: int) -> int:
-    """Return what a server has free on its own link, or on the widest of several; 0 or less if that has failed."""
-    rack, link = network.routes.servers[server]
-    if link >= 0:
-        return int(link_free[link])
-    most = -1
-    for edge in range(network.first[rack], network.first[rack + 1]):
-        if network.via[edge] >= 0:
-            most = max(most, link_free[network.via[edge]])
-    return int(most)
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:

@@ -15,7 +15,6 @@ from binwright.agents.heuristics.networks.common import (
     may_be_chosen,
     one_by_one,
     reaches,
-    wire_of,
 )
 from binwright.fabric.multi_server import has_any
 from binwright.fabric.network import NetworkView
@@ -98,7 +97,7 @@ def start_tetris(of: Scores, free: Ints, link_free: Ints, demand: Amounts, bandw
 
 @lean_inlined
 def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int) -> float:
-    """Return the score of a server, -1 if it has nothing free. Its links are those of the server `owner`, or none."""
+    """Return the score of a server, -1 if it has nothing free. Its link is that of the server `owner`, or none."""
     resources: int = free.shape[2]
     points, anything = 0.0, False
     for r in range(resources):
@@ -108,7 +107,7 @@ def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int) -> 
         points += amount * of.weights[r]
         anything |= amount > 0
     if owner >= 0:
-        points += max(wire_of(of.network, link_free, owner), 0) * of.weights[resources]
+        points += max(link_free[owner], 0) * of.weights[resources]
     return points if anything else -1.0
 
 
@@ -137,12 +136,12 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted
 
     Those chosen already are left out.
     """
-    room, scores, servers = of.network.room, of.scores, of.network.routes.servers
+    room, scores, rack_of = of.network.room, of.scores, of.network.routes.rack_of
     best, most = -1, -1.0
     for server in range(len(scores)):
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
-        points = scores[server] * (of.near if rack < 0 or servers[server, 0] == rack else of.far)
+        points = scores[server] * (of.near if rack < 0 or rack_of[server] == rack else of.far)
         if points > most and (not masked or reaches(of.network, link_free, server, bandwidth, weighted)):
             best, most = server, points
     return best
@@ -155,7 +154,7 @@ def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
         _misplace(of, free, link_free)
     server = best_scored(of, link_free, bandwidth, of.latest[0], weighted, masked)
     if server >= 0:
-        of.latest[0] = of.network.routes.servers[server, 0]
+        of.latest[0] = of.network.routes.rack_of[server]
     return server
 
 
@@ -245,7 +244,7 @@ def _next(of: Search, link_free: Ints, vertex: int) -> int:
     for step in range(end - begin):
         edge = end - 1 - step if of.deep else begin + step
         if of.seen[of.neighbour[edge]] != of.network.room.counts[3]:
-            width = link_free[via[edge]] if of.deep and via[edge] >= 0 else MOST  # there may be no link
+            width = link_free[via[edge]] if of.deep else MOST
             if best < 0 or width > most:
                 best, most = int(of.neighbour[edge]), width
             if most == MOST:

@@ -29,7 +29,7 @@ class Connected:
         topology = view.topology
         self.setup, self.pieces = setup, self.kinds * PIECES
         self.capacity = view.capacity.sum(axis=1)
-        self.home, self.wires = topology.rack_of.astype(np.int64), topology.server_link.astype(np.int64)
+        self.home = topology.rack_of.astype(np.int64)
         self.pod = topology.pod_of[self.home].astype(np.int64)
         self.most = self.capacity.sum(axis=0).tolist()
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
@@ -38,7 +38,7 @@ class Connected:
         self.room = room = filling(view.routing, nodes, self.kinds)
         self.refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         routes, links = view.routing.routes, view.link_free
-        self.reaching = prepared(reaching, routes, links, self.wires, 1, True, self.open, self.reach)
+        self.reaching = prepared(reaching, routes, links, 1, True, self.open, self.reach)
         self.begin = prepared(begin, room, (1,) * self.kinds)
         self.choose = prepared(choose, routes, links, topology.link_tier, view.free, room, 1, 1, True)
 
@@ -72,7 +72,7 @@ class Connected:
         """Find the servers of the pieces of a request [pieces]."""
         seed = self.setup.next_seed()  # taken without a search, too, so that those that follow are the same
         links, free = view.link_free, view.free.sum(axis=1)
-        self.reaching(view.routing.routes, links, self.wires, request.bandwidth, view.weighted, self.open, self.reach)
+        self.reaching(view.routing.routes, links, request.bandwidth, view.weighted, self.open, self.reach)
         if not may_hold(free, request.demand, self.home, self.open, self.reach):
             return None
         cut = np.zeros((self.kinds, PIECES, self.kinds), np.int64)
@@ -84,7 +84,7 @@ class Connected:
         online.write("OPEN", self.open)
         online.write("REACH", self.reach)
         online.write("FREE", free)
-        online.write("WIRE", np.where(self.wires < 0, self.widest, np.maximum(links[self.wires], 0)))
+        online.write("WIRE", np.maximum(links[: self.servers], 0))
         online.write("NEED", request.bandwidth)
         online.write("DEMAND", cut.reshape(-1, self.kinds))
         servers = online.find(seed, self.setup.attempts, self.pieces)
@@ -118,15 +118,13 @@ class Connected:
 
 
 @kernel
-def reaching(
-    routes: Routes, link_free: Ints, wires: Ints, bandwidth: int, weighted: bool, open_: Ints, reach: Ints
-) -> None:
+def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, open_: Ints, reach: Ints) -> None:
     """Write which servers' own links have the bandwidth, and which racks have a path between them.
 
-    These are `open_` [servers] and `reach` [racks, racks]. `wires` [servers] are the own links, -1 for none.
+    These are `open_` [servers] and `reach` [racks, racks].
     """
     for server in range(len(open_)):
-        open_[server] = 1 if wires[server] < 0 or link_free[wires[server]] >= bandwidth else 0
+        open_[server] = 1 if link_free[server] >= bandwidth else 0
     for one in range(len(reach)):
         for other in range(one + 1):
             there = find_path(routes, link_free, one, other, bandwidth, weighted) >= 0

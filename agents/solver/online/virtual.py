@@ -182,14 +182,13 @@ class Parts(NamedTuple):
 def parts_of(topology: Topology) -> Parts:
     """Find the parts of a network; a level that has all servers in one part is left out."""
     ends = topology.link_ends.astype(np.int64)
-    home = topology.ends_of(np.arange(topology.servers))
     of, part, link, count = [], [], [], 0
     for level in range(int(topology.level.max()) + 1):
         inside = (topology.level[ends] <= level).all(axis=1)
         together = joined(len(topology.level), ends[inside].tolist())
         label = np.empty(len(topology.level), np.int64)
         label[together.members] = np.repeat(np.arange(len(together)), np.diff(together.offsets))
-        names, servers = np.unique(label[home], return_inverse=True)
+        names, servers = np.unique(label[topology.switches :], return_inverse=True)
         if level and len(names) == 1:
             break
         of.append(count + servers)

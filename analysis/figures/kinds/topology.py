@@ -165,10 +165,9 @@ def _links(ax: Axes, topology: Topology, x: Floats, load: Floats, boxed: bool, s
     ends, load = topology.link_ends, load.copy()
     shown = np.arange(topology.links)
     if boxed:  # one line for all servers of a rack
-        own = topology.server_link[topology.server_link >= 0]
-        racks, one = np.unique(ends[own, 1], return_index=True)
-        shown = np.concatenate([own[one], np.setdiff1d(shown, own)])
-        load[own[one]] = [load[own[ends[own, 1] == rack]].mean() for rack in racks]
+        racks, one = np.unique(topology.rack_of, return_index=True)
+        load[one] = [load[: topology.servers][topology.rack_of == rack].mean() for rack in racks]
+        shown = np.concatenate([one, shown[topology.servers :]])
     level = topology.level[ends[shown]].astype(np.float64)
     step = np.linspace(0, 1, 17)
     start, stop = x[ends[shown, 0], None], x[ends[shown, 1], None]

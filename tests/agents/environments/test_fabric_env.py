@@ -81,12 +81,10 @@ def reference(
             nodes.append([enough(0, 1) if plain else 0.0] * len(need) + [0.0])
         else:
             nodes.append([enough(f, n) for f, n in zip(servers[server], need, strict=True)] + [float(server in chosen)])
-    alone = [(int(topology.rack_of[s]), topology.switches + s) for s in np.flatnonzero(topology.server_link < 0)]
-    links = [enough(free, request.bandwidth) for free in links_free] + [1.0] * len(alone)
+    links = [enough(free, request.bandwidth) for free in links_free]
     used = 1 - view.free.sum(axis=(0, 1)) / view.capacity.sum(axis=(0, 1))
     held = 1.0 if request.duration == np.inf else request.duration / (request.duration + 32)
-    ends = [*map(tuple, topology.link_ends.tolist()), *alone]
-    return {"nodes": nodes, "links": links, "cluster": [*used, held], "edges": ends}
+    return {"nodes": nodes, "links": links, "cluster": [*used, held], "edges": topology.link_ends.tolist()}
 
 
 @given(seed=st.integers(0, 1000), steps=st.integers(0, 60))
@@ -115,7 +113,7 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
     np.testing.assert_allclose(observation["nodes"], expected["nodes"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(observation["links"][:, 0], expected["links"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(observation["cluster"], expected["cluster"], rtol=1e-6, atol=1e-6)
-    assert observation["edges"].T.tolist() == [list(ends) for ends in expected["edges"]]
+    assert observation["edges"].T.tolist() == expected["edges"]
     assert np.flatnonzero(observation["chosen"]).tolist() == sorted(chosen)
     left = view.free.sum(axis=1).tolist(), view.link_free.tolist()
     for share in range(int(room.counts[0, 1])):

@@ -14,7 +14,7 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.networks.best_home import BestHome
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graph import Graph, build
+from binwright.fabric.graphs import Graph, build
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
@@ -54,12 +54,10 @@ def make(name: str, masked: bool = False, **options: Any) -> Agent:
 
 
 def odd() -> Topology:
-    """Racks of unequal size, a server with two links, links of several widths, and paths of different lengths."""
+    """Racks of unequal size, links of several widths, and paths of different lengths."""
     graph = Graph(Path("odd"))
-    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r", "f": "q"}.items():
-        graph.server(server)
-        for home in homes:
-            graph.link(server, home, 2 if server == "c" else 1, 0)
+    for server, home in {"a": "p", "b": "p", "c": "p", "d": "q", "e": "r", "f": "q"}.items():
+        graph.link(server, home, 2 if server == "c" else 1, 0)
     for number, ends in enumerate(("pm", "mq", "qr", "pr", "mr")):
         graph.link(ends[0], ends[1], 1 + number % 2, 0)
     return build(graph, "odd")

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
-from binwright.agents.environments.observation import edge_index
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
 from binwright.agents.learned.nara import FEATURES, WIDTH, Form, infer, layers, shapes, wiring
@@ -25,7 +24,7 @@ from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
-from tests.support.networks import SHAPES, lone
+from tests.support.networks import SHAPES
 from tests.support.properties import scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -39,7 +38,7 @@ def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) ->
     """The logits of all servers and the value, for one observation: every message written out."""
     w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
     form = policy.form
-    ends = edge_index(net).tolist()
+    ends = net.link_ends.tolist()
     states = [np.array(row, float) for row in nodes]
     for stage in range(3):
         weight = np.hstack([w[f"stages.{stage}.state.weight"], w[f"stages.{stage}.link"][:, None]])
@@ -75,7 +74,7 @@ def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) ->
 
 FORMS = st.builds(Form, st.booleans(), st.sampled_from([1, 2, 7, WIDTH, 24]))
 TEXT = Form(True)
-NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
+NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 
 
 @pytest.mark.long
@@ -93,7 +92,7 @@ def test_nara_network_passes_messages_as_written_out(net: Topology, form: Form, 
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
     nodes[:, net.switches :, 2] = rng.random((3, net.servers)) < [[0], [0.3], [0.8]]
-    edges = rng.random((3, len(edge_index(net)))).astype(np.float32)
+    edges = rng.random((3, net.links)).astype(np.float32)
     cluster = rng.random((3, 3)).astype(np.float32)
     with torch.no_grad():
         logits, values = policy(graph, *map(torch.from_numpy, (nodes, edges, cluster)))
