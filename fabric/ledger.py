@@ -39,7 +39,7 @@ NO_MOVES: Mapping[int, Sequence[int]] = {}
 
 
 class Holding(NamedTuple):
-    """Says what a request holds: shares, and in a network the links and shares as numbers; at both places on its way.
+    """Says what a request holds: shares, in a network links, and devices; at both places on its way.
 
     Its `servers` count for rules of placement, as those of its `role` do.
     """
@@ -184,7 +184,10 @@ class Ledger:
     def _place(self, request: Request, placement: Placement) -> Holding:
         """Take the amounts and links that the placement says."""
         if self.network is not None:
-            return Holding(request.role, *self.network.take(request, placement))
+            servers, shares, wired = self.network.checked(request, placement)
+            self._take(shares)
+            self.network.take((wired,))
+            return Holding(request.role, servers, shares, (wired,))
         server, _, shares = self.take(request, placement)
         return Holding(request.role, (server,), shares)
 
@@ -235,19 +238,17 @@ class Ledger:
 
     def _return(self, holding: Holding) -> None:
         """Free what is held."""
+        self._give_back(holding.shares)
         if self.network is not None:
             self.network.give(holding.wired)
-        else:
-            self._give_back(holding.shares)
         if self.devices is not None:
             self.devices.give(holding.devices)
 
     def _take_again(self, holding: Holding) -> None:
         """Take what was freed for a moment."""
+        self._take(holding.shares)
         if self.network is not None:
-            self.network.take_again(holding.wired)
-        else:
-            self._take(holding.shares)
+            self.network.take(holding.wired)
         if self.devices is not None:
             self.devices.take(holding.devices)
 
@@ -308,9 +309,7 @@ class Ledger:
     def _reserved(self, row: int, holding: Holding) -> Holding:
         if self.peaks is None:
             return holding
-        shares = self.peaks.reserved(row, holding.shares)
-        wired = self.network.reserved_of(holding.wired, shares) if self.network else ()
-        return holding._replace(shares=shares, wired=wired)
+        return holding._replace(shares=self.peaks.reserved(row, holding.shares))
 
     # -- moves ---------------------------------------------------------------------------------------------------------
 
@@ -435,7 +434,7 @@ class Ledger:
         if kind == "server":
             return any(share[0] == part for share in holding.shares)
         links = self.network.links_of(part, kind)
-        return any(not links.isdisjoint(wired.wires[0]) for wired in holding.wired)
+        return any(not links.isdisjoint(wired.links) for wired in holding.wired)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
         """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
@@ -616,8 +615,7 @@ class Ledger:
 
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""
-        free = self._free.sum(axis=(0, 1)).tolist() if self.network is None else self.network.room
-        return all(map(ge, free, request.demand))
+        return all(map(ge, self._free.sum(axis=(0, 1)).tolist(), request.demand))
 
     def lacks_room(self, request: Request) -> bool:
         """Tell whether a request has no room now, a gang for as many parts as it needs."""

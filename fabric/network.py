@@ -1,41 +1,21 @@
-"""Servers in a network: the book that takes links and servers together, all or nothing."""
+"""Servers in a network: the book that takes links, all or nothing, for whatever servers a request takes."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from binwright.fabric.network_accounting import (
-    APART,
-    HEAD,
-    LINK_FULL,
-    LINK_TWICE,
-    NEGATIVE,
-    NO_LINK,
-    NO_PLACE,
-    NO_SERVER,
-    NOTHING,
-    TAKEN,
-    TOO_MUCH,
-    TWICE,
-    WRONG_SUM,
-    books,
-    give_back,
-    take,
-)
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.faults import Kind
-from binwright.simcore.jit import prepared
-from binwright.simcore.types import Amounts, Ints, Placement, Request, Share, View, read_only
+from binwright.simcore.types import Ints, Placement, Request, Share, View, read_only
 from binwright.simcore.units import say
 
 if TYPE_CHECKING:
@@ -73,30 +53,19 @@ class Provisioned(Placement):
 
 
 class Wired(NamedTuple):
-    """Says what a request holds in a network: a placement as numbers (`fabric.network_accounting`), and for whom.
+    """Says what a request holds in a network: links, the quanta on each, and its shares of servers.
 
     `notes` are its servers, span, links, and the quanta reserved on each tier.
     """
 
-    numbers: Ints
-    bandwidth: int
-    demand: Amounts
+    links: tuple[int, ...]
+    amounts: tuple[int, ...]
+    shares: tuple[Share, ...]
     notes: tuple[int, ...]
-
-    @property
-    def wires(self) -> tuple[list[int], list[int]]:
-        """The links, and the quanta held on each."""
-        shares, links, amounts, _ = self.numbers[:HEAD].tolist()
-        first = HEAD + shares * (2 + len(self.demand))
-        wires = self.numbers[first : first + links].tolist()
-        return wires, self.numbers[first + links : first + 2 * links].tolist() if amounts else [self.bandwidth] * links
 
 
 class NetworkBook:
-    """Takes links for requests, and what they take of servers with them: any, as long as the links connect these.
-
-    Every placement is checked, and taken, by `binwright.fabric.network_accounting`.
-    """
+    """Takes links for requests, which take any servers, as long as the links connect these."""
 
     def __init__(self, ledger: Ledger, routing: Routing, weighted: bool, remembers: bool) -> None:
         """Begin with an empty network; one that `remembers` knows where placements lay after their end, too."""
@@ -104,16 +73,15 @@ class NetworkBook:
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
-        _, shown, free = ledger.arrays
-        self._books = books(topology, routing.routes, free, shown, self._link_free, self._links_shown)
+        # Copies, as agents' kernels could write to what they are shown.
+        self._ends, self._tier_of = topology.link_ends.tolist(), topology.link_tier.tolist()
+        self._rack_of, self._pod_of = topology.rack_of.tolist(), topology.pod_of.tolist()
         self.notes: dict[int, tuple[int, ...]] = {}
         """The `notes` of every row that was placed."""
         self._remembered: dict[int, Wired] | None = {} if remembers else None
         """What every row held that was placed."""
         self.moved: dict[int, list[Wired]] = {}
         """Of every row that moved, what it held at first, and then at the place of each move, arrived or not."""
-        self.room: list[int] = free.sum(axis=(0, 1)).tolist()
-        """Quanta free of each resource, over all servers."""
         self._view = ledger.view = NetworkView(
             self._names,
             ledger.view.capacity,
@@ -126,123 +94,124 @@ class NetworkBook:
             holding=self._holding,
         )
 
-    @cached_property
-    def _settle(self) -> Any:
-        return prepared(take, self._books, np.zeros(HEAD, np.int64), (1,) * len(self._names), 1, True)
-
-    @cached_property
-    def _give_back(self) -> Any:
-        return prepared(give_back, self._books, np.zeros(HEAD, np.int64), 1)
-
-    def prepare(self) -> None:
-        """Compile what takes and gives back, which otherwise happens with the first placement."""
-        _ = self._settle, self._give_back
-
     # -- taking, and giving back ---------------------------------------------------------------------------------------
 
-    def take(self, request: Request, placement: Placement) -> tuple[tuple[int, ...], tuple[Share, ...], tuple[Wired]]:
-        """Take shares and links; returns the servers that the placement names, and what is held.
+    def checked(self, request: Request, placement: Placement) -> tuple[tuple[int, ...], tuple[Share, ...], Wired]:
+        """Return the servers that a placement names, its shares, and what it takes, if links are free and connect them.
 
-        Raises `InfeasiblePlacement` when they break a rule or do not fit. A virtual network is checked from its
-        machines on (`binwright.fabric.virtual`).
+        Raises `InfeasiblePlacement` when it breaks a rule. Whether servers have so much free is not looked at. A
+        virtual network is checked from its machines on (`binwright.fabric.virtual`).
         """
-        network = request.network
+        network, (servers, nodes, _) = request.network, self._view.capacity.shape
+        chosen: tuple[int, ...] = ()
         if network is None:
-            numbers = self._numbers(placement)
+            shares, links, chosen = self._plain(placement)
+            amounts: tuple[int, ...] = (request.bandwidth,) * len(links)
         else:
-            servers, nodes, _ = self._books.free.shape
             found = check_embedding(self.topology, network, placement, servers, nodes)
-            numbers = self._numbers(found, found.amounts)
-        mistake = self._settle(self._books, numbers, request.demand, request.bandwidth, network is None)
-        if mistake != TAKEN:
-            raise InfeasiblePlacement(self._mistake(mistake, numbers, request))
-        self._count(request.demand, -1)
-        notes = tuple(self._books.report[:-1].tolist())
-        wired = Wired(numbers, request.bandwidth, request.demand, notes)
-        named = tuple(self._books.chosen[: notes[0], 0].tolist())
-        return named, tuple(self._shares(numbers)), (wired,)
+            shares, links, amounts = found.shares, found.links, found.amounts
+        self._check_shares(shares, request)
+        self._check_links(links, amounts)
+        if wrong := [server for server in chosen if not 0 <= server < servers]:
+            raise InfeasiblePlacement(f"there is no server {wrong[0]}")
+        named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
+        if network is None and len(named) > 1 and not self._joined(named, links):
+            problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
+            raise InfeasiblePlacement(problem)
+        reserved = [0] * len(self.topology.tiers)
+        for link, amount in zip(links, amounts, strict=True):
+            reserved[self._tier_of[link]] += amount
+        return named, shares, Wired(links, amounts, shares, (len(named), self._span(named), len(links), *reserved))
 
-    def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
-        """Flatten a placement for `fabric.network_accounting`; `InfeasiblePlacement` where numbers are not whole."""
+    def _plain(self, placement: object) -> tuple[tuple[Share, ...], tuple[int, ...], tuple[int, ...]]:
+        """Return shares, links and servers of a placement in whole numbers."""
         if not isinstance(placement, Placement):
             raise InfeasiblePlacement(f"answered {placement!r:.200}, which is not a Placement, Refusal or None")
         chosen = placement.chosen if isinstance(placement, Provisioned) else ()
         try:
-            shares = [(server, node, *part) for server, node, part in placement.shares]
-            lists = tuple(placement.links), tuple(amounts), tuple(chosen)
-            # An array takes whole numbers of any type, and no others.
-            numbers = array("q", (len(shares), *map(len, lists)))
-            for each in (*shares, *lists):
-                numbers.extend(each)
-        except (TypeError, ValueError, OverflowError):
+            shares = [(index(server), index(node), (*map(index, part),)) for server, node, part in placement.shares]
+            return (*shares,), (*map(index, placement.links),), (*map(index, chosen),)
+        except (TypeError, ValueError):
             problem = "whose shares are not (server, node, amounts), or its links no numbers"
             raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
-        if any(len(share) != 2 + len(self._names) for share in shares):
-            raise InfeasiblePlacement(f"a share says what it takes of each of {len(self._names)} resources")
-        return np.frombuffer(numbers, np.int64)
 
-    def _mistake(self, mistake: int, numbers: Ints, request: Request) -> str:
-        """Put what the kernel `take` has found in words."""
-        place = int(self._books.report[0])
-        number = int(numbers[place])
-        if mistake in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
-            node = int(numbers[place + 1])
-            return {
-                NO_PLACE: f"there is no node {node} of server {number}",
-                NEGATIVE: f"takes less than nothing on node {node} of server {number}",
-                TWICE: f"has two shares on node {node} of server {number}: add them up",
-            }.get(mistake) or self._ledger.too_much(number, node)
-        if mistake == LINK_FULL:
-            free, links = int(self._link_free[number]), int(numbers[1])
-            wanted = int(numbers[place + links]) if numbers[2] else request.bandwidth
-            why = "failed" if free == FAILED else f"{say([free], _LINK)} free, and {say([wanted], _LINK)} is wanted"
-            return f"link {number} has {why}"
-        names = self._names
-        given = numbers[HEAD : HEAD + numbers[0] * (2 + len(self._names))].reshape(-1, 2 + len(self._names))[:, 2:]
-        return {
-            NOTHING: "placed nothing at all",
-            WRONG_SUM: f"its shares give {say(given.sum(axis=0).tolist(), names)} of {say(request.demand, names)}",
-            NO_LINK: f"there is no link {number}",
-            LINK_TWICE: f"reserves link {number} twice",
-            NO_SERVER: f"there is no server {number}",
-            APART: "its links do not connect its servers: use fabric.multi_server, or reserve a route",
-        }[mistake]
+    def _check_shares(self, shares: Sequence[Share], request: Request) -> None:
+        """Refuse shares that do not add up to the demand, each of a node of its own."""
+        servers, nodes, resources = self._view.capacity.shape
+        problem = "" if shares else "placed nothing at all"
+        for server, node, part in shares:
+            if not (0 <= server < servers and 0 <= node < nodes):
+                problem = f"there is no node {node} of server {server}"
+            elif len(part) != resources:
+                problem = f"a share says what it takes of each of {resources} resources"
+            elif min(part) < 0:
+                problem = f"takes less than nothing on node {node} of server {server}"
+        if not problem:
+            total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
+            if len({share[:2] for share in shares}) < len(shares):
+                problem = "has two shares on a node: add them up"
+            elif total != request.demand:
+                problem = f"its shares give {say(total, self._names)} of {say(request.demand, self._names)}"
+        if problem:
+            raise InfeasiblePlacement(problem)
 
-    def _shares(self, numbers: Ints) -> Iterable[Share]:
-        values, width = numbers.tolist(), 2 + len(self._names)
-        for place in range(HEAD, HEAD + values[0] * width, width):
-            yield values[place], values[place + 1], tuple(values[place + 2 : place + width])
+    def _check_links(self, links: Sequence[int], amounts: Sequence[int]) -> None:
+        """Refuse links that there are not, or not with so much free, and a link that is there twice."""
+        problem = "reserves a link twice" if len(set(links)) < len(links) else ""
+        free, count = self._link_free.data, self.topology.links
+        for link, wanted in zip(links, amounts, strict=True):
+            if not 0 <= link < count:
+                problem = f"there is no link {link}"
+            elif free[link] < wanted:
+                has = f"{say([free[link]], _LINK)} free, and {say([wanted], _LINK)} is wanted"
+                problem = f"link {link} has {'failed' if free[link] == FAILED else has}"
+        if problem:
+            raise InfeasiblePlacement(problem)
 
-    def _count(self, demand: Amounts, sign: int) -> None:
-        for r, amount in enumerate(demand):
-            self.room[r] += sign * amount
+    def _joined(self, servers: Iterable[int], links: Iterable[int]) -> bool:
+        """Tell whether a way along these links leads from every server to every other."""
+        above: dict[int, int] = {}  # of each vertex another one of its group; the last of all stands for it
+        for link in links:
+            one, other = self._ends[link]
+            while one in above:
+                one = above[one]
+            while other in above:
+                other = above[other]
+            if one != other:
+                above[one] = other
+        groups = set()
+        for server in servers:
+            vertex = self.topology.switches + server
+            while vertex in above:
+                vertex = above[vertex]
+            groups.add(vertex)
+        return len(groups) == 1
+
+    def _span(self, servers: Iterable[int]) -> int:
+        """Return how far apart these servers are, an index into `SPANS`."""
+        apart = {*servers}
+        racks = {self._rack_of[server] for server in apart}
+        pods = {self._pod_of[rack] for rack in racks}
+        return 0 if len(apart) == 1 else 1 if len(racks) == 1 else 3 if len(pods) > 1 or -1 in pods else 2
+
+    def take(self, held: Iterable[Wired]) -> None:
+        """Take links that are free."""
+        self._move(held, -1)
 
     def give(self, held: Iterable[Wired]) -> None:
-        """Give back shares and links."""
-        for wired in held:
-            self._give_back(self._books, wired.numbers, wired.bandwidth)
-            self._count(wired.demand, 1)
+        """Give links back."""
+        self._move(held, 1)
 
-    def take_again(self, held: Iterable[Wired]) -> None:
-        """Take what was given back for a moment."""
+    def _move(self, held: Iterable[Wired], sign: int) -> None:
+        free, shown = self._link_free.data, self._links_shown.data
         for wired in held:
-            self._settle(self._books, wired.numbers, wired.demand, wired.bandwidth, False)
-            self._count(wired.demand, -1)
-
-    def reserved_of(self, held: Iterable[Wired], shares: Sequence[Share]) -> tuple[Wired, ...]:
-        """Return what is held with other amounts on the same nodes: these shares, in order."""
-        found, width, each = [], 2 + len(self._names), iter(shares)
-        for wired in held:
-            numbers = wired.numbers.copy()
-            own = numbers[HEAD : HEAD + numbers[0] * width].reshape(-1, width)[:, 2:]
-            own[:] = [amounts for _, _, amounts in islice(each, len(own))]
-            found.append(wired._replace(numbers=numbers, demand=tuple(own.sum(axis=0).tolist())))
-        return tuple(found)
+            for link, amount in zip(wired.links, wired.amounts, strict=True):
+                free[link] = shown[link] = free[link] + sign * amount
 
     def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
         held = self._ledger.reserved_by(row)
-        links, amounts = zip(*(wired.wires for wired in held.wired), strict=True)
-        return held.shares, [*chain(*links)], [*chain(*amounts)]
+        links = [*chain(*(wired.links for wired in held.wired))]
+        return held.shares, links, [*chain(*(wired.amounts for wired in held.wired))]
 
     def settle(self, row: int, wired: Wired) -> None:
         """Note what a request holds from now on."""
@@ -274,15 +243,15 @@ class NetworkBook:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
-    def changed(self, server: int = -1) -> None:
-        """Count again what is free, as a server has failed or is back, or peaks were predicted anew."""
-        self.room[:] = self._books.free.sum(axis=(0, 1)).tolist()
+    def changed(self, server: int) -> None:
+        """Do nothing where a server has failed or is back: its link has nothing to do with that."""
 
     # -- what there is, and what lay where -----------------------------------------------------------------------------
 
     def why_not(self, request: Request) -> int:
         """Return 1 more than the first resource of which the network has less than a request asks for; 0 for none."""
-        return next((r + 1 for r, amount in enumerate(request.demand) if amount > self.room[r]), 0)
+        free = self._ledger.arrays[2].sum(axis=(0, 1)).tolist()
+        return next((r + 1 for r, amount in enumerate(request.demand) if amount > free[r]), 0)
 
     @property
     def tiers(self) -> dict[str, int]:
@@ -305,15 +274,15 @@ class NetworkBook:
         Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The book has to be one
         that remembers.
         """
-        lain, width = self._lain(rows, numbers), 2 + len(self._names)
-        shares = [held.numbers[HEAD : HEAD + held.numbers[0] * width].reshape(-1, width) for held in lain]
-        flat = np.concatenate([np.zeros((0, width), np.int64), *shares])
-        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), flat[:, 0], flat[:, 1], flat[:, 2:]
+        lain = self._lain(rows, numbers)
+        found = [(at, server, node, *part) for at, held in enumerate(lain) for server, node, part in held.shares]
+        table = np.array(found, np.int64).reshape(-1, 3 + len(self._names))
+        return table[:, 0], table[:, 1], table[:, 2], table[:, 3:]
 
     def wires(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """List places in `rows`, links, and the quanta reserved on each, int64 [n] each; arguments as of `places`."""
         lain = self._lain(rows, numbers)
-        found = [(at, *wire) for at, held in enumerate(lain) for wire in zip(*held.wires, strict=True)]
+        found = [(at, *wire) for at, held in enumerate(lain) for wire in zip(held.links, held.amounts, strict=True)]
         who, link, amount = np.array(found, np.int64).reshape(-1, 3).T
         return who, link, amount
 
@@ -332,14 +301,12 @@ class NetworkBook:
     def check(self, held: Mapping[int, Any]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         free = self.topology.link_capacity.copy()
-        for links, amounts in (wired.wires for holding in held.values() for wired in holding.wired):
-            np.subtract.at(free, links, amounts)
-            if not self._cuts.keys().isdisjoint(links):
+        for wired in (wired for holding in held.values() for wired in holding.wired):
+            np.subtract.at(free, list(wired.links), list(wired.amounts))
+            if not self._cuts.keys().isdisjoint(wired.links):
                 raise LedgerError("a link that has failed carries something")
         if free.min(initial=0) < 0:
             raise LedgerError("a link carries more than it can")
         free[list(self._cuts)] = FAILED
         if not np.array_equal(free, self._link_free):
             raise LedgerError("what links have free is not what was there less what is reserved")
-        if self.room != self._books.free.sum(axis=(0, 1)).tolist():
-            raise LedgerError("the count of what is free is wrong")

@@ -138,8 +138,8 @@ class PeakBook:
             self._reserved[who, resource] = reserved
             free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
         ledger.note([(server,) for server in np.unique(place // nodes).tolist()])
-        for book in filter(None, (ledger.rules, ledger.network)):
-            book.changed()
+        if ledger.rules:
+            ledger.rules.changed()
         return bool((free[place] > before).any())
 
     def _in_order(self) -> tuple[Ints, Ints]:

@@ -39,10 +39,9 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {FABRIC}devices.py {HEURISTICS}test_movers.py"),
     (
         "fabric/network.py",
-        2,
+        4,
         f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE} tests/scenarios/test_conservation.py",
     ),
-    ("fabric/network_accounting.py", 2, f"{FABRIC}network.py"),
     ("fabric/peak_book.py", 1, f"{FABRIC}predicting_ledger.py tests/scenarios/test_pairs.py"),
     ("agents/network_availability.py", 2, f"{HEURISTICS}test_promises.py"),
     ("scenarios/features/sites/run.py", 3, f"{SIMCORE}routing.py tests/scenarios/test_sites.py"),

@@ -224,7 +224,7 @@ class Moving:
         held = self._ledger.reserved_by(row)
         if not held.wired:
             return OnDevices(held.shares, devices=held.devices[0].devices) if held.devices else Placement(held.shares)
-        links, amounts = held.wired[0].wires
+        links, amounts, *_ = held.wired[0]
         return Embedding(held.shares, tuple(links), hosts=NO_HOSTS, amounts=tuple(amounts))
 
     def _sources(self, rows: Ints) -> Ints:
