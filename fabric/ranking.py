@@ -24,10 +24,6 @@ SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
 for. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
-SHIFT = 3
-"""Bits that the number of a place loses from one level of the tree to the next."""
-GROUP = 1 << SHIFT
-"""Places of the tree that have one above them; their costs lie side by side."""
 ONCE = -1
 """What SERVERS is for a demand that came by only once: it has no tree yet."""
 
@@ -35,9 +31,9 @@ ONCE = -1
 class Standings(NamedTuple):
     """Holds the trees of a rule.
 
-    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: of every block its least
-    cost and its best server, -1 where it has to be looked for; then the least cost of every GROUP of blocks, then of
-    every GROUP of these, and so on up to one. There is a power of 2 of blocks.
+    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks], a power of 2 of blocks: the least cost
+    of the places 2 i and 2 i + 1 at place i, from 1 on, those of the blocks from place `blocks` on; behind them the
+    best server of every block, -1 where it has to be looked for.
     """
 
     known: Ints
@@ -86,60 +82,42 @@ def keep(known: Ints, row: int, demand: Amounts, spread: bool) -> None:
 
 
 @lean_inlined
-def cost_of(tree: Ints, block: int) -> int:
-    """Return the least cost of a block."""
-    return int(tree[2 * block])
-
-
-@lean_inlined
 def best_of(tree: Ints, block: int) -> int:
     """Return the best server of a block, -1 if it has to be looked for."""
-    return int(tree[2 * block + 1])
+    return int(tree[len(tree) // 3 * 2 + block])
 
 
 @lean_inlined
 def put(tree: Ints, block: int, key: int, server: int) -> None:
     """Set the least cost of a block and its best server, or -1; `climb` or `build` are to follow. Changes `tree`."""
-    tree[2 * block], tree[2 * block + 1] = key, server
-
-
-@lean_inlined
-def _least(tree: Ints, begin: int, count: int, step: int, at: int) -> int:
-    """Return the least cost of the group of places that a place belongs to, of so many places from `begin` on."""
-    least = NOTHING
-    for place in range(at // GROUP * GROUP, min(at // GROUP * GROUP + GROUP, count)):
-        least = min(least, tree[begin + place * step])
-    return int(least)
+    blocks = len(tree) // 3
+    tree[blocks + block], tree[2 * blocks + block] = key, server
 
 
 @lean
 def climb(tree: Ints, blocks: int, block: int) -> None:
     """Compute anew the least costs above a block; changes `tree`."""
-    begin, count, step, at = 0, blocks, 2, block
-    while count > 1:
-        least = _least(tree, begin, count, step, at)
-        begin, count, step, at = begin + count * step, -(-count // GROUP), 1, at // GROUP
-        if tree[begin + at] == least:
+    at = (blocks + block) // 2
+    while at > 0:
+        least = min(tree[2 * at], tree[2 * at + 1])
+        if tree[at] == least:
             break
-        tree[begin + at] = least
+        tree[at] = least
+        at //= 2
 
 
 @lean
 def build(tree: Ints, blocks: int) -> None:
     """Compute the least costs from those of the blocks; changes `tree`."""
-    begin, count, step = 0, blocks, 2
-    while count > 1:
-        above, groups = begin + count * step, -(-count // GROUP)
-        for at in range(groups):
-            tree[above + at] = _least(tree, begin, count, step, at * GROUP)
-        begin, count, step = above, groups, 1
+    for at in range(blocks - 1, 0, -1):
+        tree[at] = min(tree[2 * at], tree[2 * at + 1])
 
 
 @lean
 def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
     """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree`."""
     block = server // BLOCK
-    least, best = cost_of(tree, block), best_of(tree, block)
+    least, best = tree[blocks + block], best_of(tree, block)
     if key < least:
         put(tree, block, key, server)
         climb(tree, blocks, block)
@@ -153,17 +131,9 @@ def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
 @lean
 def first_of(tree: Ints, blocks: int) -> int:
     """Return the first block of those with the least cost, -1 if the demand fits nowhere."""
-    begin, levels = 0, 0
-    while blocks > 1 << (SHIFT * levels):
-        begin += 2 * blocks if levels == 0 else max(1, blocks >> (SHIFT * levels))
-        levels += 1
-    at, least = 0, tree[begin]
-    if least == NOTHING:
+    at = 1
+    if tree[at] == NOTHING:
         return -1
-    for level in range(levels - 1, -1, -1):
-        step = 1 if level > 0 else 2
-        begin -= max(1, blocks >> (SHIFT * level)) * step
-        at *= GROUP
-        while tree[begin + at * step] != least:
-            at += 1
-    return at
+    while at < blocks:
+        at = 2 * at + int(tree[2 * at] != tree[at])
+    return at - blocks
