@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from binwright.fabric.compiled.heap import pop, push
 from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, exceeded, give_back, grant, parts_of
-from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
+from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
 from binwright.simcore.jit import callback, inlined, kernel, lean_inlined, tuple_setitem

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
+from binwright.fabric.placement.mask import (
+    RULES,
+    TAINT,
+    WHERE,
+    Mask,
+    Ruling,
+    add,
+    compiled,
+    count,
+    open_roles,
+    show,
+    view_for,
+)
 from binwright.fabric.placement.parts import most_parts, open_to
-from binwright.fabric.placement.role_views import Ruling, count, last_refusing, show, view_for
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import LedgerError, UserError, suggest
@@ -76,7 +87,6 @@ class RuleBook:
         self._view.free = self._view.free_of_rules = self._all
         self._view.changed = None  # as what is shown depends on who asks
         self._count_one = prepared(count, self.mask, 0, 0, 0)
-        self._last_refusing = prepared(last_refusing, self._role_view, np.zeros(0, np.bool_))
         self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
 
     def _compiled(self, draining: Iterable[int]) -> Mask:
@@ -278,7 +288,7 @@ class RuleBook:
 
     def ruling(self, roles: Ints) -> Ruling:
         """Return the rules for a compiled run, which calls `changed`; its requests have these roles, int64 [n]."""
-        return Ruling(roles, np.array(self._open), self.mask, self._role_view)
+        return Ruling(roles, self._open, self.mask, self._role_view)
 
     @property
     def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
@@ -310,7 +320,8 @@ class RuleBook:
         """Return which rule takes the last server with room, in a network enough of all; -1 where none does."""
         refusing = self._refusing(request.role)
         if self._ledger.network is None:
-            return int(self._last_refusing(self._role_view, self._with_room(request)))
+            last = refusing[self._with_room(request)]
+            return int(last.max()) if len(last) and (last >= 0).all() else -1
         free = self._free.sum(axis=1)
         left = free.sum(axis=0)
         for number in np.unique(refusing[refusing >= 0]).tolist():
@@ -365,5 +376,5 @@ class RuleBook:
         """Count again from all that is held; raises `LedgerError` when the counts differ."""
         fresh = self._compiled(self._draining)
         self._count_all(fresh, held)
-        if not (np.array_equal(fresh.counts, self.mask.counts) and np.array_equal(fresh.totals, self.mask.totals)):
+        if not np.array_equal(fresh.counts, self.mask.counts):
             raise LedgerError("what rules of placement count is not who is there")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
-from binwright.simcore.roles import Role, where_of
+from binwright.simcore.roles import where_of
 from binwright.simcore.types import Ints
 from binwright.simcore.unions import PlainOrMapping
 
@@ -104,13 +104,43 @@ def numbered(servers: int, size: int) -> Texts:
     return (np.arange(servers) // size).astype(np.str_)
 
 
+AT_MOST, SPREAD, NONE, SAME, SOME = range(5)
+"""What a check asks of the count: at most its limit; at most its limit above the smallest; nothing; something, unless
+there is none anywhere, and in no more domains than its limit; something.
+"""
+NO_BOUND = np.iinfo(np.int64).max
+
+
+class Counter(NamedTuple):
+    """Names what a number is: the requests of `groups` in each domain of a label; `EVERY` stands for all groups."""
+
+    groups: tuple[str, ...]
+    label: str
+
+    def counts(self, group: str) -> bool:
+        """Tell whether a request of this group is one of them."""
+        return group in self.groups or (bool(group) and EVERY in self.groups)
+
+
+class Check(NamedTuple):
+    """Says what is asked of a count: a kind, the counter, the limit, and another counter that is taken from it."""
+
+    kind: int
+    counter: Counter
+    limit: int
+    less: Counter | None = None
+
+
 class AtMost(Model):
     """At most so many requests of a group per domain."""
 
-    __match_args__: ClassVar[tuple[str, ...]] = ("at_most", "of", "per")
     at_most: Count = Field(description="How many.", examples=[2])
     of: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
     per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+
+    def check(self, group: str, several: bool) -> Check | None:
+        """Return what the rule asks of a request of this group."""
+        return Check(AT_MOST, Counter((group,), self.per), self.at_most) if self.of in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"at most {self.at_most} of {self.of} per {self.per}"
@@ -119,10 +149,18 @@ class AtMost(Model):
 class Spread(Model):
     """A group is spread over domains: none has more than `skew` requests above the one that has fewest."""
 
-    __match_args__: ClassVar[tuple[str, ...]] = ("spread", "over", "skew")
     spread: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
     over: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
     skew: Count = Field(default=1, description="How many more than in the domain that has fewest.", examples=[1])
+
+    @property
+    def per(self) -> str:
+        """The label whose values are the domains."""
+        return self.over
+
+    def check(self, group: str, several: bool) -> Check | None:
+        """Return what the rule asks of a request of this group."""
+        return Check(SPREAD, Counter((group,), self.per), self.skew) if self.spread in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"{self.spread} is spread over {self.over}, skew {self.skew}"
@@ -131,7 +169,6 @@ class Spread(Model):
 class Apart(Model):
     """No domain has requests of two of these groups."""
 
-    __match_args__: ClassVar[tuple[str, ...]] = ("groups", "per")
     apart: SomeNames = Field(
         description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
         examples=["[web, db]"],
@@ -152,6 +189,13 @@ class Apart(Model):
         """The groups, once each, in order."""
         return tuple(sorted(set(self.apart)))
 
+    def check(self, group: str, several: bool) -> Check | None:
+        """Return what the rule asks of a request of this group."""
+        if self.groups == (EVERY,):
+            return Check(NONE, Counter((EVERY,), self.per), 0, Counter((group,), self.per))
+        others = tuple(other for other in self.groups if other != group)
+        return Check(NONE, Counter(others, self.per), 0) if group in self.groups else None
+
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} apart per {self.per}"
 
@@ -159,7 +203,6 @@ class Apart(Model):
 class Together(Model):
     """All requests of these groups that are there at a time are in one domain."""
 
-    __match_args__: ClassVar[tuple[str, ...]] = ("groups", "per")
     together: SomeNames = Field(
         description="A group or several, or `*` for every group by itself.", examples=["web", "[web, cache]"]
     )
@@ -170,6 +213,15 @@ class Together(Model):
         """The groups, once each, in order."""
         return tuple(sorted(set(self.together)))
 
+    def check(self, group: str, several: bool) -> Check | None:
+        """Return what the rule asks of a request of this group.
+
+        Where one request may lie in `several` domains, the group may, too; where not, it is in two domains only while
+        one of it moves from the one to the other, and nobody joins it before it has arrived.
+        """
+        groups = (group,) if self.groups == (EVERY,) else self.groups
+        return Check(SAME, Counter(groups, self.per), NO_BOUND if several else 1) if group in groups else None
+
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} together per {self.per}"
 
@@ -177,7 +229,6 @@ class Together(Model):
 class Near(Model):
     """Requests of a group go only to a domain that has a request of one of some other groups."""
 
-    __match_args__: ClassVar[tuple[str, ...]] = ("of", "groups", "per")
     near: SomeNames = Field(description="The other groups.", examples=["db"])
     of: Text = Field(description="The group.", examples=["web"])
     per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
@@ -192,6 +243,10 @@ class Near(Model):
     def groups(self) -> tuple[str, ...]:
         """The other groups, once each, in order."""
         return tuple(sorted(set(self.near)))
+
+    def check(self, group: str, several: bool) -> Check | None:
+        """Return what the rule asks of a request of this group."""
+        return Check(SOME, Counter(self.groups, self.per), 0) if group == self.of else None
 
     def __str__(self) -> str:
         return f"{self.of} near {', '.join(self.groups)} per {self.per}"
@@ -241,30 +296,8 @@ Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain
 
 def groups_of(rule: Rule) -> set[str]:
     """Return the groups that a rule names."""
-    match rule:
-        case AtMost(_, of, _) | Spread(of, _, _):
-            named = {of}
-        case Apart(groups, _) | Together(groups, _):
-            named = {*groups}
-        case Near(of, groups, _):
-            named = {of, *groups}
-        case _:
-            named = set()
+    named: set[str] = set()
+    for key in () if isinstance(rule, Drain) else ("of", "spread", "apart", "together", "near"):
+        each = getattr(rule, key, ())
+        named |= {each} if isinstance(each, str) else {*each}
     return named - {EVERY}
-
-
-def expanded(rules: Sequence[Rule], roles: Sequence[Role]) -> list[tuple[int, Rule]]:
-    """Write rules for every group once for each group that there is; each with its place in `rules`."""
-    groups = sorted({role.group for role in roles} - {""})
-    found: list[tuple[int, Rule]] = []
-    for number, rule in enumerate(rules):
-        match rule:
-            case AtMost(count, of, per) if of == EVERY:
-                found += [(number, AtMost(at_most=count, of=group, per=per)) for group in groups]
-            case Spread(of, over, skew) if of == EVERY:
-                found += [(number, Spread(spread=group, over=over, skew=skew)) for group in groups]
-            case Together(names, per) if names == (EVERY,):
-                found += [(number, Together(together=(group,), per=per)) for group in groups]
-            case _:
-                found.append((number, rule))
-    return found

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -127,8 +126,6 @@ def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
     assert found.level.tolist() == [1, 1, 1, 2, 2, 0, 0, 0]
     assert found.tiers == ("server-rack", "rack-rack", "rack-fabric", "fabric-fabric")
     assert ("right", "two", 25 * QUANTUM, "server-rack") in described(found)
-
-
 
 
 FILES = [

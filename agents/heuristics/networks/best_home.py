@@ -6,11 +6,11 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+from binwright.fabric.reachable_servers import Flags
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, one_by_one
 from binwright.fabric.multi_server import COMPLETE, has_any
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.reachable_servers import Flags
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
