@@ -110,13 +110,14 @@ class NetworkBook:
         else:
             found = check_embedding(self.topology, network, placement, servers, nodes)
             shares, links, amounts = found.shares, found.links, found.amounts
-        self._check_shares(shares, request)
-        self._check_links(links, amounts)
-        if wrong := [server for server in chosen if not 0 <= server < servers]:
-            raise InfeasiblePlacement(f"there is no server {wrong[0]}")
+        problem = "" if shares else "placed nothing at all"
+        problem = problem or self._wrong_shares(shares, request) or self._wrong_links(links, amounts)
         named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
-        if network is None and len(named) > 1 and not self._joined(named, links):
+        if not problem and not all(0 <= server < servers for server in chosen):
+            problem = f"there is no server {min(chosen) if min(chosen) < 0 else max(chosen)}"
+        if not problem and network is None and len(named) > 1 and not self._joined(named, links):
             problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
+        if problem:
             raise InfeasiblePlacement(problem)
         reserved = [0] * len(self.topology.tiers)
         for link, amount in zip(links, amounts, strict=True):
@@ -135,38 +136,33 @@ class NetworkBook:
             problem = "whose shares are not (server, node, amounts), or its links no numbers"
             raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
 
-    def _check_shares(self, shares: Sequence[Share], request: Request) -> None:
-        """Refuse shares that do not add up to the demand, each of a node of its own."""
+    def _wrong_shares(self, shares: Sequence[Share], request: Request) -> str:
+        """Say why shares do not add up to the demand, each of a node of its own; empty where they do."""
         servers, nodes, resources = self._view.capacity.shape
-        problem = "" if shares else "placed nothing at all"
         for server, node, part in shares:
             if not (0 <= server < servers and 0 <= node < nodes):
-                problem = f"there is no node {node} of server {server}"
-            elif len(part) != resources:
-                problem = f"a share says what it takes of each of {resources} resources"
-            elif min(part) < 0:
-                problem = f"takes less than nothing on node {node} of server {server}"
-        if not problem:
-            total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
-            if len({share[:2] for share in shares}) < len(shares):
-                problem = "has two shares on a node: add them up"
-            elif total != request.demand:
-                problem = f"its shares give {say(total, self._names)} of {say(request.demand, self._names)}"
-        if problem:
-            raise InfeasiblePlacement(problem)
+                return f"there is no node {node} of server {server}"
+            if len(part) != resources:
+                return f"a share says what it takes of each of {resources} resources"
+            if min(part) < 0:
+                return f"takes less than nothing on node {node} of server {server}"
+        if len({share[:2] for share in shares}) < len(shares):
+            return "has two shares on a node: add them up"
+        total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
+        if total != request.demand:
+            return f"its shares give {say(total, self._names)} of {say(request.demand, self._names)}"
+        return ""
 
-    def _check_links(self, links: Sequence[int], amounts: Sequence[int]) -> None:
-        """Refuse links that there are not, or not with so much free, and a link that is there twice."""
-        problem = "reserves a link twice" if len(set(links)) < len(links) else ""
+    def _wrong_links(self, links: Sequence[int], amounts: Sequence[int]) -> str:
+        """Say which links there are not, or not with so much free, or that one is there twice; empty for none."""
         free, count = self._link_free.data, self.topology.links
         for link, wanted in zip(links, amounts, strict=True):
             if not 0 <= link < count:
-                problem = f"there is no link {link}"
-            elif free[link] < wanted:
+                return f"there is no link {link}"
+            if free[link] < wanted:
                 has = f"{say([free[link]], _LINK)} free, and {say([wanted], _LINK)} is wanted"
-                problem = f"link {link} has {'failed' if free[link] == FAILED else has}"
-        if problem:
-            raise InfeasiblePlacement(problem)
+                return f"link {link} has {'failed' if free[link] == FAILED else has}"
+        return "reserves a link twice" if len(set(links)) < len(links) else ""
 
     def _joined(self, servers: Iterable[int], links: Iterable[int]) -> bool:
         """Tell whether a way along these links leads from every server to every other."""

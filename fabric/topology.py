@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import QUANTUM, Ints, fixed
+from binwright.simcore.types import Ints, fixed
 from binwright.simcore.units import amount, quanta
 
 Indices: TypeAlias = npt.NDArray[np.int32]
@@ -143,48 +143,6 @@ def capacity(value: object, *, key: str | None = None, file: Any = None, line: i
             "the capacity is 0", key=key, file=file, line=line, remedy="Leave the link out, or give it a capacity."
         )
     return found
-
-
-class Tier(NamedTuple):
-    """One tier of links, in units: what `binwright list topology NAME` shows.
-
-    `switches` counts the upper ends of the links. `oversubscription` is what the lower ends could receive from below,
-    over what this tier carries up; `None` for the servers' own links and for links within a level.
-    """
-
-    tier: str
-    switches: int
-    links: int
-    smallest: float
-    largest: float
-    total: float
-    oversubscription: float | None
-
-
-def tier_rows(topology: Topology) -> list[Tier]:
-    """Make a row per tier of links, from the servers up."""
-    levels = topology.level[topology.link_ends]
-    tiers = []
-    arriving: dict[int, int] = {}  # quanta that reach a level from below
-    for number, name in enumerate(topology.tiers):
-        mine = topology.link_tier == number
-        capacities = topology.link_capacity[mine]
-        low, high = (int(end) for end in levels[mine][0])
-        total = int(capacities.sum())
-        if low < high:  # tiers are sorted by their lower level, so what arrives there is known already
-            arriving[high] = total
-        tiers.append(
-            Tier(
-                tier=name,
-                switches=len(np.unique(topology.link_ends[mine, 1])),
-                links=len(capacities),
-                smallest=int(capacities.min()) / QUANTUM,
-                largest=int(capacities.max()) / QUANTUM,
-                total=total / QUANTUM,
-                oversubscription=arriving[low] / total if low in arriving and low < high else None,
-            )
-        )
-    return tiers
 
 
 TOPOLOGIES = Registry(

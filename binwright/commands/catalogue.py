@@ -161,7 +161,8 @@ def _schema() -> None:
 
 def _topology(name: str = "") -> None:
     """List the topologies, or the tiers of one, and its links and switches by number."""
-    from binwright.fabric.topology import TOPOLOGIES, tier_rows, topology
+    from binwright.fabric.topology import TOPOLOGIES, topology
+    from binwright.simcore.types import QUANTUM
 
     if not name:
         for each in TOPOLOGIES:
@@ -172,11 +173,10 @@ def _topology(name: str = "") -> None:
     network = topology(kind, **(options or {}))
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
     print_line(f"{network.name}: {network.servers} servers, {racks}")
-    table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
-    for tier in tier_rows(network):
-        each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
-        over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
-        table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
+    table = new_table("tier", ">links", ">smallest", ">largest", ">total")
+    for number, tier in enumerate(network.tiers):
+        widths = network.link_capacity[network.link_tier == number] / QUANTUM
+        table.add_row(tier, str(len(widths)), *(f"{amount:g}" for amount in (widths.min(), widths.max(), widths.sum())))
     out.print(table)
     for number, (low, high) in enumerate(network.link_ends.tolist()):
         print_line(f"link {number}: {network.names[low]} - {network.names[high]}")
