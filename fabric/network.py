@@ -113,8 +113,8 @@ class NetworkBook:
         problem = "" if shares else "placed nothing at all"
         problem = problem or self._wrong_shares(shares, request) or self._wrong_links(links, amounts)
         named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
-        if not problem and not all(0 <= server < servers for server in chosen):
-            problem = f"there is no server {min(chosen) if min(chosen) < 0 else max(chosen)}"
+        if not problem and (unknown := [server for server in chosen if not 0 <= server < servers]):
+            problem = f"there is no server {unknown[0]}"
         if not problem and network is None and len(named) > 1 and not self._joined(named, links):
             problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
         if problem:

@@ -67,7 +67,7 @@ class Routes(NamedTuple):
 
 
 class Routing:
-    """The paths of a topology: `routes` for kernels, and the same in Python's words for people."""
+    """The paths of a topology: `routes` for kernels."""
 
     def __init__(self, topology: Topology, k: int = 3, order: str = ORDERS[0]) -> None:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_PATHS:
@@ -99,23 +99,6 @@ class Routing:
         )
         self.longest = max(4 if planes else 1, switches - 1) + 2
         """No route has more links: the room that `route_links` needs."""
-
-    def links(self, a: int, b: int) -> list[tuple[int, ...]]:
-        """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
-        out = np.empty(self.longest, np.int32)
-        counts = (path_links(self.routes, self.topology.link_capacity, a, b, k, False, out) for k in range(self.k))
-        return [tuple(out[:count].tolist()) for count in counts if count >= 0]
-
-    def paths(self, a: int, b: int) -> list[tuple[int, ...]]:
-        """List the same paths as vertices, both racks included."""
-        found = []
-        for links in self.links(a, b):
-            path = [a]
-            for link in links:
-                one, other = self.topology.link_ends[link].tolist()
-                path.append(other if path[-1] == one else one)
-            found.append(tuple(path))
-        return found
 
 
 def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
@@ -150,23 +133,6 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, w
 
 
 @lean
-def path_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, weighted: bool, out: Indices) -> int:
-    """Write the links of path k from rack a to rack b to `out` int32; how many there are, -1 without such a path.
-
-    The order is that of the way, from a to b. `link_free` is that by which the path was found; it isn't read unless
-    `weighted`.
-    """
-    if a == b:
-        return 0 if k == 0 else -1
-    slot = _slot(routes, link_free, a, b, weighted, k + 1, FAR)
-    paths = routes.kept[slot] if slot >= 0 else routes.found
-    count = int(paths[k, 0])
-    for place in range(count):
-        out[place if a < b else count - 1 - place] = paths[k, 1 + place]
-    return count if count > 0 else -1
-
-
-@lean
 def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
     """Find the path that a route from server s to server t takes, the servers' own links included, or -1.
 
@@ -181,17 +147,24 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
 
 @lean
 def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighted: bool, out: Indices) -> int:
-    """Write the links of path k from server s to server t, as `path_links` does; none from a server to itself.
+    """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
 
-    `Routing.longest` numbers are room enough.
+    `Routing.longest` numbers are room enough. -1 without such a path; none from a server to itself. `link_free` is that
+    by which the path was found; it isn't read unless `weighted`.
     """
     if s == t:
         return 0
-    between = path_links(routes, link_free, routes.rack_of[s], routes.rack_of[t], k, weighted, out[1:])
-    if between < 0:
-        return -1
-    out[0], out[1 + between] = s, t
-    return between + 2
+    a, b = routes.rack_of[s], routes.rack_of[t]
+    count, known = 0, k == 0
+    if a != b:
+        slot = _slot(routes, link_free, a, b, weighted, k + 1, FAR)
+        paths = routes.kept[slot] if slot >= 0 else routes.found
+        count = int(paths[k, 0])
+        known = count > 0
+        for place in range(count):
+            out[1 + (place if a < b else count - 1 - place)] = paths[k, 1 + place]
+    out[0], out[1 + count] = s, t
+    return count + 2 if known else -1
 
 
 @lean

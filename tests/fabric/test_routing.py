@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from binwright import fabric
 from binwright.fabric.graphs import Graph, build
-from binwright.fabric.routing import ORDERS, SOON_FOUND, Routing, find_path, find_route, path_links, route_links
+from binwright.fabric.routing import ORDERS, SOON_FOUND, Routing, find_path, find_route, route_links
 from binwright.fabric.shapes import fabric as pods_and_planes
 from binwright.fabric.shapes import fat_tree, tree
 from binwright.fabric.topology import Topology, TopologyError, topology
 from tests.reference.routes import turn, way
+from tests.support.networks import links_between, paths_between
 from tests.support.properties import scaled
 
 PAIRS = 40
@@ -57,8 +58,8 @@ def test_small_presets_by_the_slow_rule(name: str, k: int, order: str) -> None:
         for b in range(found.racks):
             if a != b:
                 expected = slow_paths(found, a, b, k, order)
-                assert routing.paths(a, b) == expected
-                assert routing.links(a, b) == [as_links(found, path) for path in expected]
+                assert paths_between(routing, a, b) == expected
+                assert links_between(routing, a, b) == [as_links(found, path) for path in expected]
 
 
 def entered(found: Topology) -> Any:
@@ -72,7 +73,7 @@ def test_presets_in_the_order_of_networkx_path_by_path(name: str) -> None:
     routing, graph = Routing(found, 3, "networkx"), entered(found)
     pairs = list(combinations(range(found.racks), 2))
     for a, b in random.Random(3).sample(pairs, min(len(pairs), PAIRS)):
-        assert routing.paths(a, b) == list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), 3)))
+        assert paths_between(routing, a, b) == list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), 3)))
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
@@ -85,7 +86,7 @@ def test_shortest_paths_of_fabrics_are_in_the_order_of_networkx(
     for a, b in combinations(range(found.racks), 2):
         k = planes if found.pod_of[a] == found.pod_of[b] else planes * uplinks
         expected = list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), k)))
-        assert Routing(found, k, "networkx").paths(a, b) == expected
+        assert paths_between(Routing(found, k, "networkx"), a, b) == expected
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
@@ -101,7 +102,7 @@ def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None
     most = min(k, found.planes)
     for a, b in combinations(range(found.racks), 2):
         near = found.pod_of[a] == found.pod_of[b]
-        for path in routing.paths(a, b)[:most]:
+        for path in paths_between(routing, a, b)[:most]:
             plane, spine = way(found, path)
             for rack in (a, b):
                 (inside if near else across)[rack][plane] += 1
@@ -125,19 +126,20 @@ def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
         quick = Routing(found, k, order)
         assert quick.routes.kept.nbytes <= SOON_FOUND
         for a, b in random.Random(7).sample(pairs, 40):
-            shortest = [path for path in searched.links(a, b) if len(path) == len(searched.links(a, b)[0])]
-            assert set(quick.links(a, b)) <= set(shortest)
-            assert len(set(quick.links(a, b))) == k
-            assert quick.links(b, a) == [links[::-1] for links in quick.links(a, b)]
+            every = links_between(searched, a, b)
+            shortest = [path for path in every if len(path) == len(every[0])]
+            assert set(links_between(quick, a, b)) <= set(shortest)
+            assert len(set(links_between(quick, a, b))) == k
+            assert links_between(quick, b, a) == [links[::-1] for links in links_between(quick, a, b)]
 
 
 def test_a_hundred_thousand_servers_need_a_small_table() -> None:
     found = pods_and_planes(2504, 40, 8, 4, 4, (1, 2, 2))
     routing = Routing(found)
     assert sum(array.nbytes for array in routing.routes if isinstance(array, np.ndarray)) < 3_000_000
-    names = [[found.names[vertex] for vertex in path] for path in routing.paths(9, 2503)]
+    names = [[found.names[vertex] for vertex in path] for path in paths_between(routing, 9, 2503)]
     assert names[2] == ["rack-9", "fabric-1-2", "spine-2-2", "fabric-312-2", "rack-2503"]
-    assert routing.links(9, 2503)[2] == as_links(found, routing.paths(9, 2503)[2])
+    assert links_between(routing, 9, 2503)[2] == as_links(found, paths_between(routing, 9, 2503)[2])
 
 
 @pytest.mark.long
@@ -153,7 +155,7 @@ def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, ways: tuple[int, int]
     found = pods_and_planes(pods * per_pod, 2, per_pod, *ways, (1, 1, 1))
     routing = Routing(found, k, order)
     for a, b in combinations(range(found.racks), 2):
-        assert routing.paths(a, b) == slow_paths(found, a, b, k, order)
+        assert paths_between(routing, a, b) == slow_paths(found, a, b, k, order)
 
 
 @st.composite
@@ -182,8 +184,8 @@ def test_random_graphs_by_the_slow_rule(found: Topology, k: int) -> None:
         expected = slow_paths(found, a, b, k)
         assert expected, "connected"
         for _ in "searched", "kept":
-            assert routing.paths(a, b) == expected
-        assert routing.paths(b, a) == [path[::-1] for path in expected]
+            assert paths_between(routing, a, b) == expected
+        assert paths_between(routing, b, a) == [path[::-1] for path in expected]
         hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)]
         assert [len(path) for path in expected] == hops
 
@@ -201,9 +203,9 @@ def test_paths_too_long_to_keep_are_found_every_time() -> None:
     found = ring(60)
     routing = Routing(found)
     for _ in range(2):
-        assert [len(links) for links in routing.links(0, 7)] == [7, 53]
+        assert [len(links) for links in links_between(routing, 0, 7)] == [7, 53]
     assert not routing.routes.pairs.any()
-    assert [len(links) for links in Routing(found, 1).links(0, 7)] == [7]
+    assert [len(links) for links in links_between(Routing(found, 1), 0, 7)] == [7]
 
 
 def test_pairs_without_room_displace_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +216,7 @@ def test_pairs_without_room_displace_one_another(monkeypatch: pytest.MonkeyPatch
     assert len(scarce.routes.pairs) < 5 < len(plenty.routes.pairs) == 28
     for _ in range(2):
         for a, b in combinations(range(found.racks), 2):
-            assert scarce.links(a, b) == plenty.links(a, b)
+            assert links_between(scarce, a, b) == links_between(plenty, a, b)
 
 
 def networks() -> Iterator[Topology]:
@@ -233,14 +235,13 @@ def test_kernels_answer_by_the_lists_of_paths(found: Topology, k: int) -> None:
         s, t = (int(server) for server in rng.choice(found.servers, 2, replace=False))
         a, b = int(found.rack_of[s]), int(found.rack_of[t])
         bandwidth = int(rng.integers(1, 6))
-        least = [min((int(free[link]) for link in links), default=9) for links in routing.links(a, b)]
+        least = [min((int(free[link]) for link in links), default=9) for links in links_between(routing, a, b)]
         first = next((k for k, free in enumerate(least) if free >= bandwidth), -1)
         assert find_path(routing.routes, free, a, b, bandwidth, False) == first
         own = min(free[s], free[t]) >= bandwidth
         assert find_route(routing.routes, free, s, t, bandwidth, False) == (first if own else -1)
         assert find_route(routing.routes, free, s, s, 99, False) == 0
-        for path, links in enumerate(routing.links(a, b)):
-            assert out[: path_links(routing.routes, free, a, b, path, False, out)].tolist() == list(links)
+        for path, links in enumerate(links_between(routing, a, b)):
             count = route_links(routing.routes, free, s, t, path, False, out)
             assert out[:count].tolist() == [s, *links, t]
 

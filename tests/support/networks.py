@@ -8,7 +8,7 @@ import numpy as np
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graphs import Graph, build
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.routing import Routing
+from binwright.fabric.routing import Routing, route_links
 from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.topology import Topology, topology
 from binwright.simcore.types import QUANTUM, Request
@@ -64,3 +64,26 @@ SHAPES = [
     Routing(uneven()),
 ]
 """Networks of different shapes, with the paths in them."""
+
+
+def links_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
+    """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
+    if a == b:
+        return [()]
+    homes, out = routing.topology.rack_of.tolist(), np.empty(routing.longest, np.int32)
+    ends = homes.index(a), homes.index(b)
+    free = routing.topology.link_capacity
+    counts = (route_links(routing.routes, free, *ends, k, False, out) for k in range(routing.k))
+    return [tuple(out[1 : count - 1].tolist()) for count in counts if count >= 0]
+
+
+def paths_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
+    """List the same paths as vertices, both racks included."""
+    found = []
+    for links in links_between(routing, a, b):
+        path = [a]
+        for link in links:
+            one, other = routing.topology.link_ends[link].tolist()
+            path.append(other if path[-1] == one else one)
+        found.append(tuple(path))
+    return found
