@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from binwright.fabric.routing import Routes, Routing, find_path, find_route, route_links
 from binwright.fabric.topology import Indices, Small
-from binwright.simcore.jit import lean
+from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -27,7 +27,8 @@ class Filling(NamedTuple):
     `need` int64 [resources] is what is still missing. `counts` int64 [4]: servers chosen, shares, links, and the
     stamp of this request. `servers` int32 [n] in order of choice; `places` int32 [shares, 2] server and node with
     `amounts` int64 [shares, resources]; `links` int32 [links]; `chosen` int64 [servers] and `wired` int64 [links] hold
-    the stamp of the request that has them; `route` int32 [longest route].
+    the stamp of the request that has them; `route` int32 [longest route]; `joined` int64 [racks, 2] is what `joins`
+    remembers.
     """
 
     need: Ints
@@ -39,6 +40,7 @@ class Filling(NamedTuple):
     chosen: Ints
     wired: Ints
     route: Indices
+    joined: Ints
 
 
 def filling(routing: Routing, nodes: int, resources: int) -> Filling:
@@ -54,6 +56,7 @@ def filling(routing: Routing, nodes: int, resources: int) -> Filling:
         chosen=np.zeros(servers, np.int64),
         wired=np.zeros(links, np.int64),
         route=np.zeros(routing.longest, np.int32),
+        joined=np.zeros((routing.topology.racks, 2), np.int64),
     )
 
 
@@ -140,19 +143,35 @@ def choose(
 
 
 @lean
-def narrow(
-    routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int, weighted: bool, reach: Flags
-) -> None:
-    """Keep in `reach` bool [racks] only racks that have a working route to this server's rack, once it was chosen."""
-    rack = routes.rack_of[server]
-    for j in range(room.counts[0] - 1):
-        if routes.rack_of[room.servers[j]] == rack:
-            return  # as the other one
-    for other in range(len(reach)):
-        if link_free[server] < bandwidth:
-            reach[other] = False
-        elif reach[other] and other != rack:
-            reach[other] = find_path(routes, link_free, rack, other, bandwidth, weighted) >= 0
+def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: int, weighted: bool) -> bool:
+    """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
+
+    Each path is looked for once: `joined` has the stamp of the filling that came by, and to how many of its servers the
+    rack has working routes, -1 when one has none.
+    """
+    joined = room.joined
+    if joined[rack, 0] != room.counts[3]:
+        joined[rack, 0], joined[rack, 1] = room.counts[3], 0
+    while 0 <= joined[rack, 1] < room.counts[0]:
+        other = room.servers[joined[rack, 1]]
+        works = link_free[other] >= bandwidth
+        works = works and find_path(routes, link_free, routes.rack_of[other], rack, bandwidth, weighted) >= 0
+        joined[rack, 1] = joined[rack, 1] + 1 if works else -1
+    return bool(joined[rack, 1] >= 0)
+
+
+@lean
+def reaches(routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int, weighted: bool) -> bool:
+    """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
+    if room.counts[0] > 0 and link_free[server] < bandwidth:
+        return False
+    return joins(routes, link_free, room, routes.rack_of[server], bandwidth, weighted)
+
+
+@lean_inlined
+def may_be_chosen(room: Filling, free: Ints, server: int) -> bool:
+    """Tell whether a server has anything free and is not chosen."""
+    return bool(room.chosen[server] != room.counts[3] and has_any(free, server))
 
 
 @lean
@@ -162,20 +181,15 @@ def allow(
     link_free: Ints,
     room: Filling,
     bandwidth: int,
-    reach: Flags,
-    narrowed: bool,
+    weighted: bool,
+    masked: bool,
     mask: Flags,
 ) -> bool:
-    """Write to `mask` which servers have anything free and are not chosen; tells whether there are any.
-
-    When `narrowed` they must be in a rack of `reach`, and have the bandwidth free on their link.
-    """
-    checked = narrowed and room.counts[0] > 0
+    """Write to `mask` which servers may be chosen, when `masked` of those that can be reached; tells whether any may."""
     some = False
     for server in range(len(free)):
-        allowed = room.chosen[server] != room.counts[3] and has_any(free, server)
-        if allowed and checked:
-            allowed = reach[routes.rack_of[server]] and link_free[server] >= bandwidth
-        mask[server] = allowed
-        some |= allowed
+        mask[server] = may_be_chosen(room, free, server) and (
+            not masked or reaches(routes, link_free, room, server, bandwidth, weighted)
+        )
+        some |= mask[server]
     return some

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, may_be_chosen, one_by_one, reaches
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.nested_agent import inner
 from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.multi_server import may_be_chosen, reaches
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
@@ -54,9 +55,9 @@ def random_server(of: Drawing, free: Ints, link_free: Ints, bandwidth: int, weig
 def _allowed(
     network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool, masked: bool
 ) -> bool:
-    if not may_be_chosen(network, free, server):
+    if not may_be_chosen(network.room, free, server):
         return False
-    return not masked or reaches(network, link_free, server, bandwidth, weighted)
+    return not masked or reaches(network.routes, link_free, network.room, server, bandwidth, weighted)
 
 
 class RandomServers(NetworkAgent):

@@ -22,11 +22,11 @@ from binwright.agents.environments.observation import (
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.weights import find, fitting, read
-from binwright.fabric.multi_server import Filling, Flags, allow, narrow
+from binwright.fabric.multi_server import Filling, Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, kernel, lean
-from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
+from binwright.simcore.types import Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 
@@ -208,12 +208,11 @@ FEATURES = ("enough free", "chosen")
 class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
-    `reach` bool [racks] and `allowed` bool [servers] are scratch. `filling` is the network's room as that of the only
-    simulation `watched` and `shown`. `feasible` says that only servers with a working route to all chosen are taken.
+    `allowed` bool [servers] is scratch. `filling` is the network's room as that of the only simulation `watched` and
+    `shown`. `feasible` says that only servers with a working route to all chosen are taken.
     """
 
     network: Network
-    reach: Flags
     allowed: Flags
     feasible: bool
     watched: Watched
@@ -227,23 +226,14 @@ class Scoring(NamedTuple):
 
 
 @lean
-def start_nara(of: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Begin with all racks in reach."""
-    of.reach[:] = True
-
-
-@lean
 def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Take the allowed server with the largest logit, the first of equals; -1 for none.
 
     Where none can be reached it is the first that has anything free, which tells for want of what.
     """
     network, room, shown = of.network, of.network.room, of.shown
-    if masked and room.counts[0] > 0:
-        last = room.servers[room.counts[0] - 1]
-        narrow(network.routes, link_free, room, last, bandwidth, weighted, of.reach)
     best, highest = -1, np.float32(-np.inf)
-    if not allow(network.routes, free, link_free, room, bandwidth, of.reach, masked, of.allowed):
+    if not allow(network.routes, free, link_free, room, bandwidth, weighted, masked, of.allowed):
         return best
     if masked or not of.feasible:
         show(of.watched, of.text, len(of.wires.share), shown.rewards, shown, 0, 1, False)
@@ -268,7 +258,7 @@ class Nara(NetworkAgent):
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
-    rule = staticmethod(one_by_one(nara, start_nara))
+    rule = staticmethod(one_by_one(nara))
     needs_lifetimes = True
 
     def __init__(
@@ -292,7 +282,6 @@ class Nara(NetworkAgent):
         )  # fmt: skip
         return Scoring(
             network=network,
-            reach=np.zeros(topology.racks, np.bool_),
             allowed=np.zeros(servers, np.bool_),
             feasible=self.masked,
             watched=watched,

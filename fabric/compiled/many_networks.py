@@ -14,7 +14,7 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.many import Flags, Many, copied, many_runs, reset, run_of
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, forward, hold, leave, refuse
-from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling, narrow
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
 from binwright.fabric.network import NetworkView
 from binwright.fabric.routing import Routes
 from binwright.fabric.topology import Indices, Small
@@ -56,7 +56,6 @@ class NetworkState(NamedTuple):
     | held | int64 [s, rows, 4] | the rows of `places` (from, to) and `wires` (from, to) that a request holds |
     | logged | int64 [s, 2] | rows written of `places` and `wires` |
     | places, amounts, wires | int32 [s, any, 2], int64 [s, any, resources], int32 [s, any] | what is held |
-    | reach | bool [s, racks] | racks with a working route to all servers chosen |
     | mask | bool [s, servers] | what may be chosen; nothing when the episode is over |
     | sums | int64 [s, resources] | quanta in use after each decision, summed |
     | result | int64 [s, 2] | requests placed and rejected in this step |
@@ -73,7 +72,6 @@ class NetworkState(NamedTuple):
     places: Indices
     amounts: Ints
     wires: Indices
-    reach: Flags
     mask: Flags
     sums: Ints
     result: Ints
@@ -164,7 +162,6 @@ class NetworkEpisodes:
             places=np.zeros((count, places, 2), np.int32),
             amounts=np.zeros((count, places, resources), np.int64),
             wires=np.zeros((count, wires), np.int32),
-            reach=np.zeros((count, view.topology.racks), np.bool_),
             mask=np.zeros((count, servers), np.bool_),
             sums=np.zeros((count, resources), np.int64),
             result=np.zeros((count, 2), np.int64),
@@ -184,6 +181,7 @@ def filling_of(room: Filling, i: int) -> Filling:
         room.chosen[i],
         room.wired[i],
         room.route[i],
+        room.joined[i],
     )
 
 
@@ -230,10 +228,8 @@ def _take(rules: NetworkRules, state: NetworkState, free: Ints, room: Filling, i
     if status != GOES_ON:
         return int(status)
     if rules.feasible:
-        narrow(rules.routes, link_free, room, server, bandwidth, rules.weighted, state.reach[i])
-        if allow(rules.routes, free, link_free, room, bandwidth, state.reach[i], True, mask):
-            return GOES_ON
-        return -1
+        some = allow(rules.routes, free, link_free, room, bandwidth, rules.weighted, True, mask)
+        return GOES_ON if some else -1
     mask[server] = False  # nothing else changed
     for other in range(len(mask)):
         if mask[other]:
@@ -312,9 +308,8 @@ def _offer_next(
                 _release(state, i, run.free, at[loop.ROW])
         requests.arrival[row], state.at[i, 0] = clock[loop.NOW], row
         begin(room, requests.demand[row])
-        state.reach[i] = True
-        bandwidth, reach, mask = state.bandwidth[i, row], state.reach[i], state.mask[i]
-        if allow(rules.routes, run.free, state.link_free[i], room, bandwidth, reach, rules.feasible, mask):
+        bandwidth, mask = state.bandwidth[i, row], state.mask[i]
+        if allow(rules.routes, run.free, state.link_free[i], room, bandwidth, rules.weighted, rules.feasible, mask):
             return
         refuse(run, row)
         _answered(rules, state, i, False)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from binwright.fabric.reachable_servers import Flags
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, joins, largest, one_by_one
-from binwright.fabric.multi_server import COMPLETE, has_any
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
+from binwright.fabric.multi_server import COMPLETE, has_any, joins
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
@@ -149,7 +149,7 @@ def look_in(index: RackIndex, link_free: Ints, bandwidth: int, weighted: bool, r
             continue
         # The first server needs a link, too, unless it completes the request.
         works = (completes and first) or wires[place] >= bandwidth
-        if works and (first or joins(index.network, link_free, rack, bandwidth, weighted)):
+        if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth, weighted)):
             server, complete, value, cost = other, completes, gain, costs
         elif passed < 0:
             passed = other

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling, has_any
+from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.routing import Routes, find_path
+from binwright.fabric.routing import Routes
 from binwright.fabric.topology import Indices, Small
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import lean, lean_inlined, prepared
+from binwright.simcore.jit import lean, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
@@ -26,17 +26,13 @@ chosen that have a working route to all chosen before.
 
 
 class Network(NamedTuple):
-    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, room to provision in.
-
-    `joined` int64 [racks, 2] is what `joins` remembers.
-    """
+    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, room to provision in."""
 
     routes: Routes
     link_tier: Small
     first: Indices
     via: Indices
     room: Filling
-    joined: Ints
 
 
 def largest(view: NetworkView) -> list[int]:
@@ -84,38 +80,6 @@ def one_by_one(following: Callable[..., int], start: Callable[..., None] = begin
     return lean(rule)
 
 
-@lean
-def joins(network: Network, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
-    """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
-
-    Each path is looked for once: `joined` has the stamp of the filling that came by, and to how many of its servers the
-    rack has working routes, -1 when one has none.
-    """
-    room, routes, joined = network.room, network.routes, network.joined
-    if joined[rack, 0] != room.counts[3]:
-        joined[rack, 0], joined[rack, 1] = room.counts[3], 0
-    while 0 <= joined[rack, 1] < room.counts[0]:
-        other = room.servers[joined[rack, 1]]
-        works = link_free[other] >= bandwidth
-        works = works and find_path(routes, link_free, routes.rack_of[other], rack, bandwidth, weighted) >= 0
-        joined[rack, 1] = joined[rack, 1] + 1 if works else -1
-    return bool(joined[rack, 1] >= 0)
-
-
-@lean
-def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
-    """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
-    if network.room.counts[0] > 0 and link_free[server] < bandwidth:
-        return False
-    return joins(network, link_free, network.routes.rack_of[server], bandwidth, weighted)
-
-
-@lean_inlined
-def may_be_chosen(network: Network, free: Ints, server: int) -> bool:
-    """Tell whether a server has anything free and is not chosen."""
-    return bool(network.room.chosen[server] != network.room.counts[3] and has_any(free, server))
-
-
 def network_of(agent: Agent, view: View) -> NetworkView:
     """Return the view as one of a network; raises a `UserError` where the cluster has none."""
     if not isinstance(view, NetworkView):
@@ -136,9 +100,8 @@ class NetworkAgent(Agent, ABC):
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = network_of(self, view)
         topology, (_, nodes, resources) = view.topology, view.free.shape
-        self._room, joined = filling(view.routing, nodes, resources), np.zeros((topology.racks, 2), np.int64)
-        edges = topology.first, topology.via
-        network = Network(view.routing.routes, topology.link_tier, *edges, self._room, joined)
+        self._room = filling(view.routing, nodes, resources)
+        network = Network(view.routing.routes, topology.link_tier, topology.first, topology.via, self._room)
         self._scratch = self.scratch(view, network, rng)
         self._weighted = view.weighted
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]

@@ -8,15 +8,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from binwright.agents.heuristics.networks.common import (
-    Network,
-    NetworkAgent,
-    largest,
-    may_be_chosen,
-    one_by_one,
-    reaches,
-)
-from binwright.fabric.multi_server import has_any
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
+from binwright.fabric.multi_server import has_any, may_be_chosen, reaches
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
@@ -120,11 +113,11 @@ def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
     """
     count, owner = 0, -1
     for other in range(len(free)):
-        count += may_be_chosen(of.network, free, other)
+        count += may_be_chosen(of.network.room, free, other)
     for place in range(len(free)):
         if place >= len(free) - count:
             owner += 1
-            while not may_be_chosen(of.network, free, owner):
+            while not may_be_chosen(of.network.room, free, owner):
                 owner += 1
         server = of.by_name[place]
         of.scores[server] = _score(of, free, link_free, server, owner)
@@ -142,7 +135,9 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
         points = scores[server] * (of.near if rack < 0 or rack_of[server] == rack else of.far)
-        if points > most and (not masked or reaches(of.network, link_free, server, bandwidth, weighted)):
+        if points > most and (
+            not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth, weighted)
+        ):
             best, most = server, points
     return best
 
@@ -227,7 +222,7 @@ def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
         progress[COUNT] += 1
         server = vertex - of.switches
         if server >= 0 and has_any(free, server):
-            if not masked or reaches(of.network, link_free, server, bandwidth, weighted):
+            if not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth, weighted):
                 return int(server)
             progress[PASSED] = server if progress[PASSED] < 0 else progress[PASSED]
     if masked:
