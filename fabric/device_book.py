@@ -210,10 +210,7 @@ class DeviceBook:
 
     def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell on which servers a request fits, with its devices, bool [servers]."""
-        count, each = in_python(request.demand[self._spec.resource])
-        there = np.arange(self._own.free.shape[1]) < self._own.there[:, None]
-        enough: npt.NDArray[np.bool_] = ((self._own.free >= each) & there).sum(axis=1) >= count
-        return self._right(request) & enough
+        return self.rooms(request, self._amounts(request).astype(np.int64), False) > 0
 
     def _right(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have the amounts, and devices of a model that the request takes, bool [servers]."""

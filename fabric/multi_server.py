@@ -185,7 +185,7 @@ def allow(
     masked: bool,
     mask: Flags,
 ) -> bool:
-    """Write to `mask` which servers may be chosen, when `masked` of those that can be reached; tells whether any may."""
+    """Write to `mask` which servers may be chosen, if `masked` of those that can be reached; tells whether any may."""
     some = False
     for server in range(len(free)):
         mask[server] = may_be_chosen(room, free, server) and (

@@ -37,43 +37,6 @@ def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
 
 
 @kernel
-def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
-    """Return why a request fits nowhere.
-
-    0: it does fit; 1: no node (or even spread) holds it though a server has as much in total; 2: no server has enough
-    of everything at once; 3 + r: no server has enough of resource r.
-    """
-    servers, nodes, resources = free.shape
-    enough = np.zeros(resources, np.bool_)
-    together = False
-    for s in range(servers):
-        everything = True
-        for r in range(resources):
-            total = 0
-            for n in range(nodes):
-                total += free[s, n, r]
-            if total >= demand[r]:
-                enough[r] = True
-            else:
-                everything = False
-        if everything:
-            together = True
-            if spread:
-                if fits_spread(free, s, demand):
-                    return 0
-            else:
-                for n in range(nodes):
-                    if fits_node(free, s, n, demand):
-                        return 0
-    if together:
-        return 1
-    for r in range(resources):
-        if not enough[r]:
-            return 3 + r
-    return 2
-
-
-@kernel
 def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_]:
     """Tell on which servers a request fits, bool [servers]."""
     found = np.zeros(len(free), np.bool_)
@@ -84,6 +47,32 @@ def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_
             for node in range(free.shape[1]):
                 found[server] |= fits_node(free, server, node, demand)
     return found
+
+
+@kernel
+def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
+    """Return why a request fits nowhere.
+
+    0: it does fit; 1: no node (or even spread) holds it though a server has as much in total; 2: no server has enough
+    of everything at once; 3 + r: no server has enough of resource r.
+    """
+    servers, nodes, resources = free.shape
+    enough, together = np.zeros(resources, np.bool_), False
+    for s in range(servers):
+        everything = True
+        for r in range(resources):
+            total = 0
+            for n in range(nodes):
+                total += free[s, n, r]
+            enough[r] |= total >= demand[r]
+            everything &= bool(total >= demand[r])
+        together |= everything
+    if together:
+        return 0 if with_room(free, demand, spread).any() else 1
+    for r in range(resources):
+        if not enough[r]:
+            return 3 + r
+    return 2
 
 
 @inlined

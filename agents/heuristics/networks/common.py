@@ -26,7 +26,7 @@ chosen that have a working route to all chosen before.
 
 
 class Network(NamedTuple):
-    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, room to provision in."""
+    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, and room to fill."""
 
     routes: Routes
     link_tier: Small

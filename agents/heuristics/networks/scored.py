@@ -129,15 +129,13 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted
 
     Those chosen already are left out.
     """
-    room, scores, rack_of = of.network.room, of.scores, of.network.routes.rack_of
+    room, scores, routes = of.network.room, of.scores, of.network.routes
     best, most = -1, -1.0
     for server in range(len(scores)):
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
-        points = scores[server] * (of.near if rack < 0 or rack_of[server] == rack else of.far)
-        if points > most and (
-            not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth, weighted)
-        ):
+        points = scores[server] * (of.near if rack < 0 or routes.rack_of[server] == rack else of.far)
+        if points > most and (not masked or reaches(routes, link_free, room, server, bandwidth, weighted)):
             best, most = server, points
     return best
 
