@@ -6,7 +6,7 @@ what the server's devices have free counts as fragmented where the request could
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,23 +44,22 @@ def typical(view: DeviceView, top: float = TOP) -> Typical:
 
     Of equally usual ones those with most cpu come first, then with most of each device, then with most devices.
     """
-    counts: dict[tuple[int, int, int, str], int] = {}
-    cpu, usual = cpu_of(view), view.usual
+    counts: dict[tuple[int, int, int, int], int] = {}
+    cpu, usual, known = cpu_of(view), view.usual, (1 << len(view.models)) - 1
     for demand, models, count in zip(usual.demand.tolist(), usual.models.tolist(), usual.times.tolist(), strict=True):
         devices, each = in_python(demand[view.resource])
-        names = "|".join(name for bit, name in enumerate(view.models) if models >> bit & 1) if devices else ""
-        kind = (demand[cpu] if cpu >= 0 else 0, each, devices, names if models else "")
+        kind = (demand[cpu] if cpu >= 0 else 0, each, devices, models & known if devices else 0)
         counts[kind] = counts.get(kind, 0) + count
-    ordered = sorted(counts.items(), key=lambda one: (one[1], one[0]), reverse=True)
-    every, found, rows = sum(counts.values()), 0, 0
+
+    def order(kind: tuple[int, int, int, int]) -> tuple[Any, ...]:
+        return counts[kind], kind[:3], "|".join(name for bit, name in enumerate(view.models) if kind[3] >> bit & 1)
+
+    ordered, every, found, rows = sorted(counts, key=order, reverse=True), sum(counts.values()), 0, 0
     while rows < len(ordered) and found < top * every:
-        found += ordered[rows][1]
+        found += counts[ordered[rows]]
         rows += 1
-    kinds = [
-        [*kind[:3], sum(1 << view.models.index(name) for name in kind[3].split("|") if name)] for kind, _ in ordered
-    ]
-    share = [count / every / (found / every) for _, count in ordered[:rows]]
-    return Typical(np.array(kinds[:rows], np.int64).reshape(-1, 4), np.array(share))
+    share = [counts[kind] / every / (found / every) for kind in ordered[:rows]]
+    return Typical(np.array(ordered[:rows], np.int64).reshape(-1, 4), np.array(share))
 
 
 @kernel

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.device_book import DeviceBook, HeldDevices
 from binwright.fabric.network import NetworkBook, Wired
@@ -23,6 +22,7 @@ from binwright.fabric.peak_book import PeakBook
 from binwright.fabric.peak_predictors import PeakPredictor
 from binwright.fabric.placement.rule_book import RuleBook
 from binwright.fabric.placement.rules import Rule, ServerLabels
+from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.routing import Routing
 from binwright.fabric.servers import why_not
 from binwright.fabric.survey import Survey
@@ -90,7 +90,7 @@ class Ledger:
         self._free = self._capacity.copy()
         self.view: Any = View(cluster.resources, self._capacity, self._free)
         self.log: Ints | None = None
-        """The log of changed servers (`binwright.fabric.changed_servers`), writable; `None` with few servers."""
+        """The log of changed servers (`binwright.fabric.ranking`), writable; `None` with few servers."""
         self._survey: Survey | None = None
         self._surveyed = 0
         self._lay_out()

@@ -13,11 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.fabric.changed_servers import BLOCK, blocks_of
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.jit.cost_functions import NOTHING
 from binwright.simcore.types import Amounts, Ints
 
+BLOCK = 8
+"""Servers of a block."""
+SERVERS_WORTH_IT = 256
+"""From so many servers on looking at what changed is faster than looking at all of them, for most rules."""
 KEPT = 64
 """Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
 SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
@@ -38,6 +41,20 @@ class Standings(NamedTuple):
 
     known: Ints
     trees: Ints
+
+
+def blocks_of(servers: int) -> int:
+    """Count the blocks that are kept for so many servers: a power of 2."""
+    return 1 << max(0, -(-servers // BLOCK) - 1).bit_length()
+
+
+def log_of(servers: int, before: Ints | None = None) -> Ints:
+    """Make a log, int64 [1 + blocks]: how many changes there were, and a ring of the servers that changed last.
+
+    It holds as many changes as it pays to follow. The log `before` is returned instead if it is as long.
+    """
+    blocks = blocks_of(servers)
+    return before if before is not None and len(before) == 1 + blocks else np.zeros(1 + blocks, np.int64)
 
 
 def standings(free: Ints, kept: int = KEPT) -> Standings:

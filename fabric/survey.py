@@ -14,7 +14,7 @@ class Survey:
     """Counts over all servers of one size of cluster.
 
     `flavours` int64 [k, resources] are the demands that say what is stranded, `spread` bool [k] which of them are
-    spread, and `log` int64 [any] says which servers changed, as `fabric.changed_servers` has it; without it all may
+    spread, and `log` int64 [any] says which servers changed, as `fabric.ranking` has it; without it all may
     have.
     """
 

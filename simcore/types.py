@@ -393,7 +393,7 @@ class View:
     then is what they have free all the same.
 
     `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
-    `fabric.changed_servers`. It is another array when the servers are many more, and `None` where they are too few for
+    `fabric.ranking`. It is another array when the servers are many more, and `None` where they are too few for
     it to be of use, in networks, and where rules of placement are.
 
     Where `free` is what predicted peaks leave, `asked` int64 [servers, nodes, resources], read-only, is what those that

@@ -19,8 +19,21 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from binwright.agents.rules.scan import Scan
-from binwright.fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
-from binwright.fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from binwright.fabric.ranking import (
+    BLOCK,
+    ONCE,
+    SEEN,
+    SERVERS,
+    SERVERS_WORTH_IT,
+    best_of,
+    build,
+    climb,
+    compete,
+    find,
+    first_of,
+    keep,
+    put,
+)
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.changed_servers import log_of
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, forward, hold, leave, move, refuse
 from binwright.fabric.compiled.tables import Tables, no_tables
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.ranking import log_of
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared

@@ -80,7 +80,7 @@ class NumaState(NamedTuple):
     [COUNTERS], and `clock` float64 [2] has `NOW`, and when the line is offered next, infinite for not yet. `sequence`
     int32 [n] has the rows in the order of their `answers`, int64 [1]: how many there are. The others are the columns of
     `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any] tells which servers
-    changed, as `fabric.changed_servers` has it.
+    changed, as `fabric.ranking` has it.
     """
 
     capacity: Ints

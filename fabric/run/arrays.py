@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.fabric.changed_servers import log_of
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at, end_one
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.ranking import log_of
 from binwright.fabric.run.views import Holdings
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros

@@ -9,7 +9,7 @@ import numpy as np
 from binwright.fabric.reachable_servers import Flags
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
-from binwright.fabric.multi_server import COMPLETE, has_any, joins
+from binwright.fabric.multi_server import COMPLETE, Flags, has_any, joins
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError

@@ -14,10 +14,9 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose, first_fit, internal, worst_fit
 from binwright.agents.learned.value import begun, value_of
 from binwright.agents.rules.scan import ScanAgent
-from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.ranking import standings
+from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of, standings
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.rng import stream
