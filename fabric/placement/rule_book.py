@@ -78,9 +78,8 @@ class RuleBook:
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
         _, shown, self._free = self._ledger.arrays
-        self.mask = self._compiled(self._draining)
-        self._open = open_roles(self.mask)
-        self._count_all(self.mask, self._ledger.held)
+        self.mask = self._compiled(self._ledger.held)
+        self._open, self._nothing = open_roles(self.mask), np.full(len(self._free), -1)
         self._role_view, self._aside = (view_for(self._free) for _ in range(2))
         self._fresh = -1  # the role whose view is up to date, as nothing has happened since
         self._all, self._some = read_only(shown), read_only(self._role_view.free)
@@ -89,19 +88,16 @@ class RuleBook:
         self._count_one = prepared(count, self.mask, 0, 0, 0)
         self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
 
-    def _compiled(self, draining: Iterable[int]) -> Mask:
-        """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
+    def _compiled(self, held: Mapping[int, Any]) -> Mask:
+        """Compile the rules, and count who lies where."""
         rules = self.written
-        drained = {n: rule.of(self.labels) for n in draining if isinstance(rule := rules[n], Drain)}
+        drained = {n: rule.of(self.labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
         if self.drained:
             drained[len(rules)] = np.isin(np.arange(len(self._free)), [*self.drained])
-        return compiled(self.labels, rules, self._roles, drained, self._ledger.network is not None)
-
-    @staticmethod
-    def _count_all(mask: Mask, held: Mapping[int, Any]) -> None:
-        """Count who lies where in a mask that has counted nobody."""
+        mask = compiled(self.labels, rules, self._roles, drained, self._ledger.network is not None)
         for holding in held.values():
             add(mask, np.array(holding.servers, np.int64), holding.role, 1)
+        return mask
 
     # -- what changes --------------------------------------------------------------------------------------------------
 
@@ -217,20 +213,18 @@ class RuleBook:
 
     def _has_room_among(self, request: Request, servers: npt.NDArray[np.bool_]) -> bool:
         """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
-        may = servers if self._open[request.role] else servers & (self._refusing(request.role) < 0)
+        may = servers & (self._refusing(request.role) < 0)
         if request.gang:
             return bool(self._ledger.room_for_parts(request, may) >= request.gang.parts)
         return bool((self._with_room(request) & may).any())
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
-        role, gang, server = request.role, request.gang, servers[0]
-        if not self._open[role]:
-            refusing = self._refusing(role)
-            for one in servers:
-                if refusing[one] >= 0:
-                    self._fresh = -1  # as what it has taken is given back
-                    return f"not on server {one}: {self._rule(int(refusing[one]))}"
+        gang, server, refusing = request.gang, servers[0], self._refusing(request.role)
+        for one in servers:
+            if refusing[one] >= 0:
+                self._fresh = -1  # as what it has taken is given back
+                return f"not on server {one}: {self._rule(int(refusing[one]))}"
         if gang and not open_to(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
         if self.routing and not self.routing.is_open(request)[server]:
@@ -239,6 +233,8 @@ class RuleBook:
 
     def _refusing(self, role: int) -> Ints:
         """Return what keeps a role from every server, int64 [servers], -1 for nothing; its view is up to date then."""
+        if self._open[role]:
+            return self._nothing
         if self._fresh != role:
             self._show_role(self.mask, self._role_view, role, self._free)
             self._fresh = role
@@ -303,12 +299,11 @@ class RuleBook:
 
         It is the rule that takes the last server with room, as they are looked at in order.
         """
-        is_open = self._open[request.role]
-        if self.routing and not (reach := self.routing.reach(request)).all():
-            may = is_open or self._refusing(request.role) < 0
-            if not (self._with_room(request) & reach & may).any():
-                return len(self.reasons) - 2
-        decisive = -1 if is_open else self._decisive(request)
+        may = self._refusing(request.role) < 0
+        away = self.routing and not (reach := self.routing.reach(request)).all()
+        if away and not (self._with_room(request) & reach & may).any():
+            return len(self.reasons) - 2
+        decisive = self._decisive(request)
         if decisive < 0 and request.gang and request.gang.rules.restricts:
             self.offer(request)
             shown, self._view.free = self._view.free, self._all
@@ -349,10 +344,8 @@ class RuleBook:
         if request.gang and request.gang.rules.restricts:
             found |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
         found |= others
-        if not self._open[request.role]:
-            refusing = self._refusing(request.role).tolist()
-            found |= {server: self._rule(number) for server, number in enumerate(refusing) if number >= 0}
-        return found
+        refusing = enumerate(self._refusing(request.role).tolist())
+        return found | {server: self._rule(number) for server, number in refusing if number >= 0}
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -374,7 +367,5 @@ class RuleBook:
 
     def check(self, held: Mapping[int, Any]) -> None:
         """Count again from all that is held; raises `LedgerError` when the counts differ."""
-        fresh = self._compiled(self._draining)
-        self._count_all(fresh, held)
-        if not np.array_equal(fresh.counts, self.mask.counts):
+        if not np.array_equal(self._compiled(held).counts, self.mask.counts):
             raise LedgerError("what rules of placement count is not who is there")

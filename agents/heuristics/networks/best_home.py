@@ -6,7 +6,6 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-from binwright.fabric.reachable_servers import Flags
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import COMPLETE, Flags, has_any, joins
