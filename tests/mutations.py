@@ -63,7 +63,11 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
         f"{SIMCORE}engine.py {SIMCORE}gangs.py tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
     ),
     ("fabric/run/gang_placement.py", 2, f"{SIMCORE}gangs.py"),
-    ("fabric/run/cluster_events.py", 2, f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py"),
+    (
+        "fabric/run/cluster_events.py",
+        2,
+        f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py tests/scenarios/test_speed.py",
+    ),
     ("fabric/run/views.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py"),
     ("fabric/compiled/numa_loop.py", 5, f"tests/fabric/compiled {SIMCORE}engine.py tests/scenarios/test_engines.py"),
     ("fabric/compiled/tables.py", 3, f"{SIMCORE}quotas.py"),

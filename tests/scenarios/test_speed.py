@@ -55,6 +55,14 @@ def test_a_request_stays_for_its_lifetime_divided_by_the_speed(tmp_path: Path) -
     assert not row["compiled"]
 
 
+def test_added_servers_are_as_fast_as_those_of_the_last_group(tmp_path: Path) -> None:
+    scenario = given(1, 3, requests=6, every=1)
+    scenario["cluster"]["expansion"] = [{"at": "4 s", "by": 1}]
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["server"].to_list() == [0, 0, 1, 1, 2, 2]
+    assert requests["duration"].to_list() == [60, 60, 20, 20, 20, 20]
+
+
 def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
     _, requests = first_run(given(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)
