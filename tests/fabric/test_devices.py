@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import OnDevices, Placement, Workload
 from tests.reference.devices import UNIT, Ask, Server, choices
@@ -160,3 +160,19 @@ def test_requests_for_neither_a_part_nor_whole_devices_are_impossible() -> None:
     assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [True, False, False, True, True]
     assert simulation.advance().models == 1 << 62 | 2  # type: ignore[union-attr]
     assert simulation.asked().models.tolist() == ["", "C|B", "A", "", "C"]  # type: ignore[union-attr]
+
+
+def test_usual_device_requests_are_counted_beforehand() -> None:
+    ledger = ledger_of([2, 1], [0, 1])
+    asked = workload([1, 1, 0.5, 0.5], ["A", "A", "", ""])
+    Simulation(Workload(**{**asked.__dict__, "usual": 3}), ledger)
+    usual = ledger.view.usual
+    assert usual.demand[:, 2].tolist() == [UNIT, UNIT // 2]
+    assert (usual.models.tolist(), usual.times.tolist()) == ([1, 0], [2, 1])
+
+
+def test_models_mean_nothing_where_there_are_no_devices() -> None:
+    capacity = np.full((1, 1, 3), 8 * UNIT)
+    ledger = Ledger(Cluster(("cpu", "mem", "gpu"), capacity, (NEVER,) * 3, capacity[0]))
+    with pytest.raises(WorkloadError, match="servers have none"):
+        Simulation(workload([1], ["A"]), ledger)

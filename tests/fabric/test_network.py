@@ -114,6 +114,20 @@ def test_a_placement_of_no_shares_of_floats_or_made_twice_changes_nothing() -> N
         ledger.apply(request(0, 6, 4, 0.5), Placement((first, second), links))
 
 
+def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
+    ledger = ledger_of("fabric", remembers=True)
+    ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
+    ledger.release(3)
+    ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
+    row, server, _, amounts = ledger.network.places(np.array([1, 3]), np.zeros(2, np.int64))
+    assert (row.tolist(), server.tolist()) == ([0, 1, 1], [5, 0, 1])
+    assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
+    row, server, _, amounts = ledger.network.places(*np.zeros((2, 0), np.int64))
+    assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
+    with pytest.raises(LedgerError, match="not asked to remember"):
+        ledger_of("fabric").network.places(np.array([1]), np.array([0]))
+
+
 NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
 """What a careless or hostile agent writes for a server, a link or an amount."""
 CORRUPTIONS = [

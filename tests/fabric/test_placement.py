@@ -15,6 +15,7 @@ from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, S
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from binwright.simcore.record import PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent, Request, Workload
@@ -174,6 +175,22 @@ def test_waiting_requests_are_offered_again_when_a_rule_allows_it() -> None:
         )
         waited = [0.0, 1.0, 2.0, 9.0, 4.0 if overflow.together else 9.0]
         assert done.record.decided.tolist() == waited
+
+
+def test_requeued_requests_keep_their_role() -> None:
+    labels = ServerLabels(3, {"zone": np.array(list("aab"))})
+    ledger = Ledger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
+    simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
+    agent = FirstFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    simulation.clock.at(1.5, lambda _: simulation.fail(0, requeue=True), 0)
+    play(simulation, agent)
+    asked = simulation.asked()
+    assert asked.roles is not None
+    assert asked.roles.of.tolist() == [1, 0, 1, 1, 0]
+    assert simulation.record.server[:5].tolist() == [0, 0, 2, 1, 1]
+    assert (simulation.record.outcome[2:5] == PLACED).all()
+    ledger.check()
 
 
 def test_devices_and_rules_hold_together() -> None:

@@ -19,7 +19,7 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
-from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, Placement, Request, Workload
 from binwright.workloads.demands import Uniform
@@ -189,6 +189,17 @@ def test_each_rule_on_a_few_servers(
         ledger.release(row)
     ledger.check()
     assert (ledger.view.everything_free == ledger.view.capacity).all()
+
+
+def test_a_server_that_gives_only_its_link_counts() -> None:
+    ledger = ledger_of(FABRIC, RACKS, [AtMost(at_most=1, of="web", per="server")])
+    ledger.roles_of(asking((WEB,), [0]))
+    ledger.apply(request(0, 0, 1), on(FABRIC, [0], (1,)))
+    with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per server"):
+        ledger.apply(request(1, 0, 1), on(FABRIC, [1]))
+    ledger.rules.mask.counts[1] += 1
+    with pytest.raises(LedgerError, match="count"):
+        ledger.check()
 
 
 def test_labels_that_a_topology_gives() -> None:

@@ -94,6 +94,16 @@ def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: li
     assert executed == [], "what was complete after the first resumption is complete"
 
 
+def test_fresh_runs_everything_again(tmp_path: Path, executed: list[str]) -> None:
+    first = Batch(scenario(), tmp_path).run()
+    again = Batch(scenario(), tmp_path).run(fresh=True)
+    assert len(executed) == 12
+    assert same(again, first)
+    executed.clear()
+    assert len(Batch(scenario(), tmp_path).run().runs) == 6
+    assert executed == []
+
+
 def test_a_batch_computes_only_the_runs_it_lacks(tmp_path: Path, executed: list[str]) -> None:
     Batch(scenario(replications=2), tmp_path).run()
     executed.clear()
@@ -259,6 +269,15 @@ def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mo
         last = warm[0].filter(pl.col("outcome") == "placed").tail(1)
         assert used - last["cpu"][0] / 16 < 0.4, "it stops as soon as it is reached"
     assert differs
+
+
+def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Path) -> None:
+    results = Batch(scenario(warm_start={"until": "100 %", "with": "first-fit"}), tmp_path).run()
+    assert len(results.failed) == 6
+    for error in results.failed["error"]:
+        assert "never reached 100% of cpu" in error
+        assert "60 requests were offered" in error
+        assert "Traceback" not in error
 
 
 # -- what the user must mend -------------------------------------------------------------------------------------------

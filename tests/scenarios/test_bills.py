@@ -173,3 +173,9 @@ def test_money_is_in_the_currency_that_the_scenario_says(tmp_path: Path) -> None
     assert {name for name, unit in units[1].items() if unit == "€"} == money
     assert all(unit == ("" if name in money else units[1][name]) for name, unit in units[0].items())
     assert " €" in str(results.table())
+
+
+def test_hours_are_counted_without_power_and_prices(tmp_path: Path) -> None:
+    (run,) = bw.run(plain(costs={}, replications=1, agents=["first-fit"]), out=tmp_path).runs.to_dicts()
+    assert run["server_hours_on"] == pytest.approx(2 * run["hours"])
+    assert not {"energy", "carbon", "cost", "net_month"} & run.keys()

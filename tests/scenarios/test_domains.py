@@ -72,6 +72,16 @@ def test_random_failures_of_racks_are_those_of_whole_racks_and_of_their_own_stre
     assert runs[0] == runs[1]
 
 
+def test_added_servers_belong_to_racks_that_fail() -> None:
+    cluster = {**DATA["cluster"], "expansion": [{"at": 1, "by": 3}]}
+    cluster["failures"] = {"domains": {"rack": {"scheduled": [{"at": 4.5, "domain": "1"}]}}}
+    world = build_world(bw.scenario({**DATA, "cluster": cluster}))
+    domains = world.faults(0)[0].domains
+    assert domains is not None
+    assert domains(7) == [[0, 1], [2, 3], [4, 5], [6]]
+    assert domains(4) == [[0, 1], [2, 3]]
+
+
 @pytest.mark.parametrize(
     ("domains", "message"),
     [

@@ -1,5 +1,6 @@
 """Scenarios that are written from a stranger's table, from what was fitted to one, and from a few answers."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,29 @@ def test_fit_says_how_far_the_drawn_requests_fall_short(tmp_path: Path, capsys: 
     said = capsys.readouterr().err
     assert "cpu, peak: " in said
     assert "cpu, 99th percentile: " in said
+
+
+def test_a_load_that_grows_is_doubted_by_describe_run_and_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What starts empty, and stays for long, needs more servers at its end than all of it says."""
+    monkeypatch.chdir(tmp_path)
+    arrival, _ = stream(2, 10, 1000)
+    export(tmp_path / "vms.csv", arrival, np.full(1000, 8 * DAY), 10 * DAY)
+
+    def said(*command: str) -> str:
+        assert main([*command, *(["--agents", "best-fit"] if command[0] != "traces" else [])]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "? The load grows: " in said("traces", "describe", "vms.csv", "--out", "vms.yaml")
+    servers = "cluster={servers: 15, node: {cpu: 100}}"
+    ran = said("run", "vms.yaml", "--set", servers, "--out", "ran")
+    assert "Warning: the load grows over the run, in 1 of 1 runs: " in ran
+    assert "`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace" in ran
+    sized = said("size", "vms.yaml", "--set", servers, "--until", "acceptance >= 97 %", "--out", "sized")
+    accepted = re.search(r"in the last fifth, in which (\S+)% of the requests were accepted", sized)
+    assert accepted is not None
+    assert float(accepted[1]) < 95
+    servers, last = f"--set={servers}", "--set=metrics=[{acceptance: {last: 20 %}}]"
+    assert "the load grows" not in said("run", "vms.yaml", servers, last, "--out", "last")
+    assert "the load grows" not in said("run", "vms.yaml", servers, "--set=workload.start=2025-03-09", "--out", "late")

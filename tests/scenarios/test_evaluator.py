@@ -100,6 +100,13 @@ def test_one_rule_may_be_given_in_many_ways(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["named.py", "rule.py"]
 
 
+def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) -> None:
+    policies = [RULE, "best-fit", "share_cpu +", SOURCE, "free_cpu"]
+    alone = [evaluator(policy) for policy in policies]
+    together = evaluator.many(policies, jobs=3)
+    assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
+
+
 HOSTILE = {
     "while True:": "def score(free_cpu):\n    while True:\n        pass",
     "eval(free_cpu)": "def score(free_cpu):\n    return eval(free_cpu)",
@@ -124,6 +131,13 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
     assert isnan(found.score)
     assert json.loads(json.dumps(found.as_json(), allow_nan=False))["score"] is None
     assert evaluator(RULE).reason is None
+
+
+def test_a_score_that_is_no_number_refuses_as_a_run_does(evaluator: Evaluator) -> None:
+    found = evaluator("0 / 0 * free_cpu")
+    assert found.score == 0 == max(found.values.values())
+    assert "the score was no number wherever the request fitted" in (found.reason or "")
+    assert found.difference < 0
 
 
 def test_evaluate_prints_a_table_json_or_the_reason(

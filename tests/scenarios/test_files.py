@@ -12,7 +12,7 @@ from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.reference import reference
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import part
@@ -241,6 +241,17 @@ def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
     assert scenario.workload.path == str(tmp_path / "sub" / "t.csv")
 
 
+def test_one_choice_replaces_another(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(GENERATED)
+    last = tmp_path / "last.yaml"
+    last.write_text("extends: base.yaml\nworkload: {arrivals: {poisson: {every: 10 s}}, lifetimes: {fixed: 5 min}}\n")
+    workload = load_scenario(last).workload
+    assert isinstance(workload, Generated)
+    assert workload.arrivals.chosen[0] == "poisson"
+    assert workload.lifetimes is not None
+    assert workload.lifetimes.chosen == ("fixed", 300)
+
+
 def test_overrides(file: Path) -> None:
     file.write_text(TRACE)
     scenario = load_scenario(
@@ -467,6 +478,18 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     assert build_world(load_scenario(_written(file, known))).draw(0).demand.tolist() == [[1_000_000, 2_000_000]]
     other = load_scenario(file, ["workload.units={mem: 1 GiB}"])  # of whoever knows it better
     assert build_world(other).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
+
+
+def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = "from binwright.workloads import TRACES\nHuawei = TRACES.load('huawei-east-1')\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
+    (tmp_path / "theirs.py").write_text(theirs + "class None_(Huawei):\n    units = {}\n")
+    (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1000,2,0,5\n")
+    own = changed(
+        TRACE, "huawei-east-1\n  start: {random: [50000, 100000]}", f"{tmp_path}/theirs.py:Gib\n  path: h.csv"
+    )
+    assert build_world(load_scenario(_written(file, own))).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
+    with pytest.raises(ScenarioError, match="the unit of the trace's mem is not known"):
+        load_scenario(_written(file, own.replace(":Gib", ":None_")))
 
 
 def _written(file: Path, text: str) -> Path:

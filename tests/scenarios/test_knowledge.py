@@ -77,6 +77,15 @@ def test_agents_see_lifetimes_as_the_scenario_says() -> None:
     assert world.draw(4).expected.tolist() != noisy.expected.tolist()
 
 
+def test_generated_requests_are_predicted_by_those_of_another_seed() -> None:
+    found = build_world(scenario({"predicted": {"survival": {"least": 5}}})).draw(0)
+    small = found.demand[:, 0] == 10**6
+    assert (found.expected[small] == 90).all()
+    others = set(found.expected[~small].tolist())
+    assert len(others) == 1
+    assert 20 < others.pop() < 200
+
+
 def trace(tmp_path: Path, **more: Any) -> Scenario:
     """Make a scenario on a trace in which the first 40 requests stay 5 s and the others 70 s."""
     rows = "".join(f"{n},{n},{5 if n < 40 else 70},1\n" for n in range(100))
@@ -231,3 +240,32 @@ def test_mistakes_in_repeated_predictions_name_the_predictor(agent: str, name: s
     made.start(simulation.view, np.random.default_rng(0))
     with pytest.raises(WorkloadError, match=said):
         play(simulation, made)
+
+
+def test_nobody_is_told_a_time_that_is_over(tmp_path: Path) -> None:
+    simulation = played_with("First", tmp_path)
+    again = 0
+    while (request := simulation.advance()) is not None:
+        assert request.duration >= 0
+        again += request.index >= len(simulation.workload)
+        fits = np.flatnonzero(simulation.view.free[:, 0, 0] >= request.demand[0])
+        simulation.answer(request.on(int(fits[0]), 0) if len(fits) else None)
+    assert again
+
+
+def test_learned_lifetimes_are_used_for_their_resources_and_file_only(tmp_path: Path) -> None:
+    """The tables of a sweep's points differ where the resources stand in another order, or the file has changed."""
+    file = tmp_path / "t.csv"
+
+    def told(node: dict[str, int], long: int) -> list[float]:
+        rows = [f"{i},{10 * i},{long if i % 2 else 5},{1 + i % 2},{2 - i % 2}" for i in range(40)]
+        file.write_text("\n".join(["id,arrival,lifetime,cpu,gpu", *rows]))
+        given = {"trace": "table", "path": str(file), "requests": 4, "start": 30, "running": "drop"}
+        lifetimes = {"predicted": {"survival": {"least": 5}}}
+        world = build_world(scenario(lifetimes, workload=given, cluster={"servers": 2, "node": node}))
+        found: list[float] = world.draw(0).expected.tolist()
+        return found
+
+    for node in ({"cpu": 8, "gpu": 8}, {"gpu": 8, "cpu": 8}, {"cpu": 8}):
+        for long in (500, 70000):
+            assert told(node, long) == [5, long, 5, long]

@@ -184,6 +184,21 @@ def test_those_who_belong_together_are_so_when_a_move_arrives(per: str, tmp_path
     assert requests["reason"][2] == f"rule: db together per {per}"
 
 
+def test_fixed_requests_stay(tmp_path: Path) -> None:
+    flavours = [{"cpu": 1, "mem": 2, "group": "free"}, {"cpu": 1, "mem": 1, "group": "db"}]
+    changes: dict[str, Any] = {
+        "workload": {**BASE["workload"], "flavours": flavours},
+        "cluster": {"servers": 4, "node": {"cpu": 4, "mem": 8}, "domains": {"rack": 2}},
+        "rescheduling": {"every": "30 s", "moves": 5},
+        "record": ["moves"],
+    }
+    for fixed, groups in (([], {1.0, 2.0}), ([{"group": "db"}], {2.0})):
+        _, name = run(scenario(**changes, moves={"fixed": fixed}), tmp_path)
+        assert set(pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")["mem"]) == groups
+    with pytest.raises(UserError, match="no such label"):
+        run(scenario(**changes, moves={"fixed": [{"tenant": "acme"}]}), tmp_path)
+
+
 @pytest.mark.parametrize(
     "moving",
     [

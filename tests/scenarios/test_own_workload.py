@@ -123,3 +123,20 @@ def test_mistakes_in_an_own_workload_are_named(
     (here / "mine.py").write_text(text)
     assert main(["validate", "s.yaml"]) == 2
     assert said in capsys.readouterr().out
+
+
+def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "import numpy as np\nfrom binwright import Workload\n\nclass Waves:\n"
+        "    def __init__(self, requests):\n        self.n = 20 if requests is True else 10\n"
+        "    def draw(self, resources, seed):\n"
+        "        return Workload.of_units(np.arange(self.n), 1, dict.fromkeys(resources, 1))\n"
+    )
+
+    def offered(requests: str) -> int:
+        (here / "s.yaml").write_text(TEXT.replace("requests: 40", f"requests: {requests}"))
+        return len(build_world(load_scenario("s.yaml")).draw(0))
+
+    assert [offered("1"), offered("true"), offered("1")] == [10, 20, 10]
+    (here / "mine.py").write_text((here / "mine.py").read_text().replace("else 10", "else 30"))
+    assert offered("1") == 30

@@ -59,6 +59,12 @@ def test_workers_give_the_same_bytes_of_several_batches_as_one(tmp_path: Path) -
     assert len(rows) == 18 + 6
 
 
+def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.setattr(pool, "WORTH", 60)  # however busy the machine is
+    assert len(Batch(scenario(), tmp_path).run(jobs=8).done) == 6
+
+
 @pytest.mark.long
 def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "WORTH", 1.5)
@@ -222,6 +228,18 @@ def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, s
     left = tmp_path / "out" / "details" / ".0123456789abcdef.requests.parquet.7"
     left.write_bytes(b"PAR1")
     goes_on_to_the_same_end(tmp_path)
+
+
+# -- several at once ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
+    wrong = scenario(workload={"trace": "huawei-east-1", "path": str(tmp_path / "t.csv")})
+    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n1,-1,1,0,1\n")
+    batches = [Batch(scenario(), tmp_path / "right"), Batch(wrong, tmp_path / "wrong")]
+    with pytest.raises(UserError, match="negative demand"):
+        run_batches(batches)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
 # -- how long ----------------------------------------------------------------------------------------------------------

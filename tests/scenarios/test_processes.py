@@ -111,6 +111,17 @@ def test_a_process_alone_keeps_no_run_going_for_ever(mine: str, tmp_path: Path) 
     assert requests["outcome"].to_list()[-1] == "rejected"
 
 
+def test_a_process_may_be_the_last_to_help_those_who_wait(mine: str, tmp_path: Path) -> None:
+    scenario = given(
+        {f"{mine}:grow": {"by": 1, "after": 9000}},
+        cluster={"servers": 2, "node": {"cpu": 2}, "failures": {"scheduled": BOTH_FAIL}},
+    )
+    scenario["processes"].append(f"{mine}:watch")
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["decided"].to_list()[-1] >= 9000
+    assert requests["server"].to_list()[-1] == 2
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -160,6 +160,21 @@ def test_agents_are_told_what_is_left(trace: dict[str, Any]) -> None:
     assert noisy.foresight.again(1, 300) >= 300
 
 
+def test_tables_tell_what_is_left_of_those_that_ran_as_long(tmp_path: Path) -> None:
+    """Rows before the start stay 10, 20, ... 100 s; one that has run for 35 s stays for 70 s, and so 35 s more."""
+    rows = [(float(n), 10.0 * (n + 1), 1.0) for n in range(10)] + [(965.0, 80.0, 1.0), (1000.0, 5.0, 1.0)]
+    file = tmp_path / "t.csv"
+    file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},{c}\n" for n, (a, s, c) in enumerate(rows)))
+    given = {"trace": "table", "path": str(file), "start": 11}
+    forget()
+    made = scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}})
+    found = build_world(made).draw(0)
+    assert found.running == 1
+    assert found.expected.tolist() == [35, 60]  # the one that still runs counts as seen for 35 s
+    assert found.foresight
+    assert found.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
+
+
 def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:
     """What the table says does not depend on how long those stay that still run then."""
     told = set()

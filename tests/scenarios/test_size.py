@@ -343,6 +343,33 @@ def test_clusters_and_agents_of_one_size_are_refused(
 # -- the figure ----------------------------------------------------------------------------------------------------
 
 
+def test_size_figure_draws_the_target_and_every_answer(sized: Any) -> None:
+    found = sized
+    figure = found.results.figure("size")
+    above, below = figure.axes
+    assert [line.get_ydata()[0] for line in above.lines if line.get_linestyle() == "--"] == [99.0]
+    marks = [line.get_xdata().tolist() for line in below.lines if line.get_marker() != "None"]
+    assert [mark[0] for mark in marks] == found.frame["size"].to_list()
+    ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
+    assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
+    assert "until acceptance >= 99 %" in figure.get_label()
+
+
+SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]
+
+
+def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
+    def ends(until: str) -> dict[str, Any]:
+        found = bw.size(tiny, until=until, out=tmp_path / str(len(until)))
+        return found.frame.select("size", "low", "high").to_dict(as_series=False)
+
+    alone, both = [ends(until) for until in SEVERAL], ends(" and ".join(SEVERAL))
+    for end, found in both.items():
+        assert found == [max(each) for each in zip(*(one[end] for one in alone), strict=True)]
+    with pytest.raises(UserError, match="allocation_cpu"):
+        bw.size(tiny, until="acceptance >= 1 % and allocation_cpu >= 99 %", most=2, out=tmp_path / "never")
+
+
 def test_size_says_what_binds_and_that_overselling_is_not_free(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,12 @@ def test_a_seed_takes_its_row(tmp_path: Path, listed: str, more: dict[str, Any],
     assert done["offered"].to_list() == offered
 
 
+def test_another_list_is_another_run(tmp_path: Path) -> None:
+    for listed in ("start,requests\n3,4\n7,2\n", "start,requests\n3,5\n7,2\n"):
+        Batch(scenario(tmp_path, listed), tmp_path / "out").run()
+    assert Batch(scenario(tmp_path, listed), tmp_path / "out").run().done["offered"].to_list() == [5, 2]
+
+
 @pytest.mark.parametrize(
     ("listed", "problem"),
     [

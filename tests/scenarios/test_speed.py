@@ -63,6 +63,14 @@ def test_added_servers_are_as_fast_as_those_of_the_last_group(tmp_path: Path) ->
     assert requests["duration"].to_list() == [60, 60, 20, 20, 20, 20]
 
 
+def test_speeds_follow_servers_that_are_numbered_by_chance(tmp_path: Path) -> None:
+    scenario = given(1, 2, 4, requests=6, every=1)
+    scenario["cluster"]["numbering"] = "drawn"
+    _, requests = first_run(scenario, tmp_path)
+    stays = dict(zip(requests["server"].to_list(), requests["duration"].to_list(), strict=True))
+    assert sorted(stays.values()) == [15, 30, 60]
+
+
 def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
     _, requests = first_run(given(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)

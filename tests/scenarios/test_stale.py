@@ -15,7 +15,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build import code
 from binwright.simcore import file_tracking
 from binwright.simcore.file_tracking import OURS
-from tests.support.batches import FIRST, plain, scenario
+from tests.support.batches import FIRST, agent, plain, scenario
 from tests.support.properties import first
 
 LINE = "if request.demand[0] > {}: return None"
@@ -153,3 +153,22 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
     one = Batch(plain(agents=[mine]), session.folder).runs[0].name
     policy.write_text("1e6")
     assert Batch(plain(agents=[mine]), session.folder).runs[0].name != one
+
+
+def test_an_edit_within_the_same_second_is_another_module(session: Session) -> None:
+    mine = agent(session.folder, LINE.format("4e6"))
+    file = session.folder / "mine.py"
+    accepted = []
+    for most in ("4e6", "1e6", "2e6"):
+        file.write_text(FIRST.format(LINE.format(most)))
+        os.utime(file, (1, 1))
+        accepted.append(session.run(mine).runs["acceptance"].sum())
+    assert len(set(accepted)) == 3
+
+
+def test_a_label_names_the_same_runs(tmp_path: Path) -> None:
+    def labelled(label: str) -> Results:
+        return Batch(scenario(agents=[{"name": "first-fit", "label": label}]), tmp_path).run()
+
+    labelled("old")
+    assert labelled("new").runs["agent"].to_list() == ["new"] * 3

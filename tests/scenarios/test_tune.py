@@ -79,6 +79,11 @@ def test_tuning_finds_the_best_option_and_its_gain(tiny: Path) -> None:
     assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
 
 
+def test_less_may_be_better(tiny: Path) -> None:
+    found = quick(tiny, metric="servers_used", rounds=3)
+    assert next(iter(found.agent.values()))["most"] == 1
+
+
 @pytest.mark.long
 def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -160,3 +165,25 @@ def test_cma_finds_the_bottom_of_a_valley(turned: bool) -> None:
         distances = (((points - aim) @ turn.T) ** 2 * [1, 10, 100, 1000]).sum(axis=1)
         cma.tell(points, -distances + 1e-9 * noise.standard_normal(12))
     assert np.abs(cma.mean - aim).max() < 0.01
+
+
+TRACE = "id,arrival,lifetime,cpu\n" + "".join(f"{n},{10 * n},5,{1 + n % 8}\n" for n in range(30))
+
+
+def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
+    (tiny.parent / "t.csv").write_text(TRACE)
+    data = yaml.safe_load(tiny.read_text())
+    fixed = tiny.with_name("fixed.yaml")
+    fixed.write_text(yaml.safe_dump({**data, "workload": {"trace": "table", "path": "t.csv"}}))
+    quick(fixed, rounds=1, held_out=2)
+    said = (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    assert "# 1 round; " in said
+    assert "on the same requests (none are drawn, so none are held out): " in said
+    (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
+    workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}
+    fixed.write_text(yaml.safe_dump({**data, "workload": workload}))
+    with pytest.raises(
+        UserError,
+        match=r"workload\.start: a list of starts has no further seeds, which tuning needs\n  Have them drawn",
+    ):
+        quick(fixed)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import binwright as bw
@@ -71,6 +72,28 @@ def test_use_goes_with_other_features(more: dict[str, Any], tmp_path: Path) -> N
     assert 0 <= found["contention_p99"] < 1
     if more.get("cluster") == {"overcommit": {}, "spread_above": {"cpu": 2}}:
         assert found["contention_p99"] == found["contended"] == 0
+
+
+def test_a_network_knows_where_its_requests_lay(tmp_path: Path) -> None:
+    given = data(workload={"demand": "uniform", "requests": 40, "holding": 9, "use": "50 %"})
+    for key in ("arrivals", "flavours", "lifetimes"):
+        del given["workload"][key]
+    given["cluster"] = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
+    found = run(given | {"agents": ["tetris"]}, tmp_path)
+    assert found["status"] == "done", found["error"]
+    assert found["used_cpu"] == pytest.approx(found["allocation_cpu"] / 2)
+
+
+def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: Path) -> None:
+    table = pl.DataFrame({"arrival": range(100), "lifetime": [90_000] * 100, "cpu": [1] * 100, "avg": [20] * 100})
+    table.with_columns(p95=50, most=80).write_csv(tmp_path / "t.csv")
+    use = {"cpu": {"mean": "avg", "p95": "p95", "peak": "most", "unit": "1 %"}}
+    workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": {"cpu": "cpu"}, "use": use}
+    given = {"cluster": {"servers": 1, "node": {"cpu": 100}}, "workload": workload, "agents": ["first-fit"]}
+    end = pl.DataFrame({"arrival": 86_400, "lifetime": 1, "cpu": 1, "avg": 20, "p95": 50, "most": 80})
+    with (tmp_path / "t.csv").open("a") as file:
+        file.write(end.write_csv(include_header=False))
+    assert run(given, tmp_path / "out")["used_cpu"] == pytest.approx(0.2, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,49 @@ def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> N
         assert (kind["offered"], kind["refused"]) == (len(mine), sum(row["outcome"] == "rejected" for row in mine))
 
 
+def test_a_request_that_was_sent_back_counts_once(tmp_path: Path) -> None:
+    """Server 1 fails under `b`, which finds no place again."""
+    csv = "id,arrival,end,cpu,team\na,0,60,4,ann\nb,1,60,8,bob\nc,30,40,1,ann\n"
+    (tmp_path / "vms.csv").write_text(csv)
+    failures = {"scheduled": [{"at": "10 s", "server": 1}], "on_failure": "requeue"}
+    data = {
+        "name": "sent",
+        "cluster": {"servers": 2, "node": {"cpu": 8}, "failures": failures},
+        "workload": {"trace": "table", "path": str(tmp_path / "vms.csv"), "labels": {"team": "team"}},
+        "agents": ["first-fit"],
+    }
+    bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
+    found = bw.why(tmp_path / "results")
+    assert isinstance(found, RefusedRequests)
+    assert found.kinds.rows() == [(8.0, 1, 1), (4.0, 1, 0), (1.0, 1, 0)]
+    assert found.reasons.select("requests", "first", "ids").rows() == [(1, 1.0, [])]
+    row = bw.load(tmp_path / "results").runs.row(0, named=True)
+    assert (row["rejected"], row["lost"]) == (0, 1)
+
+
+def test_labels_refused_most_for_the_same_requests_come_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One server: a large request always finds it taken, whoever asks; of the small ones one tenant's come late."""
+    asks = [("ann", 0, 4), ("ann", 1, 4), ("bob", 2, 4), ("bob", 3, 8), ("ann", 4, 8), ("cid", 20, 4)]
+    csv = "id,arrival,end,cpu,team\n" + "".join(f"{at},{at},{at + 10},{cpu},{who}\n" for who, at, cpu in asks)
+    (tmp_path / "vms.csv").write_text(csv)
+    data = {
+        "name": "teams",
+        "cluster": {"servers": 1, "node": {"cpu": 8}},
+        "workload": {"trace": "table", "path": str(tmp_path / "vms.csv"), "labels": {"team": "team"}},
+        "agents": ["first-fit"],
+    }
+    bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
+    found = bw.why(tmp_path / "results")
+    assert isinstance(found, RefusedRequests)
+    assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
+    assert found.kinds.select("offered", "refused").rows() == [(2, 2), (4, 1)]
+    assert main(["why", str(tmp_path / "results")]) == 0
+    words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "bob 2 2 100.0 62.5" in words
+
+
 def test_rules_devices_and_what_is_impossible() -> None:
     groups = [
         {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},

@@ -230,3 +230,20 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
 def test_mistakes_are_named(overflow: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         scenario(overflow)
+
+
+def test_spot_requests_pay_a_share(tmp_path: Path) -> None:
+    prices = {"prices": {"cpu_hour": 1.0}}
+    [whole] = plan(scenario({"preempt": {}}, **prices))
+    [spot] = plan(scenario({"preempt": {}}, **prices, spot={"of": ["batch"], "pays": "25 %"}))
+    full, less = execute(whole, tmp_path / "full"), execute(spot, tmp_path / "less")
+    [file] = (tmp_path / "less" / "details").glob("*.requests.parquet")
+    requests = pl.read_parquet(file).filter(pl.col("server") >= 0)
+    end = np.minimum(requests["end"].to_numpy(), requests["decided"].to_numpy().max())
+    held = (end - requests["decided"].to_numpy()) * requests["cpu"].to_numpy() / 3600
+    batch = requests["priority"].to_numpy() == 10
+    assert full["income"] == pytest.approx(held.sum())
+    assert less["income"] == pytest.approx(held[~batch].sum() + held[batch].sum() / 4)
+    for said, more in (("no such priority", {"of": ["gold"]}), ("nothing has a price", {"of": ["batch"]})):
+        with pytest.raises(UserError, match=said):
+            scenario("wait", **(prices if "gold" in more["of"] else {}), spot={**more, "pays": "25 %"})

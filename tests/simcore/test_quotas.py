@@ -18,6 +18,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preemption
 from binwright.scenarios.features.queues import QueueBook
 from binwright.scenarios.features.quotas import QuotaBook, Quotas
+from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -242,3 +243,16 @@ def test_room_that_an_arrival_reclaims_is_offered_to_the_first_in_line_at_once(t
 def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
     assert [row[0] for row in rows] == list("xxxxaaaabbaaaa")
+
+
+@pytest.mark.parametrize(
+    ("quotas", "overflow", "said"),
+    [
+        ({"by": "usr", "of": COHORT}, "wait", r"quotas\.by: the requests have no such label \(got 'usr'\)"),
+        ({"of": COHORT, "only": {"models": "A100"}}, "wait", r"quotas\.only: the requests have no such label"),
+        ({"of": COHORT, "checkpoint": "1 min"}, "wait", "checkpoint: is for those that are evicted, and nobody is"),
+    ],
+)
+def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        check_scenario(scenario(quotas, overflow=overflow))

@@ -17,7 +17,7 @@ from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
-from binwright.simcore.errors import RunError
+from binwright.simcore.errors import InfeasiblePlacement, RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import Agent, Floats, Request, Workload
@@ -139,6 +139,18 @@ def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:
         record = simulation.record
         assert record.server[:4].tolist() == servers
         assert (record.reasons[record.reason[servers.index(-1)]] == reason) is not spill
+
+
+class Elsewhere(Agent):
+    """Places at the other site."""
+
+    def decide(self, view: Any, request: Request) -> Any:
+        return request.on(int(view.free[0, 0, 0] > 0), 0)
+
+
+def test_no_agent_places_at_another_site() -> None:
+    with pytest.raises(InfeasiblePlacement, match="not at the site"):
+        simulated(FULL, "home", agent=Elsewhere())
 
 
 def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

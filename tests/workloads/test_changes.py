@@ -1,5 +1,6 @@
 """Changes of a workload: how many come, which, and when; the same for the same seed."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,26 @@ def test_every_seed_has_its_own_changes() -> None:
     assert once.arrival.tolist() != other.arrival.tolist()
     # A change that is added moves none before it.
     assert set(drawn({"demand": "+20 %"}, seed=3).id.tolist()) < set(once.id.tolist())
+
+
+def test_of_a_table_by_its_labels(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,arrival,lifetime,cpu,who\na,0,5,1,acme\nb,1,5,2,beta\nc,2,5,3,acme\n")
+    trace = {"trace": "table", "path": str(path), "labels": {"tenant": "who"}}
+
+    def asked(of: dict[str, str]) -> Workload:
+        workload = trace | {"changes": [{"demand": "+100 %", "of": of}]}
+        return build_world(
+            scenario_from({**BASE, "cluster": {"servers": 1, "node": {"cpu": 9}}, "workload": workload})
+        ).draw(1)
+
+    found = asked({"tenant": "beta"})
+    assert sorted(found.id.tolist()) == ["a", "b", "b+1.1", "c"]
+    assert sorted(found.labels["tenant"].tolist()) == ["acme", "acme", "beta", "beta"]
+    with pytest.raises(UserError, match=r"the requests have no such label(.|\n)*Known: tenant\."):
+        asked({"zone": "a"})
+    with pytest.raises(UserError, match="no request is so"):
+        asked({"tenant": "gamma"})
 
 
 WRONG = [

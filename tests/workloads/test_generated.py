@@ -19,7 +19,7 @@ from binwright.workloads.demands import AlibabaLike
 from binwright.workloads.demands import Uniform as DemandRange
 from binwright.workloads.describe import fit, loads
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
-from binwright.workloads.lifetimes import Exponential, Fixed, Lognormal
+from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
 from binwright.workloads.lublin import Lublin
 from binwright.workloads.virtual import Pairs
 from binwright.workloads.windows import ApartStart, RandomStart, Start, Window, select
@@ -128,6 +128,15 @@ def test_impossible_windows(met: Window, resources: tuple[str, ...], message: st
     assert caught.value.remedy
 
 
+def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
+    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
+    with pytest.raises(
+        WorkloadError, match=r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
+    ):
+        select(frame, window(), ("cpu", "gpu"), 0)
+    assert select(frame, window(), ("cpu", "gpu"), 0, scale={"gpu": 100.0}).demand[:, 1].tolist() == [0, 50_000_000, 1]
+
+
 # Generators
 
 R = ("cpu", "mem")
@@ -205,6 +214,15 @@ def test_mean_gaps(arrivals: Arrivals, gap: float) -> None:
         )
 
 
+def test_lifetimes_at_shares() -> None:
+    shares = np.array([0.0, 0.25, 0.5, 0.75, 1 - 2**-53])
+    assert Lognormal(median=60.0, sigma=2.0).at(shares)[2] == pytest.approx(60)
+    assert Exponential(mean=10.0).at(shares)[2] == pytest.approx(10 * math.log(2))
+    middle = math.expm1((math.log1p(9) + math.log1p(99)) / 2)
+    assert Empirical(quantiles=(9, 99, 99)).at(shares) == pytest.approx([9, middle, 99, 99, 99])
+    assert Empirical(values=(5, INF, 7)).at(shares).tolist() == [5, 5, INF, 7, 7]
+
+
 class Backwards:
     summary = reference = "arrivals of somebody else's, before the first one"
 
@@ -267,6 +285,21 @@ def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
     drawn = fit(unseen, flavours=2).draw(("cpu", "mem"), seed=4)
     large = drawn.demand[:, 0] == 4_000_000
     assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
+
+
+def test_fit_of_a_flavour_that_never_ends() -> None:
+    frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
+    (flavour,) = fit(frame, flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(30.0, 30.0, 30.0))
+    with pytest.raises(WorkloadError, match="too little to fit"):
+        fit(frame.head(1))
+
+
+def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
+    """Two requests in five stay for a day, the others for a minute: a line to a day has less than their mean."""
+    stays = pl.when(pl.int_range(3000) % 5 < 2).then(86400.0).otherwise(60.0)
+    (flavour,) = fit(trace(3000).with_columns(cpu=1.0, mem=1.0, lifetime=stays), flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(60.0, 60.0, 86_400.0))
 
 
 def test_poisson_rate_follows_hours_days_and_growth() -> None:

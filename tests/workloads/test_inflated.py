@@ -1,8 +1,11 @@
 """Requests that are repeated until they ask for so much, and the random numbers of Go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.inflation import Draws, GoStream, Inflated, fgd_order
 
@@ -45,3 +48,21 @@ def test_seeds_differ_and_repeat_themselves() -> None:
     orders = [fgd_order(20, seed, Inflated(base(), "gpu", 10, 1.0, "fgd")).tolist() for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(20))
+
+
+@pytest.mark.parametrize("draws", ["ours", "fgd"])
+def test_of_what_is_too_much_already_the_last_ones_are_left_out(draws: Draws) -> None:
+    """They come in the order that they would have if there were room for all."""
+    every = Inflated(base(), "gpu", 3.5, 1.0, draws).draw(4)
+    found = Inflated(base(), "gpu", 2, 1.0, draws).draw(4)
+    gpus = every.demand[:, 1].cumsum()
+    assert 0 < len(found) < len(every)
+    assert found.demand.tolist() == every.demand[gpus <= 2 * 10**6][: len(found)].tolist()
+    assert gpus[len(found)] > 2 * 10**6
+
+
+def test_refuses_what_leaves_no_request() -> None:
+    with pytest.raises(WorkloadError, match=r"until: is less than one of the requests asks for: 2 gpu"):
+        Inflated(base(), "gpu", 1.5, 1.0).draw(0)
+    with pytest.raises(WorkloadError, match=r"of: the requests ask for none"):
+        Inflated(replace(base(), demand=base().demand * np.array([1, 0])), "gpu", 3, 1.0).draw(0)

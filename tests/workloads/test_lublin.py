@@ -99,6 +99,13 @@ agents: [first-fit]
 """
 
 
+def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    cpu, mem = build_world(load_scenario(tmp_path / "s.yaml")).draw(0).demand.T / QUANTUM
+    assert (mem == 4 * cpu).all()
+    assert 32 < cpu.max() <= 128  # of 512 GB
+
+
 def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:
     servers = "cluster: {servers: 16, node: {cpu: 8}}\nworkload: {requests: 300, parts: processors, lublin: {}}\n"
     (tmp_path / "s.yaml").write_text(servers + "agents: [first-fit]\noverflow: wait\n")

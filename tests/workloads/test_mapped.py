@@ -91,6 +91,25 @@ def test_a_table_of_a_stranger(form: str, tmp_path: Path) -> None:
     assert again == scenario(path)
 
 
+def test_numbers_in_units_and_rows_without_names(tmp_path: Path) -> None:
+    """Epoch times in milliseconds, lifetimes in minutes, a demand that is missing, and no column of ids."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("ts,mins,CPUs,gpus\n1762156800500,1.5,2,\n1762156800000,-,1,4\n1762156801000,inf,1,0\n")
+    workload = {
+        "trace": "table",
+        "path": str(path),
+        "columns": {"arrival": "ts", "lifetime": "mins", "cpu": "CPUs", "gpu": "gpus"},
+        "units": {"arrival": "ms", "lifetime": "min"},
+        "empty": {"lifetime": "2 h", "gpu": 1},
+    }
+    cluster = {"servers": 1, "node": {"cpu": 9, "gpu": 9}}
+    asked = build_world(scenario_from({"cluster": cluster, "workload": workload, "agents": ["first-fit"]})).draw(0)
+    assert asked.id.tolist() == [1, 0, 2]
+    assert asked.arrival.tolist() == [0, 0.5, 1]
+    assert asked.duration.tolist() == [7200, 90, INF]
+    assert asked.demand.tolist() == [[1_000_000, 4_000_000], [2_000_000, 1_000_000], [1_000_000, 0]]
+
+
 KEEPS = [
     ({"n": "2"}, [1, 3]),
     ({"n": [1, "x"]}, [0, 4]),

@@ -63,6 +63,15 @@ def test_labels_of_traces_are_classes_or_numbers() -> None:
     assert [number_of(each, {}) for each in ("+3", str(LARGEST), str(LARGEST + 1), "3.5")] == [3, LARGEST, None, None]
 
 
+@pytest.mark.parametrize("classes", [{}, CLASSES])
+def test_label_values_that_are_neither_number_nor_class_are_refused_by_name(classes: dict[str, int]) -> None:
+    base = Workload.of_units([0, 1, 2, 3], 1, {"cpu": 1})
+    labelled = replace(base, labels={"priority": np.array(["gold", "7", "", "silver"])})
+    with pytest.raises(UserError, match=r"have no priority \(got 'gold, silver'\)") as refused:
+        prioritised(labelled, classes, 0)
+    assert "priorities: {gold: 1, silver: 0}" in refused.value.remedy
+
+
 @pytest.mark.parametrize(
     ("change", "refused"),
     [

@@ -3,7 +3,7 @@
 import gzip
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
 from binwright.workloads.describe import Description, describe, fit, loads
+from binwright.workloads.traces.check import check
 from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.windows import Window, select
 from tests.support import ROOT
@@ -93,6 +94,21 @@ def test_openb_units(tmp_path: Path) -> None:
     assert recognised(path) == "alibaba-openb"
     some = read("alibaba-openb", path).select("id", "arrival", "lifetime", "gpu")
     assert some.rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
+
+
+def test_azure_packing_prices(tmp_path: Path) -> None:
+    vms = [(3, 8, 1.5, None), (1, 7, -2.0, 0.5), (2, 7, 0.25, 0.75), (4, 7, -3.0, -1.0)]
+    path = packing(tmp_path / "p.sqlite", vms)
+    day = 86_400.0
+    best = read("azure-packing-2020", path)
+    assert best.columns == ["id", "arrival", "lifetime", "cpu", "mem", "hdd", "ssd", "nic"]
+    assert best.rows() == [
+        (1, 0.0, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
+        (2, 0.25 * day, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
+        (3, 1.5 * day, INF, 0.1, 0.1, 0.2, 0.0, 0.05),
+    ]
+    assert recognised(path) == "azure-packing-2020"
+    assert [file.name for file in tmp_path.iterdir()] == ["p.sqlite"]
 
 
 WORDS = {
@@ -202,6 +218,23 @@ def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: 
     assert recognised(put(tmp_path / "other.csv", "a,b\n1,2\n")) is None
 
 
+def test_a_parquet_file_of_the_common_columns_is_read_in_place_of_the_original(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n1,1,2,8,inf\n")
+    out = tmp_path / "h.parquet"
+    read("huawei-east-1", path).write_parquet(out)
+    assert recognised(out) == "table"
+    assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
+    with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
+        read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))
+    with pytest.raises(WorkloadError, match="cpu: negative demand in request 7"):
+        read("table", _parquet(tmp_path / "x", {"id": [7], "arrival": [0], "lifetime": [1], "cpu": [-1]}))
+
+
+def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
+    pl.DataFrame(columns).write_parquet(path)
+    return path
+
+
 def described(path: Path) -> Description:
     name = recognised(path) or "table"
     return describe(read(name, path), TRACES.load(name).units)
@@ -242,3 +275,11 @@ def test_real_azure_and_its_fit() -> None:
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
     assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
+
+
+def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"line": [2, 3], "id": [0, 1], "arrival": [9.0, 8.0], "lifetime": [1.0, 1.0], "cpu": [1.0, 1.0]}
+    )
+    with pytest.raises(WorkloadError, match=":3: at: arrivals are not sorted"):
+        check(frame, tmp_path / "t", {"arrival": "at"})

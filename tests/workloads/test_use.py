@@ -79,6 +79,20 @@ def test_use_follows_the_day_and_the_tenant_and_itself() -> None:
     assert abs(again[1]) < 0.1
 
 
+def test_first_matching_case_gives_the_use() -> None:
+    base = workload(3, kind=["a", "b", "c"], most=["20", "30", "40"])
+    cases: list[dict[str, object]] = [
+        {"of": {"kind": "a"}, "share": 0.5},
+        {"of": {"kind": ["a", "b"]}, "share": "30 %"},
+    ]
+    use = cpu(base, *cases)
+    assert use.at(np.arange(3), 9).tolist() == [[0.5, 1.0], [0.3, 1.0], [1.0, 1.0]]
+    with pytest.raises(WorkloadError, match="no share"):
+        cpu(base, {"share": 0.5, "of": {"kind": "x"}}, {"mean": "kind"})
+    with pytest.raises(WorkloadError, match="use more than their peak"):
+        cpu(base, {"mean": "most", "unit": "1 %", "peak": 0.35})
+
+
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:

@@ -122,6 +122,14 @@ def test_a_job_of_no_time_is_not_passed(commit: bool) -> None:
         assert played([4], todo, InLine(backfilling=backfilling, commit=commit)) == [0, 10, 10]  # type: ignore[arg-type]
 
 
+def test_commit_keeps_the_chosen_job_first_though_a_shorter_one_arrives() -> None:
+    """A shorter job comes while the first waits; whoever passes must be over before the first could start."""
+    todo = [Job(0, 6, 6, 3), Job(1, 5, 5, 2), Job(2, 1, 1, 2), Job(3, 3, 3, 1), Job(3, 2, 2, 1)]
+    assert played([4], todo, InLine(order="sjf")) == [0, 7, 6, 6, 6]
+    assert played([4], todo, InLine(order="sjf", commit=True)) == [0, 6, 6, 7, 7]
+    assert played([4], todo, InLine(order="sjf", backfilling="easy", commit=True)) == [0, 6, 6, 7, 3]
+
+
 # -- orders ------------------------------------------------------------------------------------------------------------
 
 

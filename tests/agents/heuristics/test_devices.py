@@ -16,8 +16,8 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, OnDevices, Placement
 from tests.reference import devices as reference
-from tests.reference.devices import SCORES, Ask, Server, choices
-from tests.support.devices import CPU, asks, clusters, request_of
+from tests.reference.devices import SCORES, UNIT, Ask, Server, choices
+from tests.support.devices import CPU, asks, clusters, ledger_of, request_of
 from tests.support.properties import scaled
 from tests.support.views import view_of
 
@@ -97,6 +97,15 @@ def test_fragments_add_up_to_what_is_free(case: Case, kinds: list[tuple[Ask, int
         assert total == pytest.approx(reference.fragmented(server, shares))
         assert out.sum() == pytest.approx(sum(server.left) / 1000)
         assert (out >= 0).all()
+
+
+def test_most_frequent_kinds_of_requests_make_up_the_share() -> None:
+    """Memory tells no kinds apart; of equally usual ones more cpu is first."""
+    ledger = ledger_of([2], [0])
+    kinds = [(Ask(UNIT, 1, 500_000), 3), (Ask(UNIT, 2, 500_000), 3), (Ask(2 * UNIT, 1, UNIT), 2), (Ask(0, 1, UNIT), 2)]
+    found = shares_of(ledger, kinds, 0.75)
+    assert [(cpu, each, count) for cpu, each, count, _, _ in found] == [(UNIT, 500_000, 1), (2 * UNIT, UNIT, 1)]
+    assert [share for *_, share in found] == pytest.approx([0.75, 0.25])
 
 
 @given(case=clusters(), kinds=st.lists(asks(), min_size=1, max_size=3))

@@ -88,6 +88,18 @@ def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.long  # compiles a trainer's kernels
+def test_a_complete_training_is_repeated_with_fresh_only(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    bw.train(tiny(), out=tmp_path)
+    bw.train(tiny(), out=tmp_path, on_progress=rows.append)
+    assert rows == []
+    bw.train(tiny(iterations=6), out=tmp_path, on_progress=rows.append)
+    assert [row["step"] for row in rows] == [5, 6, 6]
+    bw.train(tiny(), out=tmp_path, fresh=True, on_progress=rows.append)
+    assert [row["step"] for row in rows[3:]] == [1, 2, 2, 3, 4, 4]
+
+
+@pytest.mark.long  # compiles a trainer's kernels
 def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,16 @@ def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[An
 # -- what is missing ---------------------------------------------------------------------------------------------------
 
 
+def test_one_seed_has_a_difference_and_nothing_is_told(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.75]})))
+    one = only(found, "b")
+    assert (one["n"], one["pairs"], one["mean"], one["diff"], one["relative"]) == (1, 1, 0.75, 0.25, 50)
+    nulls = ("half", "low", "high", "interval", "diff_low", "p", "p_alone", "test")
+    assert [one[name] for name in nulls] == [None] * len(nulls)
+    assert one["verdict"] == "not tested"
+    assert found.legend.startswith("One seed")
+
+
 def test_pairs_are_the_seeds_that_both_finished(tmp_path: Path) -> None:
     rows = runs({"a": [0.1, 0.2, 0.3, 0.4]}) + [row("b", seed, acceptance=0.5) for seed in (2, 3, 8)]
     rows += [failed("b", 0), failed("b", 1)]
@@ -263,3 +273,9 @@ def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts
     found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
     told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
     assert told == (*verdicts, "not significant")
+
+
+def test_values_that_are_none_are_not_counted(tmp_path: Path) -> None:
+    numbers = {"a": [0.1, 0.2, float("nan"), 0.4], "b": [0.2, None, 0.1, float("inf")]}
+    one = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
+    assert (one["n"], one["pairs"], one["diff"]) == (2, 1, pytest.approx(0.1))

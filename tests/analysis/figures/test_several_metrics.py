@@ -43,6 +43,18 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
     ]
 
 
+def test_points_of_one_agent_stand_in_one_panel_with_their_names(tmp_path: Path) -> None:
+    rows = [
+        row("a", seed, point={"k": k}, acceptance=0.5 + k / 10, wait_p95=10.0 * k + seed) | {"run": f"{k}-{seed}"}
+        for k in (1, 2, 3)
+        for seed in range(3)
+    ]
+    write_results(tmp_path, rows)
+    figure = draw(Results(tmp_path), "pareto", metrics=["acceptance", "wait_p95"])
+    [ax] = figure.axes
+    assert [text.get_text() for text in ax.texts] == ["k 1", "k 2", "k 3"]
+
+
 def pale(figure: Figure) -> list[bool]:
     """Tell of every agent whether another one is better in both metrics."""
     groups = [group for group in figure.axes[0].containers if isinstance(group, ErrorbarContainer)]

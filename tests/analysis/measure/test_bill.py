@@ -13,10 +13,15 @@ from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.run.play import play
+from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference
+from tests.support.networks import ledger_of
 from tests.support.runs import Case, Run, cases, run
 from tests.support.tariffs import costs as costs_of
 from tests.support.tariffs import tariff
@@ -70,6 +75,29 @@ def test_net_per_month_is_income_less_cost() -> None:
     assert "net_month" not in measure(finished(ran, costs()))
     assert "net_month" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
     assert measure(finished(ran, costs(tariff())))["server_hours_on"] == pytest.approx(2)
+
+
+class Across(Agent):
+    """Places 6 cpu on servers 0 and 1 of a network, and 1 cpu on server 7."""
+
+    def decide(self, view: View, request: Request) -> Placement:
+        if request.demand[0] == QUANTUM:
+            return request.on(7, 0)
+        return Placement(((0, 0, (4 * QUANTUM, 0)), (1, 0, (2 * QUANTUM, 0))), (0, 1))
+
+
+def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
+    """For an hour 300 W, 200 W, and six times 100 W; for another one eight times 100 W, or 0 where they are off."""
+    ledger = ledger_of("fabric", remembers=True)
+    demand = np.array([[6, 0], [1, 0]]) * QUANTUM
+    bandwidth = np.full(2, QUANTUM // 2)
+    arrival, length = np.array([0.0, 2 * HOUR]), np.array([HOUR, 1.0])
+    simulation = Simulation(Workload(("cpu", "mem"), arrival, length, demand, np.arange(2), bandwidth), ledger)
+    sampler = Sampler(simulation, ledger)
+    play(simulation, Across(), sampler)
+    for terms, energy, on in ((costs(), 1.1 + 0.8, 16), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
+        found = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
+        assert (found.energy, found.on) == pytest.approx((energy, on))
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------

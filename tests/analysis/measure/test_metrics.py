@@ -18,6 +18,7 @@ from binwright.analysis.measure import ASKED, BUILT_IN
 from binwright.analysis.measure.costs.bill import Costs
 from binwright.analysis.measure.definition import Asked, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.cluster import NEVER
 from binwright.fabric.run.cluster_events import Change
 from binwright.fabric.run.simulation import Simulation
@@ -331,6 +332,11 @@ def test_a_run_in_which_nobody_was_asked_says_so(requests: list[tuple[float, flo
         ran.metrics()
 
 
+def test_decision_time_is_averaged_over_the_decisions_of_the_run() -> None:
+    case = Case([(4, 4)], [(0, 1, (1, 1)), (4, 1, (1, 1)), (8, 1, (1, 1)), (9, 1, (9, 9))], warm=1)
+    assert run(case).metrics(thought=5000)["decision_us"] == 2.5
+
+
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
@@ -378,6 +384,16 @@ def down_after(changes: list[Change]) -> set[int]:
         elif change.what == "repair":
             down.remove(change.subject)
     return down
+
+
+@pytest.mark.parametrize("n", [1, KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 10 * KEPT + 7])
+def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
+    ran = run(Case([(4, 4)], [(float(i), 1.0, (1, 1)) for i in range(n)]))
+    looks = len(ran.samples["time"])
+    assert min(n, KEPT // 2) <= looks <= KEPT + 1
+    gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
+    assert len(set(gaps.tolist())) <= 1
+    assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
 
 
 BEGIN, FINISH = 10.0, 20.0

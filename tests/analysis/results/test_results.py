@@ -63,6 +63,20 @@ def test_runs_that_do_not_say_what_their_columns_are_are_answered_with_the_remed
     assert caught.value.remedy.startswith("Run the scenario again")
 
 
+def test_running_again_restores_what_columns_are_without_runs(tmp_path: Path) -> None:
+    first, file = Batch(scenario(), tmp_path).run(), tmp_path / "runs.parquet"
+    whole = file.read_bytes()
+    first.runs.write_parquet(file)
+    with pytest.raises(ResultsError, match="it does not have what its columns are") as caught:
+        Results(tmp_path)
+    assert "it takes finished runs from journal.jsonl" in caught.value.remedy
+    assert f"binwright run {tmp_path}/scenario.yaml --out {tmp_path}" in caught.value.remedy
+    batch = Batch(scenario(), tmp_path)
+    assert len(batch.done()) == len(batch.runs)
+    assert batch.run().runs.equals(first.runs)
+    assert file.read_bytes() == whole
+
+
 def test_several_results_are_merged(tmp_path: Path) -> None:
     one = Columns(("cpu", "mem"), (), ("a",), (Metric("x", "first"), Metric("y", "y")))
     other = Columns(("cpu", "gpu"), ("up",), ("b", "a"), (Metric("x", "second"), Metric("z", "z")))
@@ -92,6 +106,16 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
         assert len(figure.axes[0].lines) + len(figure.axes[0].patches) > 0 or agents == "abc"
         assert results.table().sheet.texts[1][2] == "-" or agents == "abc"
 
+    assert main(["report", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    "said", first(2, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
+)
+def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(said: bytes, tmp_path: Path) -> None:
+    made(tmp_path, drawn(["a", "b"]))
+    (tmp_path / "scenario.yaml").write_bytes(said)
+    assert main(["figures", str(tmp_path), "--kind", "differences", "--out", str(tmp_path / "f")]) == 0
     assert main(["report", str(tmp_path)]) == 0
 
 

@@ -9,9 +9,13 @@ import pytest
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import utilisation
 from binwright.cli import main
+from tests.reference.columns import from_text
 from tests.reference.interpreter import call
+from tests.reference.utilisation import evaluate
 
 HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]
 BALLS 3 BINS 2 RESOURCES X => 1000 """
@@ -95,3 +99,27 @@ def test_solve_check_describes_the_problem(capsys: pytest.CaptureFixture[str]) -
     known = json.loads(capsys.readouterr().out)
     assert known["alloc_free"] is False
     assert known["guards"]
+
+
+# -- NULL, in constants and in UTILFN ----------------------------------------------------------------------------------
+
+
+OTHERS = ["BIN - 1", "0 - 1", "-1", "0.5 - 1.5", "ONE", "DOWN[0]", "DOWN[BIN]", "min(BIN, -1)", "BIN", "0"]
+
+
+def comparing(test: str) -> Problem:
+    return problem(
+        "PARAM ONE = -1 TABLE DOWN = [-1, 0] BALLS 2 BINS 2 RESOURCES C => 9, D => 9 "
+        f"procedure UTILFN(BALL, BIN, ALLOC) if {test} UTIL.C += 1 else UTIL.D += 1 end end"
+    )
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("op", ["==", "!="])
+@pytest.mark.parametrize("turned", [False, True])
+def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
+    test = f"{other} {op} ALLOC[1 - BALL]" if turned else f"ALLOC[1 - BALL] {op} {other}"
+    found = comparing(test)
+    assert call(found.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
+    for alloc in ([0, NULL], [1, NULL], [NULL, 0], [1, 0], [0, 0]):
+        assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)

@@ -116,6 +116,20 @@ def test_unsolved_and_partial_answers() -> None:
         solve(found([1], 1), device="abacus")
 
 
+def test_groupings() -> None:
+    found = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
+    assert [[members for members, _ in grouping] for grouping in found.groupings] == [
+        [[0, 1, 2, 3, 4]],
+        [[0, 1, 2, 3], [4]],
+        [[0, 1], [2, 3], [4]],
+        [[0], [1], [2], [3], [4]],
+    ]
+    few = problem(VECTOR, balls=5, bins="?", resources={"C[s in BINS]": 2}, tables={"D": [1] * 5}).with_bins(3)
+    assert [len(grouping) for grouping in few.groupings] == [3, 2, 1]
+    declared = problem("BALLS 1 BINS 5 RESOURCES C[s in BINS] => 1 GROUPS 3, 1 GROUPS 4 " + VECTOR, tables={"D": [1]})
+    assert [[members for members, _ in grouping] for grouping in declared.groupings] == [[[3, 1], [4], [0], [2]]]
+
+
 @pytest.mark.parametrize("search", ["ours", "published"])
 def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None:
     found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})

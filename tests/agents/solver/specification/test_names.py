@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from binwright.agents.solver import load_problem
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import from_file
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
 from binwright.cli import main
 
@@ -62,6 +64,17 @@ def test_cells_become_numbers_by_their_first_appearance(
     table = from_file("T", "t.parquet", ("name",), folder, names, At(1, 1))
     assert table.values.tolist() == [-1 if cell is None else order.index(cell) for cell in cells]
     assert list(names) == order
+
+
+def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
+    found = load_problem(file)
+    assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
+    assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")
+    assert _with(file, f"{TEXT} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
+    assert [family.sizes for family in found.families] == [(4,), (3, 2)]
+    answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
+    assert answer.status == "optimal"
+    assert [ball for ball, _, _ in answer.moves] == [1]
 
 
 def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

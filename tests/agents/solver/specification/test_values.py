@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import binwright as bw
@@ -22,6 +23,12 @@ def made(**given: Any) -> Problem:
 
 def test_nowhere_is_none_too_and_the_last_balls_may_be_left_out() -> None:
     assert made(now=[None, 2, -1]).now.tolist() == [NULL, 2, NULL, NULL]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = made(balls=np.int64(4), bins=np.int32(3))
+    answer = bw.solve(found, seed=np.int64(3), attempts=np.int64(2), time=np.float64(60))  # type: ignore[arg-type]
+    assert answer.placed == 4
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
