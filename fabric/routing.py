@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.fabric.shortest import FAR, k_shortest
-from binwright.fabric.topology import Indices, Topology, TopologyError
+from binwright.fabric.topology import Indices, Topology, TopologyError, adjacency
 from binwright.simcore.jit import allocating, lean
 from binwright.simcore.types import Ints, fixed
 
@@ -80,7 +80,7 @@ class Routing:
         width = 1 + (4 if arithmetic else max(1, min(switches - 1, KEPT_LENGTH)))
         room = SOON_FOUND if arithmetic else KEPT_BYTES
         slots = max(1, min(racks * (racks - 1) // 2, room // (4 * k * width)))
-        first, edges = _switches_only(topology)
+        first, near, via = adjacency(topology.link_ends[topology.servers :], 0, switches)
         # numpy's zeros cost nothing until they are touched.
         self.routes = Routes(
             k=k,
@@ -91,24 +91,14 @@ class Routing:
             spine_links=topology.servers + racks * planes,
             rack_of=topology.rack_of,
             pod_of=topology.pod_of,
-            first=fixed(first, np.int32),
-            edges=fixed(edges, np.int32),
+            first=first,
+            edges=fixed(np.stack([near, via + topology.servers], axis=1), np.int32),
             pairs=np.zeros(slots, np.int64),
             kept=np.zeros((slots, k, width), np.int32),
             found=np.zeros((k, max(5, switches)), np.int32),
         )
         self.longest = max(4 if planes else 1, switches - 1) + 2
         """No route has more links: the room that `route_links` needs."""
-
-
-def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
-    """Make the adjacency without the servers: `first` and `edges` as `k_shortest` wants them."""
-    count = topology.switches
-    end = topology.first[count]
-    keep = topology.neighbour[:end] < count
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    edges = np.stack([topology.neighbour[:end][keep], topology.via[:end][keep]], axis=1)
-    return kept[topology.first[: count + 1]].astype(np.int32), edges
 
 
 @lean

@@ -93,7 +93,7 @@ def assemble(
     """Assemble the topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
     rack, ends, pods, levels = *(fixed(each, np.int32) for each in (rack_of, link_ends, pod_of)), fixed(level, np.int8)
     servers, switches = len(rack), len(levels) - len(rack)
-    first, neighbour, via = _adjacency(ends, servers, switches + servers)
+    first, neighbour, via = adjacency(ends, servers, switches + servers)
     kinds, tier = np.unique(levels[ends], axis=0, return_inverse=True)
     return Topology(
         name=name,
@@ -117,8 +117,8 @@ def assemble(
     )
 
 
-def _adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
-    """Find the neighbours of every vertex, servers before switches, each ascending (see `Topology`)."""
+def adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
+    """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending."""
     here, there = np.concatenate([ends, ends[:, ::-1]]).T
     order = np.lexsort(((there + servers) % vertices, here))
     first = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
