@@ -70,9 +70,9 @@ class RuleBook:
         for _, rule in drains:
             rule.of(labels)  # which refuses servers that there are not, also where they are emptied later
         self._draining |= {number for number, rule in drains if rule.at <= 0}
-        self.planned = [(rule.at, self._drain, number) for number, rule in drains if rule.at > 0]
+        self.planned = [(rule.at, self._turn, number) for number, rule in drains if rule.at > 0]
         """What changes at a time: the time, what is to be called then, and with which number."""
-        self.planned += [(rule.until, self._reopen, number) for number, rule in drains if rule.until is not None]
+        self.planned += [(rule.until, self._turn, number) for number, rule in drains if rule.until is not None]
         self._compile()
 
     def _compile(self) -> None:
@@ -101,14 +101,9 @@ class RuleBook:
 
     # -- what changes --------------------------------------------------------------------------------------------------
 
-    def _drain(self, number: int) -> None:
-        """Let the servers of a rule take no more requests."""
-        self._draining.add(number)
-        self._compile()
-
-    def _reopen(self, number: int) -> None:
-        """Let the servers of a rule take requests again."""
-        self._draining.discard(number)
+    def _turn(self, number: int) -> None:
+        """Let the servers of a rule take no more requests, or where they take none, take them again."""
+        self._draining ^= {number}
         self._compile()
 
     def drain(self, servers: Iterable[int]) -> None:
