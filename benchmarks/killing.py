@@ -23,8 +23,8 @@ from tests.support.service import gone
 from tests.support.service_kills import kill_service
 from tests.support.training import TINY
 
-START = "import sys, scenarios.batch.pool, agents.learned.loop; from binwright.cli import main; "
-START += "binwright.scenarios.batch.pool.WORTH = agents.learned.loop.PATIENCE = 0; sys.exit(main())"
+START = "import sys; from binwright.agents.learned import loop; from binwright.scenarios.batch import pool; "
+START += "from binwright.cli import main; pool.WORTH = loop.PATIENCE = 0; sys.exit(main())"
 """Has workers for the shortest batches, and a checkpoint after every iteration."""
 OUT = ["--out", "out"]
 ATTEMPTS = 60
