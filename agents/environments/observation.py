@@ -86,14 +86,15 @@ class Observer:
         self.episodes, self._text, self._switches = episodes, text, topology.switches
         self._worth = np.zeros(3) if worth is None else worth
         self.shown = shown(topology, len(episodes.view.resources), episodes.count, text)
-        of = watched(episodes)
+        self._state, self._watched = episodes.state, (of := watched(episodes))
         self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
         self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
 
     def show(self, first: int, end: int, stepped: bool) -> None:
         """Write what changed of simulations `first` to `end` - 1, and if `stepped` what came of it."""
-        of = watched(self.episodes)
-        self._show(of, self._text, self._switches, self._worth, self.shown, first, end, stepped)
+        if self._state is not self.episodes.state:  # by a reset
+            self._state, self._watched = self.episodes.state, watched(self.episodes)
+        self._show(self._watched, self._text, self._switches, self._worth, self.shown, first, end, stepped)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""

@@ -171,6 +171,10 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         self._ready = False
         self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
         self._seen = {name: array[0] for name, array in batch.seen.items()}
+        # Memoryviews read one number several times faster than numpy's indexing.
+        self._info = [(name, array.data) for name, array in batch.info.items()]
+        self._reward: Any = batch.rewards.data
+        self._ended: Any = batch.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         super().reset(seed=seed)
@@ -183,10 +187,10 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
             raise gymnasium.error.ResetNeeded("call reset() first")
         self.batch.choices[0] = action
         self.batch.act()
-        over = bool(self.batch.ended[0])
+        over = self._ended[0]
         self._ready = not over
         seen, info = self._shown()
-        return seen, float(self.batch.rewards[0]), over, False, info
+        return seen, self._reward[0], over, False, info
 
     def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
@@ -195,7 +199,7 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         seen = {name: array.copy() for name, array in self._seen.items()}
-        info = {name: array[0].item() for name, array in self.batch.info.items()}
+        info = {name: numbers[0] for name, numbers in self._info}
         info["action_mask"] = seen["mask"]
         return seen, info
 
