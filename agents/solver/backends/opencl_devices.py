@@ -1,11 +1,20 @@
-"""List the OpenCL devices of this machine, and find one that can be used: it builds, and runs, a small program."""
+"""List the OpenCL devices of this machine, and find one that can be used: it builds, and runs, a small program.
+
+That happens in a process of its own, as drivers crash and hang, too.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
+from signal import Signals
 from typing import Any
 
 import numpy as np
@@ -26,6 +35,10 @@ INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
     "card, or the extra `solver`. `--device cpu` needs none."
 )
+PROBE = f"from {__name__} import tell; tell(%d)"
+"""What the process runs, for the number of a device."""
+SECONDS = 60.0
+"""A driver that takes longer to build and run the probe hangs."""
 REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
 
 
@@ -59,30 +72,67 @@ def installed() -> list[Any]:
 
     The order of the ICD loader depends on the order of files in a folder.
     """
-    need("pyopencl", "solver", what="OpenCL")
     devices: list[Any] = []
     with suppress(cl.Error):  # no driver at all
         for platform in cl.get_platforms():
             with suppress(cl.Error):  # a driver whose hardware is missing
                 devices += platform.get_devices()
-    return sorted(devices, key=lambda device: (["GPU", "CPU", "other"].index(_kind_of(device)), *_labels(device)))
+    ranks = {"GPU": 0, "CPU": 1, "other": 2}
+    return sorted(devices, key=lambda device: (ranks[kind_of(device)], *labels(device)))
 
 
-def _kind_of(device: Any) -> str:
+def kind_of(device: Any) -> str:
+    """Return what kind of device it is."""
     return "GPU" if device.type & cl.device_type.GPU else "CPU" if device.type & cl.device_type.CPU else "other"
 
 
-def _labels(device: Any) -> tuple[str, str, str]:
+def labels(device: Any) -> tuple[str, str, str]:
     """Return the platform, the driver's version and the name of a device."""
     return device.platform.name.strip(), device.driver_version.strip(), device.name.strip()
 
 
+def tell(number: int) -> None:
+    """Print all devices that are here, and why one cannot be used, as two lines of JSON: what the process does."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what drivers print is no answer
+    devices = installed()
+    print(json.dumps([(*labels(each), kind_of(each)) for each in devices]), file=answers, flush=True)
+    if number < len(devices):
+        print(json.dumps(reason_against(devices[number])), file=answers, flush=True)
+
+
 @cache
-def tried(number: int) -> Device:
-    """Build and run the probe on a device."""
-    device = installed()[number]
-    platform, driver, name = _labels(device)
-    return Device(number, name, platform, driver, _kind_of(device), reason_against(device))
+def _told(number: int) -> tuple[list[tuple[str, str, str, str]], str]:
+    """Ask a process of its own for the labels and kinds of all devices, and for why device `number` cannot be used."""
+    need("pyopencl", "solver", what="OpenCL")
+    # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
+    environment = os.environ | {"PYOPENCL_NO_CACHE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-P", "-c", PROBE % number]
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        )
+        out, said, code = done.stdout, done.stderr, done.returncode
+        ended = f"crashes ({Signals(-code).name})" if code < 0 else f"ends the process with exit code {code}"
+    except subprocess.TimeoutExpired as late:
+        out, said = late.stdout or b"", late.stderr or b""
+        ended = f"does not answer within {SECONDS:.0f} s"
+    words = said.decode(errors="replace").strip().rpartition("\n")[2]
+    ended += f": {words}" if words else ""
+    known, *reasons = [json.loads(line) for line in out.splitlines()] or [None]
+    if known is None:
+        remedy = "Have only one that works loaded: OCL_ICD_VENDORS=FILE, with a file of /etc/OpenCL/vendors."
+        raise UserError(f"loading the OpenCL drivers {ended}", remedy=remedy)
+    return known, reasons[0] if reasons else f"its driver {ended}"
+
+
+def tried(number: int) -> Device | None:
+    """Build and run the probe on a device, in a process of its own; None where there is no such device."""
+    known, reason = _told(number)
+    if number >= len(known):
+        return None
+    platform, driver, name, kind = known[number]
+    return Device(number, name, platform, driver, kind, reason)
 
 
 def reason_against(device: Any) -> str:
@@ -122,16 +172,17 @@ def reported(device: Device) -> Iterator[None]:
 
 def opencl_devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
-    return [tried(number) for number in range(len(installed()))]
+    return [device for number in range(len(_told(0)[0])) if (device := tried(number))]
 
 
 def choose(number: int | None = None) -> Device:
     """Return the device of this number, or the first one that can be used."""
     unusable = []
-    for at in range(len(installed())):
-        if number in (None, at):
-            if (device := tried(at)).usable:
-                return device
-            unusable.append(f"{device} cannot be used: {device.reason}")
+    for at in count() if number is None else [number]:
+        if (device := tried(at)) is None:
+            break
+        if device.usable:
+            return device
+        unusable.append(f"{device} cannot be used: {device.reason}")
     problem = "; ".join(unusable) or "there is no such OpenCL device"
     raise UserError(problem, key="device", value="opencl" if number is None else f"opencl:{number}", remedy=REMEDY)

@@ -1,6 +1,7 @@
 """Which OpenCL devices can be used, and what is said of drivers that fail or are missing."""
 
-from types import SimpleNamespace
+import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,17 +26,41 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "binwright list devices" in said
 
 
-def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = SimpleNamespace(name="Some")
-    devices = [SimpleNamespace(platform=kind, driver_version="1.0", name=name, type=2) for name in ("first", "second")]
-    reasons = {"first": "error: unknown target CPU", "second": ""}
-    monkeypatch.setattr(opencl_devices, "installed", lambda: devices)
-    monkeypatch.setattr(opencl_devices, "reason_against", lambda device: reasons[device.name])
-    monkeypatch.setattr(opencl_devices, "tried", opencl_devices.tried.__wrapped__)
+KNOWN = [("Some", "1.0", "first", "GPU"), ("Some", "1.0", "second", "CPU")]
+WAYS = {
+    "fails": ('print(json.dumps("error: unknown target CPU"))', "error: unknown target CPU"),
+    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
+    "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
+    "ends": ('sys.exit("no licence")', "its driver ends the process with exit code 1: no licence"),
+    "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
+}
+"""What a driver does at the first program, and what is said of it."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> Iterator[None]:
+    opencl_devices._told.cache_clear()
+    yield
+    opencl_devices._told.cache_clear()
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, first: str, loading: str = "") -> None:
+    """Have a script stand for the probe: two devices, of which the first does this and the second works."""
+    script = (
+        f"import json, os, signal, sys, time\n{loading}\nprint({json.dumps(KNOWN)!r}, flush=True)\n"
+        f"if %d == 0:\n    {first}\nelse:\n    print('\"\"')\n"
+    )
+    monkeypatch.setattr(opencl_devices, "PROBE", script)
+    monkeypatch.setattr(opencl_devices, "SECONDS", 5.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    does, reason = WAYS[way]
+    pretend(monkeypatch, does)
     found = opencl_devices.choose(), opencl_devices.choose(1)
     assert {(one.name, one.number) for one in found} == {("second", 1)}
-    reason = r"opencl:0 \(first, Some 1.0\) cannot be used: error: unknown target CPU"
-    with pytest.raises(UserError, match=reason) as error:
+    with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
         opencl_devices.choose(0)
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
