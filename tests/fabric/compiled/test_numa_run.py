@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Roles
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Workload
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
@@ -58,6 +60,17 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
 
 
 SCANS = [name for name in ON_ANY_SERVERS if hasattr(AGENTS.load(name), "scan") and name != "random-top"]
+
+
+def test_the_first_rule_is_named_where_it_refuses() -> None:
+    capacity = np.full((1, 1, 1), 4)
+    cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
+    workload = Workload(cluster.resources, np.arange(2.0), np.full(2, 9.0), np.ones((2, 1), np.int64), np.arange(2))
+    workload = replace(workload, roles=Roles.of_texts(2, ["web", "web"]))
+    ledger = Ledger(cluster, ServerLabels(1), [AtMost(at_most=1, of="web", per="server")])
+    simulation = Simulation(workload, ledger, compiled=True)
+    play_compiled(simulation, AGENTS.load("first-fit")())
+    assert simulation.record.reasons[simulation.record.reason[1]] == "rule: at most 1 of web per server"
 
 
 @pytest.mark.parametrize("name", ["best-fit", *SCANS])
