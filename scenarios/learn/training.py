@@ -64,11 +64,11 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
         yield
 
 
-Hear: TypeAlias = Callable[[TrainingJob, Row | str | None], None]
-"""Hears of a training: a new row of its log, a word of what begins, or None once it is over."""
+Hear: TypeAlias = Callable[[TrainingJob, Row | str], None]
+"""Hears of a training: a new row of its log, a word of what begins, or an empty row once it is over."""
 
 
-def learn(job: TrainingJob, say: Callable[[Row | str | None], None]) -> None:
+def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
     """Go on with a training, to its end."""
     training = Training(course_of(job.scenario), job.own, job.seed)
     iterations = training.course.iterations
@@ -81,7 +81,7 @@ def learn(job: TrainingJob, say: Callable[[Row | str | None], None]) -> None:
         if error.key:
             locate(error, job.scenario._source, undotted(error.key))
         raise
-    say(None)
+    say({})
 
 
 def check_sweep(scenario: Scenario) -> None:
@@ -206,7 +206,7 @@ def work(handle: int) -> None:
     serve(handle, _answer, interrupt_main)
 
 
-def _answer(job: TrainingJob, say: Callable[[Row | str | None], None]) -> Exception | None:
+def _answer(job: TrainingJob, say: Callable[[Row | str], None]) -> Exception | None:
     """Run a training; returns what went wrong."""
     try:
         learn(job, say)
@@ -267,7 +267,7 @@ def train(
     ]
     logs: dict[int, pl.DataFrame] = {}
 
-    def hear(job: TrainingJob, new: Row | str | None) -> None:
+    def hear(job: TrainingJob, new: Row | str) -> None:
         point = found[job.point][0]
         if isinstance(new, str):
             say(f"{named(point)} ({job.point + 1} of {len(found)}), {new}" if spec.sweep else new)
