@@ -39,7 +39,7 @@ class Missing:
         ("agents check nara", "safetensors", "learned"),
         ("run quickstart --on ray", "ray", "ray"),
         ("solve cdn --device opencl", "pyopencl", "solver"),
-        ("serve --port 0", "uvicorn", "serve,solver"),
+        ("serve --port 0", "fastapi", "serve,solver"),
     ],
 )
 def test_a_command_says_at_once_what_it_needs(
