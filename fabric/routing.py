@@ -67,14 +67,14 @@ class Routes(NamedTuple):
 
 
 class Routing:
-    """The paths of a topology: `routes` for kernels."""
+    """Knows the paths of a topology: `routes` for kernels, which write to it. Only one thread may use it at a time."""
 
     def __init__(self, topology: Topology, k: int = 3, order: str = ORDERS[0]) -> None:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_PATHS:
             raise TopologyError(f"must be a whole number from 1 to {MOST_PATHS}", key="k", value=k)
         if order not in ORDERS:
             raise TopologyError(f"must be one of {', '.join(ORDERS)}", key="order", value=order)
-        self.topology, self.k = topology, k
+        self.topology, self.k, self.order = topology, k, order
         racks, switches, planes = topology.racks, topology.switches, topology.planes
         arithmetic = planes >= k
         width = 1 + (4 if arithmetic else max(1, min(switches - 1, KEPT_LENGTH)))

@@ -16,7 +16,7 @@ from binwright.fabric.compiled.many import Flags, Many, copied, many_runs, reset
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, forward, hold, leave, refuse
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
 from binwright.fabric.network import NetworkView
-from binwright.fabric.routing import Routes
+from binwright.fabric.routing import Routes, Routing
 from binwright.fabric.topology import Indices, Small
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
@@ -92,7 +92,7 @@ class NetworkEpisodes:
         self.count = count
         topology = view.topology
         self.rules = NetworkRules(
-            view.routing.routes,
+            Routing(topology, view.routing.k, view.routing.order).routes,  # another thread may step others
             topology.link_tier,
             topology.link_capacity,
             view.capacity.sum(axis=(0, 1)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache, partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -137,9 +138,13 @@ def _topology(name: str, options: str) -> Topology:
     return build(name, **json.loads(options))
 
 
-@lru_cache(maxsize=4)
 def routing(network: Topology, paths: int, order: str) -> Routing:
-    """Prepare the paths of a topology; what was searched for once stays for the runs that follow."""
+    """Prepare the paths of a topology; what was searched for once stays for the runs of this thread that follow."""
+    return _routing(network, paths, order, get_ident())
+
+
+@lru_cache(maxsize=8)
+def _routing(network: Topology, paths: int, order: str, thread: int) -> Routing:
     from binwright.fabric.routing import Routing
 
     return Routing(network, paths, order)
