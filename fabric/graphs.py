@@ -75,6 +75,9 @@ def read(path: str | Path, name: str | None = None) -> Topology:
             for column in ("a", "b", "capacity"):
                 if column not in header:
                     raise TopologyError(f"has no column {column!r}", file=path, line=1, remedy=suggest(column, header))
+            if "server" in header:
+                remedy = "A vertex with exactly one link is a server: give every server one, and take the column out."
+                raise TopologyError("has a column 'server', which is gone", file=path, line=1, remedy=remedy)
             for cells in rows:
                 if any(cell.strip() for cell in cells):
                     row = dict(zip(header, map(str.strip, cells), strict=False))

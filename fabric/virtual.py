@@ -69,7 +69,7 @@ def check_embedding(
         except (TypeError, ValueError):
             same = False
         if not same:
-            raise InfeasiblePlacement(f"its {name} are not what its machines need: use fabric.virtual.{maker}")
+            raise InfeasiblePlacement(f"its {name} are not what fabric.virtual.{maker} makes of its hosts")
     return right
 
 

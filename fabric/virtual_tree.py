@@ -41,6 +41,8 @@ def tree(topology: Topology) -> Tree:
         raise TopologyError(NO_TREE, value=topology.name, remedy="Take a topology such as tree.")
     graph = csr_matrix((np.ones(len(ends)), ends.T), shape=(vertices, vertices))
     order, parent = breadth_first_order(graph, topology.level.argmax(), directed=False)
+    if len(order) < vertices:
+        raise TopologyError("its parts are not connected", value=topology.name, remedy="Connect them.")
     parent[order[0]] = -1
     uplink, height = np.full(vertices, -1, np.int32), np.zeros(vertices, np.int32)
     uplink[np.where(parent[ends[:, 0]] == ends[:, 1], ends[:, 0], ends[:, 1])] = np.arange(len(ends))

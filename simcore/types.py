@@ -100,12 +100,11 @@ class Embedding(Placement):
     """A placement of a virtual network: where each machine is, and how much is reserved on each link.
 
     `hosts` int64 [n] is the node of each machine, as server * nodes + node; `shares` are the sums of the machines on a
-    node, one for each that is used. `amounts` are the quanta reserved on each of `links`, every link once.
+    node, one for each that is used. `amounts` are the quanta needed of each of `links`, every link once.
 
     For pairs, the path of pair p is `route_links[route_first[p]:route_first[p + 1]]`, the links in order from the
-    first machine's server to the second's, none within a server: int64 [k + 1] and int32 [any]; the amounts are
-    exactly the sums. For the hose form they are at least what each link needs. `fabric.virtual` makes all of that from
-    `hosts`.
+    first machine's server to the second's, none within a server: int64 [k + 1] and int32 [any].
+    `hosed` and `routed` of `fabric.virtual` make all of that from `hosts`, and an answer has to equal what they make.
     """
 
     hosts: Ints

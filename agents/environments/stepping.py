@@ -69,7 +69,7 @@ class NumaBatch(EpisodeBatch):
 
     def __init__(self, world: World, count: int, reward: Literal["one", "delta"] = "one") -> None:
         if reward not in ("one", "delta"):
-            raise UserError("no such reward", key="reward", value=reward, remedy="Give one, or delta.")
+            raise UserError("no such reward", key="reward", value=reward, remedy="Give `one` or `delta`.")
         ledger = world.ledger(0)
         if ledger.network is not None or world.pacing or world.ruled:
             problem = "requests are answered one by one here, without network, pacing and rules of placement"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from math import inf
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
@@ -79,7 +80,8 @@ def _compare(found: Sized, folder: Path) -> None:
             if len(only := example.servers.filter(pl.col("why") == f"lacks {name}")[f"free_{name}"])
         )
         example_of = f"With {many_of(best['size'], 'server')} it refuses, for example, request {example.id}: "
-        print_line(f"{example_of}{free or example.answer.removeprefix('refused: ')} (`binwright why`).")
+        print_line(f"{example_of}{free or example.answer.removeprefix('refused: ')}.")
+        print_location(f"More: binwright why {played.folder} --agent {quote(most['agent'])} --request {example.id}")
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
 
 

@@ -37,7 +37,7 @@ def why(args: Namespace) -> int:
     run, as_recorded = run_of(folder, args.agent, args.seed, point)
     which = f"{run.agent.label}, seed {run.seed}{''.join(f', {key} {value}' for key, value in run.point.items())}"
     if not as_recorded:
-        note = f"The code, or a file, has changed since {which} ran: it is played as it would be now."
+        note = f"{which} has not run with this code and these files: it is played as it would be now."
         out.print(note, style="yellow", markup=False, highlight=False)
     try:
         if args.request is None:

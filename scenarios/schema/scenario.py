@@ -79,7 +79,7 @@ def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
     return f"cluster.groups.{number}.count", groups[number].count
 
 
-WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
+WHAT_TO_TRAIN = "Say what to train: `train: {agent: value-es, iterations: 300}`, or in a network nara."
 
 
 class Learner(Registered):

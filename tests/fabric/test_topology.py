@@ -131,6 +131,7 @@ def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
 FILES = [
     ("none.csv", None, "there is no such file"),
     ("net.csv", "", "net.csv:1: has no column 'a'"),
+    ("net.csv", "a,b,capacity,server\nh,s,1,h\n", "net.csv:1: has a column 'server', which is gone"),
     ("net.csv", "a,b,capacity\n", "has no links"),
     ("net.csv", b"a,b,capacity\n\xff,x,1\n", "is not UTF-8 text"),
     ("net.csv", 'a,b,capacity\n"x,y,1\n', "is not CSV: unexpected end of data"),
