@@ -54,6 +54,8 @@ class Store:
                 locked = opened.enter_context((folder / "lock").open("w"))
                 fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 file.touch(mode=0o600)
+                for part in folder.glob(f"{file.name}*"):
+                    part.chmod(0o600)
                 self._base = sqlite3.connect(file, check_same_thread=False, isolation_level="IMMEDIATE")
                 opened.enter_context(closing(self._base))
                 self._base.row_factory = sqlite3.Row

@@ -1,6 +1,7 @@
 """Jobs on disk: order, tries, and a disk that is full, broken, damaged, or readable by all."""
 
 import errno
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -197,3 +198,17 @@ def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("jobs.sqlite*")}
         assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
         store.close()
+
+
+def test_jobs_that_others_could_read_are_closed_to_them_at_the_start(tmp_path: Path) -> None:
+    store = Store(tmp_path / "killed", Limits())
+    store.add("", "a", "{}")
+    (tmp_path / "data").mkdir()
+    for file in (tmp_path / "killed").glob("jobs.sqlite*"):  # as they lie there after a kill -9
+        Path(shutil.copy(file, tmp_path / "data")).chmod(0o644)
+    store.close()
+    store = Store(tmp_path / "data", Limits())
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "data").glob("jobs.sqlite*")}
+    assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
+    assert store.count("queued") == 1
+    store.close()
