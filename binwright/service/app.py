@@ -65,15 +65,19 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         response.headers.update(HEADERS)
         return response
 
-    async def sent(request: Request) -> Submission:
-        """Read a submission; the first thing that is wrong is said, and the input stays out of it."""
+    async def sent(request: Request) -> bytes:
+        """Read a body, as far as it may go."""
         body = bytearray()
         async for part in request.stream():
             body += part
             if len(body) > limits.body:
                 raise HTTPException(413, f"the request is too large: there can be {limits.body:,} bytes")
+        return bytes(body)
+
+    def accept(owner: str, body: bytes) -> tuple[Job, bool]:
+        """Store a submission; the first thing that is wrong is said, and the input stays out of it."""
         try:
-            submission = Submission.model_validate_json(bytes(body))
+            submission = Submission.model_validate_json(body)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             where = ".".join(str(part)[:100] for part in first["loc"])
@@ -82,7 +86,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
             submission.time = min(submission.time, limits.time)
         if submission.time > limits.time:
             raise HTTPException(422, f"time is at most {limits.time:g} s here")
-        return submission
+        return store.add(owner, submission.key, submission.model_dump_json())
 
     def look(request: Request, name: str) -> Job:
         """Look at a job: its state, its progress, its result."""
@@ -100,9 +104,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
         submitted before, with its answer if there is one.
         """
-        submission = await sent(request)
-        content = submission.key, submission.model_dump_json()
-        job, new = await run_in_threadpool(store.add, request.state.owner, *content)
+        job, new = await run_in_threadpool(accept, request.state.owner, await sent(request))
         runner.work.set()
         response.status_code = 202 if new else 200
         response.headers["location"] = f"/v1/problems/{job.id}"

@@ -7,7 +7,7 @@ import json
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
 
 NAMES = 1000
 """Tables of a problem, and parameters, and bins to be emptied, at most."""
@@ -39,7 +39,7 @@ class Submission(BaseModel):
     params: dict[Name, StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]] = Field(
         default={}, max_length=NAMES, description="Values of PARAMs."
     )
-    now: list[Place] | dict[str, Place] | None = Field(
+    now: Annotated[list[Place], Field(fail_fast=True)] | dict[str, Place] | None = Field(
         default=None,
         description="Where the balls are: the bin of each, by number or name, null for none; or an object from balls, "
         "by name where they have names and else by number, to bins.",
@@ -54,6 +54,14 @@ class Submission(BaseModel):
     seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="Of the random orders.")
     time: float = Field(default=10.0, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: StrictInt | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, data: Any) -> Any:
+        """Refuse very many keys at once: each unknown one would be a mistake of its own."""
+        if isinstance(data, dict) and len(data) > len(cls.model_fields) + 10:
+            raise ValueError("has too many keys")
+        return data
 
     @property
     def key(self) -> str:
