@@ -26,7 +26,7 @@ from binwright.agents.solver.solving.answer import Answer, Progress
 from binwright.agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits, confine
-from binwright.service.models import OURS, Submission, failure
+from binwright.service.models import MOST, OURS, Submission, failure
 from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json
 
@@ -125,6 +125,8 @@ def verified(compiled: Problem, found: dict[str, Any], limits: Limits) -> dict[s
     The bounds, and why a problem is impossible, are the search's word.
     """
     alloc, count, bound = found["alloc"], found["bins"], found["bound"]
+    if not all(type(number) is int and abs(number) < MOST for number in (*alloc, count, bound)):
+        return _untrue("a place or a number of bins is no whole number below 2^31")
     low, high = compiled.limits if compiled.searched else (compiled.bins, compiled.bins)
     if not low <= count <= min(high, limits.balls) or not 0 <= bound <= count:
         return _untrue(f"{count} bins, and at least {bound}")
