@@ -102,6 +102,7 @@ FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
     ("a\n1\nmany\n", {}, 3, "not a number"),
     ("a\n1\n-1\n", {}, 3, "is not what belongs here"),
     ("a\n", {}, None, "has no rows"),
+    ("", {}, None, "carbon.csv: has no rows: the file is empty"),
     ("a\n1\n2\n", {"start": "2 h"}, None, "is after the end of the file"),
 ]
 

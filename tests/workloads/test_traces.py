@@ -145,7 +145,7 @@ def test_other_columns_of_an_own_table_are_not_read(tmp_path: Path, form: str) -
 
 
 CSV_ERRORS = [
-    ("huawei-east-1", "", "{file}: no requests: the file is empty"),
+    ("huawei-east-1", "", "{file}: has no rows: the file is empty"),
     ("huawei-east-1", "vmid,cpu,at,lt\n0,1,0,1\n", "{file}:1: missing column mem"),
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,-2,1,0,1\n", "{file}:3: cpu: negative demand (got -2)"),
     ("huawei-east-1", HUAWEI + "0,0,0,0,1\n", "{file}:2: cpu: a request for nothing (got 0)"),

@@ -65,7 +65,7 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
     except pl.exceptions.NoDataError as error:
-        raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
+        raise WorkloadError("has no rows: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
         raise _differing(_ragged(data, separator, first), path, columns) from error
     # Short rows are filled up with cells that are empty.
