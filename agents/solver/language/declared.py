@@ -77,16 +77,20 @@ def with_moves(goal: s.Node) -> s.Node:
 
 def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
     """Make a goal of all that is less than it is to be at least."""
-    total: s.Node | None = None
+    terms = list[s.Node]()
     for node in nodes:
         amount, dim, or_none, axes = node.parts
         less = "if DIM > 0 then max(0, AMOUNT - DIM) else 0" if or_none else "max(0, AMOUNT - DIM)"
         found = expression(node.at, less, DIM=dim, AMOUNT=amount)
         for axis in reversed(axes):
             found = s.Node("reduction", node.at, ("sum", axis, found))
-        total = found if total is None else expression(node.at, "ONE + OTHER", ONE=total, OTHER=found)
-    assert total is not None
-    return goal(nodes[0].at, total, "what AT LEAST misses")
+        terms.append(found)
+
+    def total(some: Sequence[s.Node]) -> s.Node:
+        half = len(some) // 2  # parsers allow some two hundred brackets in one another
+        return s.Node("binary", some[half].at, ("+", total(some[:half]), total(some[half:]))) if half else some[0]
+
+    return goal(nodes[0].at, total(terms), "what AT LEAST misses")
 
 
 def opened(part: Any, least: int) -> Any:

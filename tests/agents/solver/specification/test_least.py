@@ -62,6 +62,11 @@ def test_at_least_holds(rules: str, holds: object) -> None:
     assert holds(loads(answer.alloc, 3), [answer.alloc.count(place) for place in range(3)])
 
 
+def test_hundreds_of_at_least_declarations_compile() -> None:
+    given = made(" ".join(f"AT LEAST {1 + n % 3} OF C[{n % 3}]" for n in range(300)))
+    assert goals_of(given, [0, 1, 1, 2]) == (200 * 10**6,)
+
+
 def test_more_than_there_is_is_impossible_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules, why = "AT LEAST 7 OF C[1]", "C[1] is to be used 7 AT LEAST, and it has 6"
     answer = bw.solve(made(rules), time=20)
