@@ -131,6 +131,9 @@ class Spec:
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
+        if bins is not None and not self.searched:
+            at = self.bins.at
+            raise SpecError("the number of bins is fixed", "Write BINS ? to choose it.", at, self.text, self.file)
         if self.bins.parts[0] is None and bins is None:
             bins = self.limits[0 if self.searched else 1]
         if bins not in self._built:

@@ -1,6 +1,9 @@
 """How many bins `BINS ?` may use: never more than TO, never fewer than FROM, PIN and a bound say."""
 
+import pytest
+
 import binwright as bw
+from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
 from tests.support.solving import problem
 
@@ -36,3 +39,9 @@ def test_groups_have_the_bins_that_there_are() -> None:
         assert [members for members, _ in grouping] == groups
     answer = bw.solve(found, attempts=16)
     assert (answer.bins, answer.status) == (3, "optimal")
+
+
+@pytest.mark.parametrize(("bins", "goal"), [("4", ""), ("?", "MINIMISE BINS")])
+def test_another_number_of_bins_is_refused_where_it_is_not_searched(bins: str, goal: str) -> None:
+    with pytest.raises(SpecError, match="the number of bins is fixed"):
+        made(bins, goal).with_bins(7)
