@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from operator import index, itemgetter
+from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -386,12 +386,14 @@ class _Search:
             return
         if not problem.wishes and problem.bins**problem.balls <= SMALL and _proves(problem):
             made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= self.end)
-            every = ((evaluate(where, made.used), where) for where in made.allocations())
-            values, best = min(every, default=((), alloc), key=itemgetter(0))
+            values, best = tuple[int, ...](), alloc
+            for where in made.allocations():
+                self.checked += 1
+                now = evaluate(where, made.used)
+                if not values or now < values:
+                    values, best = now, where
             if clock.monotonic() < self.end:
-                proven = replace(problem, objective=problem.objective.bounded(values))
-                self.best = _Allocated(proven, best, LOCAL)
-                return
+                return self.keep_better(replace(problem, objective=problem.objective.bounded(values)), best, values)
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)
         if not self.compiled(self.end):
@@ -399,9 +401,16 @@ class _Search:
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.goals = tuple(one.number(one.signed(raw)) for one, raw in zip(goals, run.values, strict=True))
-            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
-            self.look_at_clock()
+            self.keep_better(problem, run.where.tolist(), run.values)
+        return None
+
+    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int]) -> None:
+        """Keep an allocation that is better by the goals."""
+        assert problem.objective is not None
+        goals = zip(problem.objective.goals, values, strict=True)
+        self.goals = tuple(goal.number(goal.signed(raw)) for goal, raw in goals)
+        self.best = _Allocated(problem, alloc, LOCAL)
+        self.look_at_clock()
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
