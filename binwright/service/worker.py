@@ -85,6 +85,11 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
             send(**failure("the solver failed", OURS))
 
 
+def _has_truth(entries: list[Any]) -> bool:
+    """Tell whether there is true or false among the entries of a table, or of its rows."""
+    return any(_has_truth(entry) if isinstance(entry, list) else isinstance(entry, bool) for entry in entries)
+
+
 def compile_request(request: Submission, limits: Limits) -> Problem:
     """Compile a submission; a `UserError` if it is wrong, or beyond the limits."""
 
@@ -100,6 +105,9 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
 
     if unread := [name for name in request.tables if not re.search(rf"\b{name}\b", request.text)]:
         raise UserError(f"the specification reads no table {unread[0]}", remedy="Leave it out, or mend its name.")
+    for name, entries in request.tables.items():
+        if _has_truth(entries):
+            raise UserError(f"{name} is not numeric", remedy="Give integers or floats: 1 for true, and 0 for false.")
     compiled = placed(make, None if request.now is None else where, request.moves, request.drain)
     for what, count, most in (
         ("balls", compiled.balls, limits.balls),
