@@ -176,8 +176,8 @@ class _Search:
             if self.attempts is None and not self.impossible:
                 self.prove()
         # Of a small problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
-        small = self.ours and self.problem.balls * self.most <= SMALL
-        answered = self.impossible and small and (self.attempts is None or self.best is not None)
+        all_small = self.problem.balls * self.most <= SMALL
+        answered = self.impossible and self.ours and all_small and (self.attempts is None or self.best is not None)
         if not self.settled and not answered:
             self.search()
         if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
@@ -346,7 +346,7 @@ class _Search:
         if self.ours and self.problem.searched:
             self.first_fit(self.end)
         if not self.settled:
-            attempts = min(1, self.attempts or 1) if self.impossible else self.attempts
+            attempts = 1 if self.impossible else self.attempts
             fewest(lambda: self.bound, self.most, self.bins, rounds(16, attempts), self.attempt)
 
     def first_fit(self, until: float) -> None:
@@ -384,7 +384,8 @@ class _Search:
         goals, evaluate = problem.objective.goals, goal_values(problem.objective)
         if tuple(goal.signed(goal.bound) for goal in goals) == goals_of(problem, alloc):
             return
-        if not problem.wishes and problem.bins**problem.balls <= SMALL and _proves(problem):
+        allocations = problem.bins ** min(problem.balls, SMALL.bit_length())  # a full power may take seconds
+        if not problem.wishes and allocations <= SMALL and _proves(problem):
             made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= self.end)
             values, best = tuple[int, ...](), alloc
             for where in made.allocations():
@@ -459,9 +460,9 @@ class _Search:
             proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
             return PROVEN if proven else ""
 
-        found, said = self.problem.source.at_fault(until, why)
-        self.impossible = said or self.impossible
-        return found
+        at_fault, reason = self.problem.source.at_fault(until, why)
+        self.impossible = reason or self.impossible
+        return at_fault
 
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
