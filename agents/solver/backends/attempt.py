@@ -64,7 +64,7 @@ Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints,
 """As `scan`."""
 
 utilfn: Utilfn
-"""UTILFN of the problem at hand, in the copy of `scan` that is compiled with it."""
+"""UTILFN of the problem at hand: `backends.cpu` gives it to the copy of `scan` that it compiles."""
 
 
 def scan(
@@ -73,7 +73,7 @@ def scan(
 ) -> int:  # fmt: skip
     """Return the first entry of bins[low:high] that UTILFN does not rule out for the ball, -1 if there is none."""
     for at in range(low, high):
-        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821 (above)
+        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821 (cpu.py)
             return at
     return -1
 

@@ -51,7 +51,7 @@ class Objective:
     data: Ints
 
     def bounded(self, bounds: Sequence[int | None]) -> Objective:
-        """Tighten what goals have at least, less being better, None where nothing is known; those after stay."""
+        """Tighten the bounds of the first goals, less being better; None, or a weaker bound, changes nothing."""
         goals = list(self.goals)
         for n, (goal, bound) in enumerate(zip(self.goals, bounds, strict=False)):
             if bound is not None and goal.aim == "MINIMISE":

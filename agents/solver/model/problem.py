@@ -99,7 +99,7 @@ class Problem:
     searched: bool
     """`BINS ?` was asked for, without goals."""
     limits: tuple[int, int]
-    """The least and the largest number of bins that may be tried then."""
+    """The least and the largest number of bins that may be tried; both are `bins` unless it is `searched`."""
     balls: int
     bins: int
     families: tuple[Family, ...]

@@ -47,7 +47,7 @@ class Build:
     def __init__(self, spec: Spec, bins: int | None) -> None:
         self.spec, self._asked_bins = spec, bins
         self.scope = Scope(spec.names, tables=dict(spec.tables))
-        """So many balls and bins there are as may be named."""
+        """What names mean; -1 balls or bins until they are declared."""
         self.names, self.tables, self.families = self.scope.names, self.scope.tables, self.scope.families
         self.constants = Constants(self.scope)
         self.by_bins = {"BINS"}
