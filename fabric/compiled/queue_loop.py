@@ -72,7 +72,7 @@ def scratch_for(shape: tuple[int, ...], backfilling: int, size: int) -> Scratch:
 def go_line(
     rule: Any,
     weights: Any,
-    asked: NumaRequests,
+    requests: NumaRequests,
     state: NumaState,
     queue: Queue,
     tables: Tables,
@@ -92,7 +92,7 @@ def go_line(
     Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.
     """
-    _, arrival, duration, demands, spread, _, nothing = asked
+    _, arrival, duration, demands, spread, _, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
     expected, _, key, _, _, turn, startable, offered, until, runs, promise, place, counts, least = queue
@@ -109,7 +109,7 @@ def go_line(
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[loop.FIRST], at[loop.LAST], clock[loop.NOW] = first, last, now
-            status = to_offer(asked, state, None, tables, queue, together, window, until_event)
+            status = to_offer(requests, state, None, tables, queue, together, window, until_event)
             ends, running, now = at[loop.ENDS], counts[RUNNING], clock[loop.NOW]
             first, last = at[loop.FIRST], at[loop.LAST]
             if status != loop.ASK:

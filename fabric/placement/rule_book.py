@@ -102,7 +102,7 @@ class RuleBook:
     # -- what changes --------------------------------------------------------------------------------------------------
 
     def _turn(self, number: int) -> None:
-        """Let the servers of a rule take no more requests, or where they take none, take them again."""
+        """Let the servers of a drain take no more requests, or at its second time, which is later, take them again."""
         self._draining ^= {number}
         self._compile()
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from binwright.agents.world import WarmStart as Filling
+from binwright.agents.world import WarmStart
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features.feature import Feature
@@ -26,7 +26,7 @@ Filler: TypeAlias = Annotated[
 ]
 
 
-class WarmStart(Model):
+class WarmStartSpec(Model):
     """Requests placed before the run counts: it starts with a partly filled cluster."""
 
     resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
@@ -40,7 +40,7 @@ class WarmStart(Model):
 
 
 class _Keys(Model):
-    warm_start: WarmStart | None = Field(
+    warm_start: WarmStartSpec | None = Field(
         default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
     )
 
@@ -63,7 +63,7 @@ class _Feature(Feature):
     def world(self, scenario: Any) -> Mapping[str, Any]:
         spec = scenario.warm_start
         agent = spec.agent.make if isinstance(spec.agent, AgentSpec) else None
-        return {"warm_start": Filling(spec.resource, spec.until, agent)}
+        return {"warm_start": WarmStart(spec.resource, spec.until, agent)}
 
     def prepare(self, scenario: Any, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
         fill(simulation, scenario.warm_start.resource, scenario.warm_start.until, agent, play)
