@@ -27,7 +27,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Placement, Refusal, Request, Workload
+from binwright.simcore.types import Ints, Placement, Refusal, Request, Workload
 
 if TYPE_CHECKING:
     from binwright.simcore.run_options import Pacing
@@ -99,6 +99,10 @@ class Simulation(RunArrays):
         """Return how many parts the gang of a row has; 1 for a request."""
         parts = self.tables.parts
         return int(parts[row]) if len(parts) else 1
+
+    def demand_of(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        return self.requests.demand[row], self.parts_of(row)
 
     @property
     def stopped(self) -> bool:

@@ -117,7 +117,7 @@ class QueueBook:
         self._is_kept = prepared(is_kept, table, demand, 1, 0, 0.0)
         # With nothing running, a limit that is reached is one for ever.
         for row in np.flatnonzero(queue_of[: len(workload)] >= 0).tolist():
-            table.never[row] = self._reached(table, *self._demand(row), row) >= 0
+            table.never[row] = self._reached(table, *self._simulation.demand_of(row), row) >= 0
         ranks = np.unique([0, *(queue.priority for queue in queues.values())])
         urgency = np.searchsorted(ranks, [queue.priority for queue in self._queues] + [0])
         simulation.urgency = urgency[np.where(queue_of >= 0, queue_of, len(urgency) - 1)]
@@ -127,11 +127,6 @@ class QueueBook:
     def table(self) -> LimitTable:
         """The limits, and what counts against them."""
         return self._simulation.tables.limits
-
-    def _demand(self, row: int) -> tuple[Ints, int]:
-        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
-        run = self._simulation
-        return run.requests.demand[row], run.parts_of(row)
 
     def _reason(self, limit: int) -> str:
         """Say which limit that is."""
@@ -158,17 +153,17 @@ class QueueBook:
         if table.queue[row] < -1:
             return f"{QUEUE}time in {self.names[-2 - table.queue[row]]}"
         nothing = table._replace(used=np.zeros_like(table.used))
-        return self._reason(self._reached(nothing, *self._demand(row), row))
+        return self._reason(self._reached(nothing, *self._simulation.demand_of(row), row))
 
     def limit_reached(self, request: Request) -> str:
         """Say which limit keeps a request from starting now; empty where none does."""
-        limit = self._reached(self.table, *self._demand(request.index), request.index)
+        limit = self._reached(self.table, *self._simulation.demand_of(request.index), request.index)
         return self._reason(limit) if limit >= 0 else ""
 
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
         now, table = self._simulation.now, self.table
-        return [one for one in line if not self._is_kept(table, *self._demand(one.index), one.index, now)]
+        return [one for one in line if not self._is_kept(table, *self._simulation.demand_of(one.index), one.index, now)]
 
     def waited(self, row: int) -> tuple[float, float, str] | None:
         """Return since when and until when a limit kept a row in line, and the first that did so; None if none did."""
@@ -179,11 +174,11 @@ class QueueBook:
 
     def started(self, request: Request) -> None:
         """Count a request that starts now."""
-        self._count(self.table, *self._demand(request.index), request.index, True)
+        self._count(self.table, *self._simulation.demand_of(request.index), request.index, True)
 
     def freed(self, row: int) -> None:
         """Stop counting the request of a row, if it runs."""
-        self._count(self.table, *self._demand(row), row, False)
+        self._count(self.table, *self._simulation.demand_of(row), row, False)
 
 
 class _Feature(Feature):

@@ -150,16 +150,11 @@ class QuotaBook:
         """The quotas, what is used of them, and by whom."""
         return self._simulation.tables.quotas
 
-    def _demand(self, row: int) -> tuple[Ints, int]:
-        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
-        run = self._simulation
-        return run.requests.demand[row], run.parts_of(row)
-
     def lacks(self, request: Request, used: Ints | None = None) -> str:
         """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
         table, row = self.table, request.index
         tenant = int(table.tenant[row])
-        code = self._exceeded(table, table.used if used is None else used, *self._demand(row), tenant)
+        code = self._exceeded(table, table.used if used is None else used, *self._simulation.demand_of(row), tenant)
         if code < 0:
             return ""
         r, which = divmod(code, 2)
@@ -221,11 +216,11 @@ class QuotaBook:
 
     def grant(self, request: Request) -> None:
         """Take a request's quota."""
-        self._grant(self.table, *self._demand(request.index), request.index)
+        self._grant(self.table, *self._simulation.demand_of(request.index), request.index)
 
     def freed(self, row: int) -> None:
         """Give back the quota of a row, if it has any."""
-        self._give_back(self.table, *self._demand(row), row)
+        self._give_back(self.table, *self._simulation.demand_of(row), row)
 
     def _borrowers(self, request: Request) -> list[int]:
         """Choose the rows to be evicted so that a tenant gets its own quota back; none where that is not enough.
@@ -274,7 +269,7 @@ class QuotaBook:
 
     def _taken(self, row: int) -> Ints:
         """Return what a row takes of its tenant's quotas, int64 [resources]."""
-        demand, parts = self._demand(row)
+        demand, parts = self._simulation.demand_of(row)
         taken: Ints = np.where(self.table.nominal[self.table.tenant[row]] >= 0, parts * demand, 0)
         return taken
 
