@@ -121,10 +121,8 @@ class Live(StatusLine):
         """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
         if not self.total:
             return f"{self._rows:,} in {duration(monotonic() - self._began)}"
-        parts, shares = (
-            [f"{self._rows} of {self.total}"],
-            [each.requests / max(1, each.of) for each in self._going.values()],
-        )
+        parts = [f"{self._rows} of {self.total}"]
+        shares = [each.requests / max(1, each.of) for each in self._going.values()]
         if self._failed:
             parts.append(f"{self._failed} failed")
         if shares:
