@@ -19,8 +19,11 @@ REMOVED: Mapping[str, str] = {
     "command topology": "Take `binwright list topology NAME`; `binwright figures --kind topology` draws one.",
     "command traces convert": "CSV is read as it is, compressed or not; `polars` writes Parquet of it.",
     "option traces describe --drop-faulty": "Correct the rows that the message names, or leave them out with `keep`.",
-    "workload.flavours.parts.least": "Gangs get places for all of their parts: take it out.",
-    "workload.flavours.parts.work": "Gangs get places for all of their parts: take it out.",
+    **{
+        f"workload.{of}.{key}": "Gangs get places for all of their parts: take it out."
+        for of in ("parts", "flavours.parts")
+        for key in ("least", "work")
+    },
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.load": "Write `holding: H`: requests stay 1 to H steps.",
     **{
