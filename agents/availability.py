@@ -215,7 +215,7 @@ class ClusterAvailability:
         if self._devices or self._view.rules:
             return self._earliest_of_all(request)
         if request.gang:
-            return self._earliest_of_parts(request, request.gang.parts)
+            return self._earliest_of_parts(request)
         found = [
             Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
@@ -224,7 +224,8 @@ class ClusterAvailability:
         best = min(found, key=lambda one: one.start)
         return [best] if best.start < inf else []
 
-    def _earliest_of_parts(self, request: Request, parts: int) -> list[Reservation]:
+    def _earliest_of_parts(self, request: Request) -> list[Reservation]:
+        parts = request.parts
         ways = [
             (profile, server, demand)
             for server, profile in enumerate(self._profiles)

@@ -86,7 +86,8 @@ class Observer:
         self.episodes, self._text, self._switches = episodes, text, topology.switches
         self._worth = np.zeros(3) if worth is None else worth
         self.shown = shown(topology, len(episodes.view.resources), episodes.count, text)
-        self._state, self._watched = episodes.state, (of := watched(episodes))
+        self._state = episodes.state
+        of = self._watched = watched(episodes)
         self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
         self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
 
@@ -100,7 +101,7 @@ class Observer:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         self.show(0, self.episodes.count, False)
         if self._text:
-            self._deduct(watched(self.episodes), self._switches, self.episodes.filling, self.shown)
+            self._deduct(self._watched, self._switches, self.episodes.filling, self.shown)
         return self.shown
 
 

@@ -162,12 +162,15 @@ def meet(
 
     Returns how many there are then; `known`, which tells which are there, changes.
     """
-    shared = CELLS + 2 * slots
-    for part in range(3):
-        start, end = CELLS + part * slots + first, CELLS + part * slots + last
-        if part == 2:
-            start, end = shared, shared + 2 * records[row, DIFFERENT]
-        for at in range(start, end, 1 + part // 2):
+    after = CELLS + slots
+    shared = after + slots
+    ranges = (
+        (CELLS + first, CELLS + last, 1),
+        (after + first, after + last, 1),
+        (shared, shared + 2 * records[row, DIFFERENT], 2),
+    )
+    for start, end, step in ranges:
+        for at in range(start, end, step):
             number = records[row, at] if outputs == 1 else records[row, at] // outputs
             if known[number] == 0:
                 known[number], met[count] = 1, number
