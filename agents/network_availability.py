@@ -71,7 +71,7 @@ class NetworkAvailability(ClusterAvailability):
         (self._jobs.append if sign > 0 else self._jobs.remove)(job)
 
     def earliest(self, request: Request) -> list[Reservation]:
-        """Find the earliest start of a request, or of all parts of a gang that it needs; none for never."""
+        """Find the earliest start of a request, or of all parts of a gang; none for never."""
         lasts, starts = self._lasts(request), np.maximum(self._profile.times, self.now)
         for time, level in zip(starts.tolist(), self._profile.least(starts, lasts), strict=True):
             found, may = list[Reservation](), self._may(request, time)

@@ -72,6 +72,7 @@ class Lublin(Model):
         "2001). By default nothing is known of requested times.",
         examples=[5],
     )
+
     summary: ClassVar[str] = "jobs of a parallel machine: batch and interactive, with a daily cycle."
     reference: ClassVar[str] = "Lublin and Feitelson 2003, The workload on parallel supercomputers, JPDC"
 

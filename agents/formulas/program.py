@@ -197,7 +197,7 @@ def _unary(op: int, x: Any) -> Any:
 
 @lean_numeric_inlined
 def _binary(op: int, x: float, y: float) -> Any:
-    """Return an operation on two numbers; of equals, and of what is no number, the first, as in Python."""
+    """Return an operation on two numbers; min and max of equals, or with NaN, are the first, as in Python."""
     if op == ADD:
         return x + y
     if op == SUBTRACT:

@@ -116,7 +116,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> tuple[int, int]:
         """Search the servers from `first` to `end` - 1; returns the least cost as trees have it, and the place.
 
-        A constant makes that up to three times as fast: two nodes are usual, and one.
+        A constant number of nodes makes that up to three times as fast: two are usual, and one.
         """
         nodes: int = free.shape[1]
         some_free, some_capacity = free[first:end], capacity[first:end]

@@ -53,13 +53,13 @@ class Metric:
         return replace(self, unit=currency) if self.unit == MONEY else self
 
     def shared_size(self, values: Sequence[float]) -> float | None:
-        """Find the size in whose unit all these values, in a column, are shown: the smallest of times.
+        """Find the size in whose unit all times of a column are shown, the smallest of these values.
 
-        Times that are too far apart for that keep units of their own, and so do all other values: None.
+        None where each keeps a unit of its own: times too far apart for one unit, and what is no time.
         """
         sizes = [abs(value) for value in values if value]
-        is_time = self.unit == "s" and sizes and max(sizes) * self.scale(min(sizes))[0] < MOST
-        return min(sizes) if is_time else None
+        is_shared = self.unit == "s" and sizes and max(sizes) * self.scale(min(sizes))[0] < MOST
+        return min(sizes) if is_shared else None
 
     def scale(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to show them to people, and the unit to write behind."""

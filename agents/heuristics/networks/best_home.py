@@ -203,7 +203,8 @@ def best_home(
     look(index, free, link_free, demand, bandwidth)
     pod_of, seen = index.network.routes.pod_of, NONE - 1
     for home in range(len(index.until) - 1):
-        if not index.able[index.until[home] : index.until[home + 1]].any():  # as another such home of the pod
+        # Racks of a pod in which no server may be chosen are homes to the same placement: one of them is enough.
+        if not index.able[index.until[home] : index.until[home + 1]].any():
             if pod_of[home] == seen:
                 continue
             seen = pod_of[home]
