@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,18 @@ def test_agents_are_listed_and_made() -> None:
     assert isinstance(bw.agent({"best-fit": {"node": "loose"}}), BestFit)
     with pytest.raises(UserError, match="best-fit"):
         bw.agent("best-fitt")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "keys"),
+    [
+        (["cluster.servers=20", "agents=[best-fit]"], {}),
+        ([{"cluster.servers": 20, "agents": ["best-fit"]}], {}),
+        (["cluster.servers=20"], {"agents": "best-fit"}),
+        ([], {"cluster.servers": 20, "agents": [{"best-fit": {}}]}),
+    ],
+)
+def test_overrides_are_texts_mappings_and_keywords(overrides: list[Any], keys: dict[str, Any]) -> None:
+    found = bw.scenario("quickstart", *overrides, **keys)
+    assert found.cluster.servers == 20
+    assert [agent.name for agent in found.agents] == ["best-fit"]

@@ -77,6 +77,17 @@ def test_results_survive_a_power_cut_at_any_moment(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("command", ["run", "train"])
+def test_without_waiting_for_the_disk_a_power_cut_costs_files(
+    here: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack is one."""
+    monkeypatch.setattr("binwright.simcore.files.sync", lambda path: None)
+    with pytest.raises(AssertionError):
+        list(every_power_cut(COMMANDS[command], here / "out", 3))
+
+
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_standard_output_is_one_message(here: Path) -> None:
     command = f"{sys.executable} -m binwright"
