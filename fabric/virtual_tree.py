@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.fabric.topology import Indices, Topology, TopologyError
-from binwright.simcore.jit import kernel
+from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.types import Ints, VirtualNetwork
 
 NO_TREE = "virtual clusters need a tree: this network has several ways from one server to another"
@@ -58,59 +58,36 @@ def tree(topology: Topology) -> Tree:
     )
 
 
-@kernel
-def needed(below: Ints, sizes: Ints, hose: int, trunk: int) -> int:
-    """Quanta that a link needs which cuts off `below` int64 [groups] of each group's `sizes` int64 [groups] machines.
-
-    It is the largest traffic across the link that the tenant's virtual tree lets through, a minimum cut: the root of
-    that tree is on one side of the link, and so is the switch of every group, wherever it costs less. With a single
-    group that is min(m, n - m) x hose.
-    """
-    inside, outside = 0, 0  # what the cut costs with the root above the link, and below it
-    for group in range(len(sizes)):
-        here, there = below[group] * hose, (sizes[group] - below[group]) * hose
-        inside += min(here, there + trunk)
-        outside += min(there, here + trunk)
-    return int(min(inside, outside))
+@inlined
+def needed(below: int, machines: int, hose: int) -> int:
+    """Return the quanta that a link needs which cuts off `below` of so many machines: what the fewer ones send."""
+    return min(below, machines - below) * hose
 
 
 @kernel
-def _reserved(tree: Tree, servers: Ints, groups: Ints, sizes: Ints, hose: int, trunk: int) -> tuple[Indices, Ints]:
+def _reserved(tree: Tree, servers: Ints, hose: int) -> tuple[Indices, Ints]:
     """Find the links that need anything, and how much each needs, for machines on these `servers` int64 [n]."""
-    vertices = len(tree.parent)
-    slot, touched = np.full(vertices, -1, np.int32), np.empty(vertices, np.int32)
+    below, touched = np.zeros(len(tree.parent), np.int64), np.empty(len(tree.parent), np.int32)
     count = 0
     for machine in range(len(servers)):
         vertex = tree.switches + servers[machine]
-        while tree.parent[vertex] >= 0 and slot[vertex] < 0:
-            slot[vertex], touched[count] = count, vertex
-            count += 1
-            vertex = int(tree.parent[vertex])
-    below = np.zeros((count, len(sizes)), np.int64)
-    for machine in range(len(servers)):
-        vertex = tree.switches + servers[machine]
         while tree.parent[vertex] >= 0:
-            below[slot[vertex], groups[machine]] += 1
+            if below[vertex] == 0:
+                touched[count] = vertex
+                count += 1
+            below[vertex] += 1
             vertex = int(tree.parent[vertex])
     links, amounts = np.empty(count, np.int32), np.empty(count, np.int64)
     used = 0
     for place in range(count):
-        amount = needed(below[place], sizes, hose, trunk)
+        amount = needed(below[touched[place]], len(servers), hose)
         if amount > 0:
             links[used], amounts[used] = tree.uplink[touched[place]], amount
             used += 1
     return links[:used], amounts[:used]
 
 
-def grouped(network: VirtualNetwork) -> tuple[Ints, Ints]:
-    """Find the group of each machine of the hose form, int64 [n], and how many each group has, int64 [groups]."""
-    if network.groups is None:
-        return np.zeros(len(network), np.int64), np.array([len(network)])
-    return network.groups.astype(np.int64), np.bincount(network.groups)
-
-
 def reserve(tree: Tree, network: VirtualNetwork, servers: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Links and amounts that the hose form needs with its machines on these servers, int64 [n]."""
-    groups, sizes = grouped(network)
-    links, amounts = _reserved(tree, servers, groups, sizes, network.hose, network.trunk)
+    """Return links and amounts that the hose form needs with its machines on these servers, int64 [n]."""
+    links, amounts = _reserved(tree, servers, network.hose)
     return tuple(links.tolist()), tuple(amounts.tolist())

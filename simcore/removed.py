@@ -24,6 +24,10 @@ REMOVED: Mapping[str, str] = {
         for of in ("parts", "flavours.parts")
         for key in ("least", "work")
     },
+    **{
+        f"workload.networks.hose.{key}": "Every machine has the bandwidth to one virtual switch: take it out."
+        for key in ("group", "oversubscription")
+    },
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.load": "Write `holding: H`: requests stay 1 to H steps.",
     **{

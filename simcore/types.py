@@ -68,20 +68,16 @@ class VirtualNetwork:
     a < b, each pair once. Every pair goes along one path; a link needs the sum over the paths through it.
 
     `hose` (a virtual cluster, Oktopus): every machine has `hose` quanta to one virtual switch. A link that cuts m of
-    the n machines off from the others needs min(m, n - m) x hose. With `groups` int64 [n], the group of each machine
-    from 0, it has two levels: the machines of a group share a switch of their own, which has `trunk` quanta to the
-    root. What a link needs then says `binwright.fabric.virtual_tree.needed`.
+    the n machines off from the others needs min(m, n - m) x hose.
     """
 
     machines: Ints
     pairs: Ints | None = None
     rates: Ints | None = None
     hose: int = 0
-    groups: Ints | None = None
-    trunk: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("machines", "pairs", "rates", "groups"):
+        for name in ("machines", "pairs", "rates"):
             array = getattr(self, name)
             if array is not None:
                 object.__setattr__(self, name, fixed(array, array.dtype))

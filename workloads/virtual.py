@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
+from binwright.simcore.fields import Amounts, Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork
@@ -144,36 +144,19 @@ class Pairs(_Network):
 
 
 class Hose(_Network):
-    """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch, or to that of its group."""
+    """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch."""
 
     bandwidth: Bandwidth = Field(
         description="Of every machine, drawn uniformly for each network.", examples=["[10 Mbps, 100 Mbps]"]
     )
-    group: Count | None = Field(
-        default=None, description="Two levels: so many machines share a switch of their own.", examples=[20]
-    )
-    oversubscription: FromOne = Field(
-        default=1.0, description="The switch of a group has group x bandwidth / this to the root.", examples=[4]
-    )
-
-    summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to a switch, of all or of its `group`."
+    summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to one virtual switch."
     reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
-
-    @model_validator(mode="after")
-    def _two_levels(self) -> Self:
-        if self.group is None and self.oversubscription > 1:
-            raise wrong("is missing", "Only groups are oversubscribed: say how large they are.", ("group",))
-        return self
 
     def total(self, size: Ints, bandwidth: Ints) -> Ints:
         return np.where(size > 1, size * bandwidth, 0)
 
     def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
-        if self.group is None or self.group >= len(machines):
-            return VirtualNetwork(machines, hose=bandwidth)
-        trunk = round(self.group * bandwidth / self.oversubscription)
-        groups = np.arange(len(machines)) // self.group
-        return VirtualNetwork(machines, hose=bandwidth, groups=groups, trunk=trunk)
+        return VirtualNetwork(machines, hose=bandwidth)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,11 @@ from scipy.optimize import linear_sum_assignment
 
 from binwright.agents.heuristics.networks.common import network_of
 from binwright.agents.nested_agent import inner
-from binwright.fabric.array_kernels import ascending
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import Tree, grouped, needed
+from binwright.fabric.virtual_tree import Tree, needed
 from binwright.fabric.virtual_tree import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
@@ -93,25 +92,21 @@ class VMFirstFit(Agent):
         return connected(network_of(self, view), network, hosts)
 
 
-NEVER = 2**62
-
-
 class Embedded(NamedTuple):
     """Holds a virtual cluster, the tree in which it is placed, and scratch.
 
-    Its machines take `size` int64 [resources] each, whichever needs the most; `sizes` int64 [groups] are the machines
-    in each group, `hose` and `trunk` as in `needed`. `free` and `link_free` are those of the view.
+    Its `machines` take `size` int64 [resources] each, whichever needs the most; `hose` is as in `needed`. `free` and
+    `link_free` are those of the view.
 
     `slots` int64 [vertices] is how many machines fit below each vertex, as far as links further down let them;
-    `below` int64 [vertices, groups] how many of each group are placed there, all 0 between requests; `log` int64
-    [machines, 3] says where: a server, a group, and how many; `rows` int64 [1] counts its rows.
+    `below` int64 [vertices] how many are placed there, all 0 between requests; `log` int64 [machines, 2] says where: a
+    server, and how many; `rows` int64 [1] counts its rows.
     """
 
     tree: Tree
+    machines: int
     size: Ints
-    sizes: Ints
     hose: int
-    trunk: int
     free: Ints
     link_free: Ints
     slots: Ints
@@ -123,7 +118,7 @@ class Embedded(NamedTuple):
 @lean
 def fitting(of: Embedded, vertex: int) -> int:
     """Count the machines that fit on a server, up to as many as there are."""
-    limit, total, server = len(of.log), 0, vertex - of.tree.switches
+    limit, total, server = of.machines, 0, vertex - of.tree.switches
     for node in range(of.free.shape[1]):
         total += fitting_node(of.free, server, node, of.size, limit)
     return int(min(total, limit))
@@ -139,141 +134,105 @@ def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> 
     return int(count)
 
 
-@kernel
-def least_needed(sizes: Ints, hose: int, trunk: int) -> Ints:
-    """Return the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
-
-    As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
-    """
-    machines = sizes.sum()
-    least = np.full(machines + 1, NEVER, np.int64)
-    for root_below in range(2):
-        sums, count = np.full(machines + 1, NEVER, np.int64), 0
-        sums[0] = 0
-        for size in sizes:
-            before = sums.copy()
-            sums[:] = NEVER
-            for here in range(size + 1):
-                own, other = (size - here, here) if root_below else (here, size - here)
-                cost = min(own * hose, other * hose + trunk)
-                for already in range(count + 1):
-                    sums[already + here] = min(sums[already + here], before[already] + cost)
-            count += size
-        least = np.minimum(least, sums)
-    return least
-
-
 @lean
-def through(of: Embedded, vertex: int, group: int, wanted: int) -> int:
-    """Return how many more of this group the link above a vertex allows below it, `wanted` at most.
+def through(of: Embedded, vertex: int, wanted: int) -> int:
+    """Return how many more machines the link above a vertex allows below it, `wanted` at most.
 
     It may allow more machines and not fewer, so all numbers are tried, from the largest on.
     """
-    below, free = of.below[vertex, : len(of.sizes)], max(0, of.link_free[of.tree.uplink[vertex]])
-    before, most = below[group], 0
+    before, free = of.below[vertex], max(0, of.link_free[of.tree.uplink[vertex]])
     for more in range(wanted, 0, -1):
-        below[group] = before + more
-        if needed(below, of.sizes, of.hose, of.trunk) <= free:
-            most = more
-            break
-    below[group] = before
-    return most
+        if needed(before + more, of.machines, of.hose) <= free:
+            return more
+    return 0
 
 
 @lean
 def take_back(of: Embedded, top: int, rows: int) -> None:
     """Undo what was logged after the first `rows`, all of it below `top`."""
     for row in range(rows, of.rows[0]):
-        group, placed, vertex = of.log[row, 1], of.log[row, 2], of.tree.switches + int(of.log[row, 0])
+        placed, vertex = of.log[row, 1], of.tree.switches + int(of.log[row, 0])
         of.slots[vertex] += placed
         while vertex != top:
-            of.below[vertex, group] -= placed
+            of.below[vertex] -= placed
             vertex = int(of.tree.parent[vertex])
     of.rows[0] = rows
 
 
 @lean
-def fill(of: Embedded, top: int, vertex: int, group: int, wanted: int) -> int:
-    """Place up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
+def fill(of: Embedded, top: int, vertex: int, wanted: int) -> int:
+    """Place up to `wanted` machines below a vertex, child by child; returns how many found a place.
 
     What is above `top` is not asked for bandwidth: nothing goes there.
     """
     tree, rows = of.tree, of.rows[0]
     target = int(min(wanted, of.slots[vertex]))
     if vertex != top:
-        target = through(of, vertex, group, target)
+        target = through(of, vertex, target)
     if target > 0 and vertex >= tree.switches:
-        of.log[rows, 0], of.log[rows, 1], of.log[rows, 2] = vertex - tree.switches, group, target
+        of.log[rows, 0], of.log[rows, 1] = vertex - tree.switches, target
         of.rows[0] += 1
         of.slots[vertex] -= target
     while target > 0 and vertex < tree.switches:
         placed = 0
         for edge in range(tree.first[vertex], tree.first[vertex + 1]):
             if placed < target:
-                placed += fill(of, top, int(tree.child[edge]), group, target - placed)
+                placed += fill(of, top, int(tree.child[edge]), target - placed)
         # The children took fewer than they should: that many may be more than the link lets be here.
-        fewer = through(of, vertex, group, placed) if vertex != top and placed < target else placed
+        fewer = through(of, vertex, placed) if vertex != top and placed < target else placed
         target = fewer
         if fewer == placed:
             break
         take_back(of, vertex, rows)
     if vertex != top:
-        of.below[vertex, group] += target
+        of.below[vertex] += target
     return target
 
 
 @lean
-def below_children(of: Embedded, least: Ints, vertex: int) -> int:
+def below_children(of: Embedded, vertex: int) -> int:
     """Return how many machines fit on the children of a switch, each as many as its link allows."""
     tree, total = of.tree, 0
     for edge in range(tree.first[vertex], tree.first[vertex + 1]):
         child = int(tree.child[edge])
         if child >= tree.switches:
             of.slots[child] = fitting(of, child)
-        most, spare = int(min(of.slots[child], len(least) - 1)), max(0, of.link_free[tree.uplink[child]])
-        while least[most] > spare:
-            most -= 1
-        total += most
+        total += through(of, child, int(min(of.slots[child], of.machines)))
     return total
 
 
 @kernel
-def oktopus(of: Embedded, groups: Ints, hosts: Ints, alone: bool) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
+def oktopus(of: Embedded, hosts: Ints, alone: bool) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines]; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
-    tree, least = of.tree, least_needed(of.sizes, of.hose, of.trunk)
+    tree = of.tree
     for place in range(0 if alone else len(of.free), len(tree.order)):
         vertex = int(tree.order[place])
-        of.slots[vertex] = fitting(of, vertex) if vertex >= tree.switches else below_children(of, least, vertex)
-        if of.slots[vertex] < len(groups):
+        of.slots[vertex] = fitting(of, vertex) if vertex >= tree.switches else below_children(of, vertex)
+        if of.slots[vertex] < of.machines:
             continue
-        complete = True
-        for group in range(len(of.sizes)):
-            complete = complete and of.sizes[group] == fill(of, vertex, vertex, group, of.sizes[group])
+        complete = fill(of, vertex, vertex, of.machines) == of.machines
         if complete:
-            write_hosts(of, groups, hosts)
+            write_hosts(of, hosts)
         take_back(of, vertex, 0)
         if complete:
             return True
     return False
 
 
-@kernel
-def write_hosts(of: Embedded, groups: Ints, hosts: Ints) -> None:
-    """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
-    nodes = of.free.shape[1]
-    order, following = ascending(groups), np.cumsum(of.sizes) - of.sizes
-    used = {0: 0}  # machines on a node
+@lean
+def write_hosts(of: Embedded, hosts: Ints) -> None:
+    """Turn the log into a node for every machine: the first ones on the first nodes."""
+    machine = 0
     for row in range(of.rows[0]):
-        server, group, node = of.log[row, 0], of.log[row, 1], 0
-        for _ in range(of.log[row, 2]):
-            while used.get(server * nodes + node, 0) == fitting_node(of.free, server, node, of.size, len(groups)):
-                node += 1
-            used[server * nodes + node] = used.get(server * nodes + node, 0) + 1
-            hosts[order[following[group]]] = server * nodes + node
-            following[group] += 1
+        server, node, used = of.log[row, 0], 0, 0
+        for _ in range(of.log[row, 1]):
+            while used == fitting_node(of.free, server, node, of.size, of.machines):
+                node, used = node + 1, 0
+            hosts[machine] = server * of.free.shape[1] + node
+            machine, used = machine + 1, used + 1
 
 
 class Oktopus(Agent):
@@ -286,27 +245,21 @@ class Oktopus(Agent):
         view = tenants_of(self, view)
         self._tree = tree_of(view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
-        self._slots = np.zeros(len(self._tree.parent), np.int64)
-        self._below = np.zeros((len(self._slots), 1), np.int64)
+        self._slots, self._below = np.zeros((2, len(self._tree.parent)), np.int64)
         warm(view, "hose")
         none = np.zeros(1, np.int64)
-        self._run = prepared(oktopus, self._embedded(view, none, none + 1, 0, 0, 1), none, none, True)
+        self._run = prepared(oktopus, self._embedded(view, none, 0, 1), none, True)
 
-    def _embedded(self, view: NetworkView, size: Ints, sizes: Ints, hose: int, trunk: int, machines: int) -> Embedded:
-        log = np.zeros((machines, 3), np.int64)
-        scratch = self._slots, self._below, log, np.zeros(1, np.int64)
-        return Embedded(self._tree, size, sizes, hose, trunk, view.free, view.link_free, *scratch)
+    def _embedded(self, view: NetworkView, size: Ints, hose: int, machines: int) -> Embedded:
+        scratch = self._slots, self._below, np.zeros((machines, 2), np.int64), np.zeros(1, np.int64)
+        return Embedded(self._tree, machines, size, hose, view.free, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view = request.network, network_of(self, view)
         assert network is not None
-        (groups, sizes), size = grouped(network), network.machines.max(axis=0)
-        if len(sizes) > self._below.shape[1]:
-            self._below = np.zeros((len(self._slots), len(sizes)), np.int64)
-        hosts = np.zeros(len(network), np.int64)
+        size, hosts = network.machines.max(axis=0), np.zeros(len(network), np.int64)
         alone = bool((size * len(network) <= self._largest).all())
-        case = self._embedded(view, size, sizes, network.hose, network.trunk, len(network))
-        if not self._run(case, groups, hosts, alone):
+        if not self._run(self._embedded(view, size, network.hose, len(network)), hosts, alone):
             return NO_SUBTREE
         return hosed(view.topology, network, hosts, view.free.shape[1])
 

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_flow
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.virtual import Matching, matched
@@ -20,11 +18,11 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import TopologyError, topology
 from binwright.fabric.virtual import routed
 from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import grouped, needed, reserve, tree
+from binwright.fabric.virtual_tree import reserve, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
-from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
+from tests.reference.virtual import Oktopus, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show
 from tests.support.properties import scaled
@@ -63,11 +61,7 @@ def hoses(draw: st.DrawFn, most: int = 7, alike: bool = True) -> VirtualNetwork:
     if not alike:
         machines[:, 1] = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     hose = draw(st.sampled_from([100_000, 250_000, 400_000]))
-    if draw(st.booleans()):
-        return VirtualNetwork(machines, hose=hose)
-    groups = sorted(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
-    dense = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    return VirtualNetwork(machines, hose=hose, groups=dense, trunk=draw(st.sampled_from([0, 150_000, 500_000])))
+    return VirtualNetwork(machines, hose=hose)
 
 
 @st.composite
@@ -87,32 +81,6 @@ def networks(form: str) -> Any:
 
 
 # -- what links need -----------------------------------------------------------------------------------------------
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=4),
-    st.integers(1, 9),
-    st.integers(0, 30),
-)
-def test_a_link_needs_the_largest_traffic_that_the_virtual_tree_lets_across(
-    groups: list[tuple[int, int]], hose: int, trunk: int
-) -> None:
-    below, sizes = [here for here, _ in groups], [here + there for here, there in groups]
-    found = needed(np.array(below), np.array(sizes), hose, trunk)
-    assert found == cut(below, sizes, hose, trunk)
-    # The same as a flow from all machines below the link to all others: vertices source, sink, root, groups, machines.
-    count = len(sizes)
-    edges: dict[tuple[int, int], int] = {}
-    vertex = 3 + count
-    for group, (here, there) in enumerate(groups):
-        edges[3 + group, 2] = edges[2, 3 + group] = trunk
-        for machine in range(here + there):
-            edges[vertex, 3 + group] = edges[3 + group, vertex] = hose
-            edges[(0, vertex) if machine < here else (vertex, 1)] = 10**6
-            vertex += 1
-    ends = np.array(list(edges), np.int32).reshape(-1, 2).T
-    graph = csr_matrix((np.array(list(edges.values()), np.int32), (ends[0], ends[1])), shape=(vertex, vertex))
-    assert found == maximum_flow(graph, 0, 1).flow_value
 
 
 @given(st.sampled_from(sorted(TREES)), hoses(), st.data())
@@ -280,9 +248,7 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
     expected = Oktopus(ledger.network.topology, ledger.view.free, ledger.view.link_free, network).decide()
     assert isinstance(answer, Embedding) == (expected is not None)
     if isinstance(answer, Embedding) and expected is not None:
-        groups = grouped(network)[0].tolist()
-        there = sorted(zip((answer.hosts // nodes).tolist(), groups, strict=True))
-        assert there == sorted(expected)
+        assert sorted((answer.hosts // nodes).tolist()) == sorted(server for server, _ in expected)
         ledger.apply(asked(0, network), answer)
 
 

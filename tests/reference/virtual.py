@@ -38,7 +38,7 @@ def sides(topology: Topology, link: int) -> set[int]:
 
 
 def groups_of(network: VirtualNetwork) -> list[int]:
-    return [0] * len(network) if network.groups is None else network.groups.tolist()
+    return [0] * len(network)
 
 
 def reservation(topology: Topology, network: VirtualNetwork, servers: list[int]) -> dict[int, int]:
@@ -50,7 +50,7 @@ def reservation(topology: Topology, network: VirtualNetwork, servers: list[int])
         below = sides(topology, link)
         inside = Counter(group for server, group in zip(servers, groups, strict=True) if server in below)
         sizes = Counter(groups)
-        need = cut([inside[g] for g in range(count)], [sizes[g] for g in range(count)], network.hose, network.trunk)
+        need = cut([inside[g] for g in range(count)], [sizes[g] for g in range(count)], network.hose, 0)
         if need:
             found[link] = need
     return found
@@ -79,7 +79,7 @@ class Oktopus:
     def need(self, vertex: int, placed: Placed) -> int:
         inside = Counter(group for server, group in placed if server in self.servers[vertex])
         below = [inside[g] for g in range(len(self.sizes))]
-        return cut(below, self.sizes, self.network.hose, self.network.trunk)
+        return cut(below, self.sizes, self.network.hose, 0)
 
     def through(self, vertex: int, top: int, group: int, wanted: int, placed: Placed) -> int:
         if vertex == top:
@@ -105,7 +105,7 @@ class Oktopus:
         free = self.link_free[self.above[vertex][0]]
         for m in range(min(self.slots(vertex), len(self.groups)), 0, -1):
             splits = product(*(range(size + 1) for size in self.sizes))
-            whole = [cut(list(s), self.sizes, self.network.hose, self.network.trunk) for s in splits if sum(s) == m]
+            whole = [cut(list(s), self.sizes, self.network.hose, 0) for s in splits if sum(s) == m]
             if min(whole) <= free:
                 return m
         return 0

@@ -85,17 +85,12 @@ def test_a_matrix_has_exactly_its_bandwidth() -> None:
     assert sum(len(network.pairs) for network in large) == pytest.approx(full, rel=0.03)
 
 
-def test_clusters_have_one_bandwidth_and_groups_share_a_switch() -> None:
-    workload = tenants(kind_of("hose", 2, 50, 0.01, 0.1, group=20, oversubscription=4.0))
+def test_machines_of_a_cluster_have_one_bandwidth() -> None:
+    workload = tenants(kind_of("hose", 2, 50, 0.01, 0.1))
     for row, network in enumerate(workload.networks):
         assert network.form == "hose"
         assert 10_000 <= network.hose <= 100_000
         assert workload.bandwidth[row] == network.hose * len(network)
-        if len(network) <= 20:
-            assert network.groups is None
-        else:
-            assert network.groups.tolist() == [machine // 20 for machine in range(len(network))]
-            assert network.trunk == round(20 * network.hose / 4)
 
 
 def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
@@ -125,7 +120,7 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}},
      "smaller than `least`"),
-    (HOSE, "workload.networks.hose.oversubscription", 4, "Only groups are oversubscribed"),
+    (HOSE, "workload.networks.hose.group", 20, "Every machine has the bandwidth"),
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
 from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import grouped, tree
+from binwright.fabric.virtual_tree import tree
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import QUANTUM, Embedding, Ints, Request, VirtualNetwork
 
@@ -45,12 +45,12 @@ class Virtual:
         self.of = np.repeat(self.parts.of, self.nodes, axis=1)
         self.nearby = cache(self._nearby)
         if view.virtual == "pairs":
-            self.nearby("secondnet", SMALLEST, 0, 0)
+            self.nearby("secondnet", SMALLEST)
             two, left = np.zeros(2, np.int64), view.link_free.copy()
             prepared(route_pairs, view.routing.routes, left, two, two.reshape(1, 2), two, two, True)
         else:
             tree(view.topology)  # refuses what is none
-            self.nearby("oktopus", SMALLEST, 1, SMALLEST)
+            self.nearby("oktopus", SMALLEST)
 
     def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
         """Choose where requests go; those that get no place are left out."""
@@ -102,42 +102,23 @@ class Virtual:
             one, other = network.pairs.T
             rate[one, other] = rate[other, one] = np.minimum(network.rates, self.widest)
             order = chained(rate)
-            nearby = self.nearby("secondnet", most, 0, 0)
+            nearby = self.nearby("secondnet", most)
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))
             return order, nearby
-        group, sizes = grouped(network)
-        order = np.argsort(group, kind="stable")
-        template = "oktopus" if network.groups is None else "oktopus-groups"
-        grouping = (1, most) if network.groups is None else (power(len(sizes)), power(int(sizes.max())))
-        nearby = self.nearby(template, most, *grouping)
-        nearby.write("GROUP", group[order], slice(count))
-        nearby.write("CLUSTERS", len(sizes))
-        nearby.write("FIRST", np.cumsum(sizes) - sizes, slice(len(sizes)))
-        nearby.write("SIZE", sizes, slice(len(sizes)))
-        hose = min(network.hose, self.widest)
-        nearby.write("RATE", hose)
-        # A group's own links let no more through, and what is more than any link has goes over none.
-        nearby.write("TRUNK", min(network.trunk, hose * int(sizes.max()), self.widest))
-        return order, nearby
+        nearby = self.nearby("oktopus", most)
+        nearby.write("RATE", min(network.hose, self.widest))
+        return np.arange(count), nearby
 
-    def _nearby(self, template: str, machines: int, groups: int, largest: int) -> Nearby:
-        """Compile the template for requests of at most so many machines, in so many groups of so many."""
+    def _nearby(self, template: str, machines: int) -> Nearby:
+        """Compile the template for requests of at most so many machines."""
         widest, most = in_units(self.widest), in_units(max(1, int(self.capacity.max())))
         varying: dict[str, Any] = {
             "FREE": in_units(self.capacity),
             "OUT": np.minimum(in_units(self.outgoing), in_units(LARGEST)),
             "MACHINES": np.array([machines]),
             "MACHINE": np.full((machines, self.kinds), most),
-            "RATE": np.full((machines, machines) if groups == 0 else 1, widest),
+            "RATE": np.full((machines, machines) if template == "secondnet" else 1, widest),
         }
-        if groups:
-            varying |= {
-                "GROUP": np.full(machines, groups - 1),
-                "CLUSTERS": np.array([groups]),
-                "FIRST": np.full(groups, machines - 1),
-                "SIZE": np.full(groups, largest),
-                "TRUNK": np.full(1, widest),
-            }
         sizes = {"KINDS": self.kinds, "NODES": self.nodes, "SERVERS": self.servers}
         bins = len(self.capacity)
         counts = [bins, *(len(np.unique(level)) for level in self.of)]

@@ -84,12 +84,7 @@ def networks(draw: st.DrawFn, form: Form, most: int = 8) -> VirtualNetwork:
         pairs = draw(st.lists(st.sampled_from(every), unique=True, max_size=10)) if every else []
         found = draw(st.lists(rates, min_size=len(pairs), max_size=len(pairs)))
         return VirtualNetwork(machines, np.array(pairs, np.int64).reshape(-1, 2), np.array(found, np.int64))
-    sizes = draw(st.lists(st.integers(1, 3), max_size=3))
-    groups = draw(st.permutations([g for g, size in enumerate(sizes) for _ in range(size)][:count]))
-    if len(groups) < count or count == 1:
-        return VirtualNetwork(machines, hose=draw(rates))
-    _, numbered = np.unique(groups, return_inverse=True)
-    return VirtualNetwork(machines, hose=draw(rates), groups=numbered.astype(np.int64), trunk=draw(rates))
+    return VirtualNetwork(machines, hose=draw(rates))
 
 
 steps = st.lists(
@@ -163,7 +158,7 @@ def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape:
     """Before the ledger takes it: the problem as it was stated."""
     network, parts = asked.network, agent._model.parts
     assert network is not None
-    template = "secondnet" if network.form == "pairs" else "oktopus" if network.groups is None else "oktopus-groups"
+    template = "secondnet" if network.form == "pairs" else "oktopus"
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
     tables = {name: raw if name in WHOLE else raw / QUANTUM for name, raw in written.items()}
     text = (TEMPLATES / f"{template}.alloc").read_text()
@@ -209,7 +204,7 @@ def test_virtual_network_search_equals_the_slow_search(
     form: Form, what: str, data: st.DataObject, count: int, nodes: int, seed: int, tmp_path: Path
 ) -> None:
     """Answer by answer by a slow one; and twice the same."""
-    path = None if what == "as it is" else own("secondnet" if form == "pairs" else "oktopus-groups", what, tmp_path)
+    path = None if what == "as it is" else own("secondnet" if form == "pairs" else "oktopus", what, tmp_path)
     shape = data.draw(st.sampled_from(["tree", "deep", *(["fabric"] if form == "pairs" else [])]))
     ledger, other = ledger_of(shape, nodes), ledger_of(shape, nodes)
     agent: Any = started(ledger, form, seed, attempts=3, path=path)
@@ -301,7 +296,7 @@ def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: s
     assert "mine.alloc" in str(error.value) or "params" in options
 
 
-@pytest.mark.parametrize("template", ["secondnet", "oktopus", "oktopus-groups"])
+@pytest.mark.parametrize("template", ["secondnet", "oktopus"])
 def test_templates_are_specifications_themselves(template: str) -> None:
     problem = load_problem(TEMPLATES / f"{template}.alloc")
     assert bw.solve(problem, attempts=4).placed == problem.balls
